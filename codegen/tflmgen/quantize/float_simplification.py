@@ -1,0 +1,166 @@
+"""Rewrites of a float Model before calibration, after which more of it can be in integers.
+
+Tensors keep their indices; operands that are constants lose theirs, and new constants come last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tflmgen.frontend import Model, Operator, SubGraph, Tensor, contents, operator_version, options_with_defaults
+from tflmgen.ir import DType
+from tflmgen.quantize.integer_forms import constant_values
+from tflmgen.quantize.statistics import TensorKey
+from tflmgen.quantize.web_constraints import Binding, UnionFind, bindings, is_loop
+
+
+def simplify(model: Model) -> Model:
+    """The Model with constants for DEQUANTIZE of constants and for captured ones, and operators that have int8 kernels."""
+    subgraphs = tuple(_with_kernels(_without_dequantize(graph)) for graph in model.subgraphs)
+    model = replace(model, subgraphs=subgraphs)
+    while (simpler := _without_captured(model)) is not model:
+        model = simpler
+    return with_own_buffers(model)
+
+
+def with_own_buffers(model: Model) -> Model:
+    """The Model with buffers numbered anew: one for each content, 0 for tensors without."""
+    numbers: dict[bytes, int] = {b"": 0}
+    subgraphs = []
+    for graph in model.subgraphs:
+        buffers = [numbers.setdefault(tensor.data or b"", len(numbers)) for tensor in graph.tensors]
+        tensors = tuple(replace(t, buffer=buffer) for t, buffer in zip(graph.tensors, buffers, strict=True))
+        subgraphs.append(replace(graph, tensors=tensors))
+    return replace(model, subgraphs=tuple(subgraphs))
+
+
+def _constant(tensor: Tensor, source: Tensor) -> Tensor:
+    """The tensor with the real values of a constant."""
+    data = contents(constant_values(source), DType.FLOAT32)
+    return replace(tensor, data=data, quantization=None, dtype=DType.FLOAT32, type_name="float32", blocks=None)
+
+
+def _without_dequantize(graph: SubGraph) -> SubGraph:
+    tensors, operators = list(graph.tensors), []
+    for op in graph.operators:
+        source = tensors[op.inputs[0]] if op.name == "DEQUANTIZE" else None
+        if source is None or source.data is None or source.blocks is not None:
+            operators.append(op)
+        else:
+            tensors[op.outputs[0]] = _constant(tensors[op.outputs[0]], source)
+    return replace(graph, tensors=tuple(tensors), operators=tuple(operators))
+
+
+def _with_kernels(graph: SubGraph) -> SubGraph:
+    """NEG, SQUARE and SELECT, which have no int8 kernel, as SUB, MUL and SELECT_V2."""
+    tensors = list(graph.tensors)
+    operators = []
+    for op in graph.operators:
+        name, inputs = op.name, list(op.inputs)
+        if not op.outputs or tensors[op.outputs[0]].dtype is not DType.FLOAT32:
+            pass
+        elif op.name == "NEG":
+            data = contents(np.zeros((), np.float32), DType.FLOAT32)
+            zero = Tensor(len(tensors), "zero", DType.FLOAT32, "float32", (), None, True, None, data, False, 0)
+            tensors.append(zero)
+            name, inputs = "SUB", [zero.index, *inputs]
+        elif op.name == "SQUARE":
+            name, inputs = "MUL", [inputs[0], inputs[0]]
+        elif op.name == "SELECT" and tensors[inputs[0]].shape in ((), tensors[op.outputs[0]].shape):
+            name = "SELECT_V2"
+        operators.append(op if name == op.name else _renamed(op, name, inputs, tensors))
+    return replace(graph, tensors=tuple(tensors), operators=tuple(operators))
+
+
+def _renamed(op: Operator, name: str, inputs: list[int], tensors: list[Tensor]) -> Operator:
+    options = options_with_defaults(name, {})
+    version = operator_version(name, [tensors[i] for i in inputs], [tensors[i] for i in op.outputs], options)
+    return replace(op, name=name, inputs=tuple(inputs), options=options, version=version)
+
+
+def _without_captured(model: Model) -> Model:
+    """The Model without one set of operands that is the same constant wherever it is passed; itself if there is none.
+
+    Converters pass constants that a branch or body captures as operands of the If or While.
+    """
+    slots = UnionFind()
+    sources: dict[TensorKey, set[tuple[bytes | None, tuple[int, ...]]]] = {}
+    sites = list(_sites(model))
+    for _, _, one in sites:
+        for place in range(len(one[0].operands)):
+            for binding in one:
+                slots.join((one[0].subgraph, place), (binding.subgraph, place))
+    for entry in {0, *(signature.subgraph for signature in model.signatures)}:
+        for place in range(len(model.subgraphs[entry].inputs)):
+            sources.setdefault(slots.root((entry, place)), set()).add((None, ()))
+    for graph, op, one in sites:
+        for place, tensor in enumerate(one[0].operands):
+            root = slots.root((one[0].subgraph, place))
+            operand = graph.tensors[tensor] if tensor >= 0 else None
+            is_float = operand is not None and operand.dtype is DType.FLOAT32
+            kept = not is_loop(op) or _passes_through(model.subgraphs[one[1].subgraph], place)
+            data = operand.data if operand is not None and is_float and kept else None
+            sources.setdefault(root, set()).add((data, operand.shape if operand is not None else ()))
+    for root, found in sorted(sources.items(), key=lambda item: item[0]):
+        if len(found) == 1 and next(iter(found))[0] is not None:
+            return _with_constant(model, slots, root, next(iter(found))[0] or b"")
+    return model
+
+
+def _sites(model: Model) -> Iterator[tuple[SubGraph, Operator, tuple[Binding, ...]]]:
+    for graph in model.subgraphs:
+        for op in graph.operators:
+            if op.name != "STABLEHLO_COMPOSITE" and (found := bindings(op)):
+                yield graph, op, found
+
+
+def _passes_through(body: SubGraph, place: int) -> bool:
+    return body.outputs[place] == body.inputs[place]
+
+
+def _with_constant(model: Model, slots: UnionFind, root: TensorKey, data: bytes) -> Model:
+    """The Model in which the inputs of subgraphs in the set `root` are constants inside."""
+    graphs = {graph.index: graph for graph in model.subgraphs}
+    places = {
+        (graph.index, place)
+        for graph in model.subgraphs
+        for place in range(len(graph.inputs))
+        if slots.root((graph.index, place)) == root
+    }
+    bodies = set()
+    for graph, op, found in _sites(model):
+        removed = {place for index, place in places if index == found[0].subgraph}
+        if removed:
+            graphs[graph.index] = _without_operands(graphs[graph.index], op, removed, data)
+            bodies |= {found[1].subgraph} if is_loop(op) else set()
+    for index in {index for index, _ in places}:
+        graph, removed = graphs[index], {place for other, place in places if other == index}
+        for place in removed:
+            graph = replace(graph, tensors=_filled(graph, graph.inputs[place], data))
+        outputs = _others(graph.outputs, removed) if index in bodies else graph.outputs
+        graphs[index] = replace(graph, inputs=_others(graph.inputs, removed), outputs=outputs)
+    return replace(model, subgraphs=tuple(graphs[graph.index] for graph in model.subgraphs))
+
+
+def _others(tensors: Sequence[int], removed: Collection[int]) -> tuple[int, ...]:
+    return tuple(tensor for place, tensor in enumerate(tensors) if place not in removed)
+
+
+def _filled(graph: SubGraph, tensor: int, data: bytes) -> tuple[Tensor, ...]:
+    return tuple(replace(t, data=data) if t.index == tensor else t for t in graph.tensors)
+
+
+def _without_operands(graph: SubGraph, op: Operator, removed: set[int], data: bytes) -> SubGraph:
+    """The subgraph with an operator that lost these operands; results of a loop that were these become constants."""
+    offset = len(op.inputs) - len(bindings(op)[0].operands)
+    inputs = tuple(t for place, t in enumerate(op.inputs) if place - offset not in removed)
+    outputs = op.outputs
+    if is_loop(op):
+        for place in removed:
+            graph = replace(graph, tensors=_filled(graph, op.outputs[place], data))
+        outputs = _others(outputs, removed)
+    operators = tuple(replace(o, inputs=inputs, outputs=outputs) if o.index == op.index else o for o in graph.operators)
+    return replace(graph, operators=operators)

@@ -1,0 +1,275 @@
+"""How an operator computes in int8 or int16: which operands share a scale, and which results have a fixed one.
+
+That is asked of the operator table's rules, with trial scales: first with a different one for each operand, then with
+one for all, then with the fixed results that TFLite's quantisation specification has. An operator without a form stays
+in float, for the reason that `find_form` gives. TFLite Micro must have a kernel of the type that is no approximation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.frontend import Operator, SubGraph, Tensor
+from tflmgen.ir import DType, OperatorInstance, Quantization, TensorType
+from tflmgen.kernels import OPERATORS, reference_runtimes, traits_of
+from tflmgen.quantize.quantization_scales import (
+    quantized,
+    range_quantization,
+    real_values,
+    weight_quantization,
+)
+
+Array = NDArray[Any]
+_ABSENT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class WeightOperands:
+    """Places of an operator's inputs: what it filters, its weights, its bias; `axis` counts the output's channels."""
+
+    source: int
+    weights: int
+    bias: int
+    axis: int
+
+
+_WEIGHTED: Mapping[str, WeightOperands] = {
+    "CONV_2D": WeightOperands(0, 1, 2, 0),
+    "DEPTHWISE_CONV_2D": WeightOperands(0, 1, 2, 3),
+    "FULLY_CONNECTED": WeightOperands(0, 1, 2, 0),
+    "TRANSPOSE_CONV": WeightOperands(2, 1, 3, 0),
+}
+_OTHER_MEANING = frozenset(["CAST", "ZEROS_LIKE", "QUANTIZE", "DEQUANTIZE"])
+"""Operators for which an integer is a number, not a scaled one, or that convert between the two."""
+
+_FIXED: Mapping[DType, Sequence[Quantization]] = {
+    DType.INT8: (
+        Quantization((1 / 256,), (-128,)),
+        Quantization((1 / 128,), (0,)),
+        Quantization((16 / 256,), (127,)),
+    ),
+    DType.INT16: (Quantization((1 / 32768,), (0,)),),
+}
+"""Quantisation of the results of LOGISTIC and SOFTMAX, of TANH and L2_NORMALIZATION, and of LOG_SOFTMAX."""
+
+
+@dataclass(frozen=True, slots=True)
+class ElementType:
+    """Element type and quantisation of a tensor."""
+
+    dtype: DType
+    quantization: Quantization | None = None
+
+
+FLOAT = ElementType(DType.FLOAT32)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """An operator in integers.
+
+    dtype   of its real operands and results
+    shares  all of them have one scale and zero point
+    result  quantisation of its results, if the operator fixes it
+    """
+
+    dtype: DType
+    shares: bool
+    result: Quantization | None = None
+
+
+def weight_operands(op: Operator, graph: SubGraph) -> WeightOperands | None:
+    """Places of constant weights, which have scales per channel; None for other operators, and for computed weights."""
+    places = _WEIGHTED.get(op.name)
+    if places is None or len(op.inputs) <= places.weights or graph.tensors[op.inputs[places.weights]].data is None:
+        return None
+    return places
+
+
+def bias_operand(op: Operator) -> int | None:
+    """Place of a bias that is present."""
+    places = _WEIGHTED.get(op.name)
+    is_present = places is not None and len(op.inputs) > places.bias and op.inputs[places.bias] != _ABSENT
+    return places.bias if places is not None and is_present else None
+
+
+def is_real(tensor: Tensor) -> bool:
+    """Whether a tensor holds real numbers that quantisation may represent otherwise."""
+    return tensor.dtype is DType.FLOAT32 or (tensor.data is not None and tensor.quantization is not None)
+
+
+def real_operands(op: Operator, graph: SubGraph) -> list[int]:
+    """Places of inputs that are activations: real numbers, but neither weights with scales of their own nor bias."""
+    weights, bias = weight_operands(op, graph), bias_operand(op)
+    special = {bias, weights.weights if weights else None}
+    return [
+        place
+        for place, tensor in enumerate(op.inputs)
+        if tensor != _ABSENT and place not in special and is_real(graph.tensors[tensor])
+    ]
+
+
+def real_results(op: Operator, graph: SubGraph) -> list[int]:
+    return [place for place, tensor in enumerate(op.outputs) if graph.tensors[tensor].dtype is DType.FLOAT32]
+
+
+def constant_values(tensor: Tensor) -> Array:
+    """Real numbers or integers in a constant."""
+    assert tensor.data is not None
+    assert tensor.dtype is not None
+    if tensor.dtype is DType.INT4:
+        nibbles = np.frombuffer(tensor.data, np.uint8)
+        signed = np.stack([nibbles & 15, nibbles >> 4], axis=-1).reshape(-1).astype(np.int8)
+        array: Array = ((signed ^ 8) - 8)[: math.prod(tensor.shape)].reshape(tensor.shape)
+    else:
+        array = np.frombuffer(tensor.data, tensor.dtype.numpy).reshape(tensor.shape)
+    return array if tensor.quantization is None else real_values(array, tensor.quantization)
+
+
+def find_form(op: Operator, graph: SubGraph, dtype: DType) -> Form | str:
+    """The form of an operator with real operands or results in `dtype`, or why there is none, as a sentence."""
+    operands, results = real_operands(op, graph), real_results(op, graph)
+    if op.name in _OTHER_MEANING or op.name not in OPERATORS or op.intermediates:
+        return f"{op.name} has no form in {dtype.label}"
+    if any(tensor >= 0 and graph.tensors[tensor].is_variable for tensor in op.inputs):
+        return f"{op.name} keeps its state in float32"
+    if not operands:
+        return f"{op.name} makes real numbers of others"
+    if reference_runtimes(op.name, dtype.label) != "TFLM":
+        return f"TFLite Micro has no {dtype.label} kernel of {op.name}"
+    reason = ""
+    traits = traits_of(op.name)
+    only_shared = traits.moves or traits.view or traits.cuts or traits.same_if_typed
+    for form in [Form(dtype, True)] if only_shared else _candidates(dtype, bool(results)):
+        trial = _trial(op, graph, form)
+        reason = check_form(op, graph, form, trial)
+        if not reason:
+            return form
+    return reason
+
+
+def _candidates(dtype: DType, has_results: bool) -> list[Form]:
+    fixed = [Form(dtype, False, quantization) for quantization in _FIXED[dtype]] if has_results else []
+    return [Form(dtype, False), *fixed, Form(dtype, True)]
+
+
+def _trial(op: Operator, graph: SubGraph, form: Form) -> Callable[[str, int], ElementType]:
+    """Scales like those of real layers: operands within 1, results in proportion to the sums of weights."""
+    weights = weight_operands(op, graph)
+    reach = 1.0
+    if weights is not None:
+        values = constant_values(graph.tensors[op.inputs[weights.weights]])
+        reach = max(float(np.abs(values).sum()) / max(values.shape[weights.axis], 1), 2.0**-10)
+
+    def typed(side: str, place: int) -> ElementType:
+        if form.result is not None and side == "output":
+            return ElementType(form.dtype, form.result)
+        limit = 1.0 if form.shares else reach * 0.9 if side == "output" else 1 + place / 16
+        return ElementType(form.dtype, range_quantization(-limit, limit * 0.75, form.dtype))
+
+    return typed
+
+
+def check_form(op: Operator, graph: SubGraph, form: Form, typed: Callable[[str, int], ElementType]) -> str:
+    """The first rule of the operator table that an operator breaks with these types, as a sentence; empty: none.
+
+    typed  element type of an activation, by "input" or "output" and its place
+    """
+    entry = OPERATORS[op.name]
+    try:
+        attributes = entry.attributes(op.options)
+    except ValueError as error:
+        return str(error)
+    floats = [TensorType(_dtype(graph.tensors[i]), graph.tensors[i].shape) for i in op.outputs]
+    outputs = list(floats)
+    for place in real_results(op, graph):
+        outputs[place] = _with(outputs[place], typed("output", place))
+    before = OperatorInstance(*_float_inputs(op, graph, tuple(floats)), attributes)
+    after = OperatorInstance(*_typed_inputs(op, graph, form, typed, tuple(outputs)), attributes)
+    for rule in entry.rules:
+        if not rule.holds(after):
+            # A rule that the operator in float breaks too is about shapes known at run time; later ones rely on it.
+            return f"{op.name} in {form.dtype.label} requires that {rule.sentence}" if rule.holds(before) else ""
+    return ""
+
+
+_Operands = tuple[tuple[TensorType | None, ...], tuple[TensorType, ...], tuple[Array | None, ...]]
+"""Types of inputs and outputs, and constants."""
+
+
+def _float_inputs(op: Operator, graph: SubGraph, outputs: tuple[TensorType, ...]) -> _Operands:
+    """The operator as it is, but for constants that the file has quantised."""
+    tensors = [None if index == _ABSENT else graph.tensors[index] for index in op.inputs]
+    types = tuple(
+        None if t is None else TensorType(DType.FLOAT32 if is_real(t) else _dtype(t), t.shape) for t in tensors
+    )
+    return types, outputs, tuple(None if t is None or t.data is None else constant_values(t) for t in tensors)
+
+
+def _typed_inputs(
+    op: Operator,
+    graph: SubGraph,
+    form: Form,
+    typed: Callable[[str, int], ElementType],
+    outputs: tuple[TensorType, ...],
+) -> _Operands:
+    weights, bias, operands = weight_operands(op, graph), bias_operand(op), set(real_operands(op, graph))
+    types: list[TensorType | None] = []
+    constants: list[Array | None] = []
+    for place, index in enumerate(op.inputs):
+        tensor = None if index == _ABSENT else graph.tensors[index]
+        if tensor is None:
+            types.append(None)
+            constants.append(None)
+            continue
+        values = None if tensor.data is None else constant_values(tensor)
+        element = ElementType(_dtype(tensor))
+        if place in operands:
+            element = typed("input", place)
+        elif weights is not None and place == weights.weights and values is not None:
+            element = ElementType(DType.INT8, channel_quantization(op.name, values, weights))
+        elif place == bias:
+            element = bias_type(op, graph, form, typed)
+        if values is not None and element.quantization is not None:
+            values = quantized(values, element.quantization, element.dtype)
+        types.append(_with(TensorType(element.dtype, tensor.shape), element))
+        constants.append(values)
+    return tuple(types), outputs, tuple(constants)
+
+
+def channel_quantization(name: str, values: Array, weights: WeightOperands) -> Quantization:
+    """Scales of constant weights, one per output channel."""
+    del name
+    return weight_quantization(values, weights.axis)
+
+
+def bias_type(op: Operator, graph: SubGraph, form: Form, typed: Callable[[str, int], ElementType]) -> ElementType:
+    """Element type of a bias: scales are the products of the input's and the weights'."""
+    places = _WEIGHTED[op.name]
+    source = typed("input", places.source).quantization
+    weights = graph.tensors[op.inputs[places.weights]]
+    factors = (
+        typed("input", places.weights).quantization
+        if weights.data is None
+        else channel_quantization(op.name, constant_values(weights), places)
+    )
+    assert source is not None
+    assert factors is not None
+    scales = tuple(float(np.float32(np.float32(source.scale) * np.float32(scale))) for scale in factors.scales)
+    dtype = DType.INT64 if form.dtype is DType.INT16 else DType.INT32
+    return ElementType(dtype, Quantization(scales, (0,) * len(scales)))
+
+
+def _with(type_: TensorType, element: ElementType) -> TensorType:
+    return replace(type_, dtype=element.dtype, quantization=element.quantization)
+
+
+def _dtype(tensor: Tensor) -> DType:
+    """Element type; that of a handle, which no rule of an operator with real operands asks for, is not known."""
+    return tensor.dtype if tensor.dtype is not None else DType.INT32

@@ -1,0 +1,252 @@
+"""Rewrites a float Model to the types that `web_types` decided.
+
+Tensors keep their names. Where an operator needs another type or scale than its web has, a QUANTIZE or DEQUANTIZE
+stands in between; each conversion is made once per subgraph. Inputs and outputs of entries stay float32 if wanted, with
+a conversion at the very beginning and end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tflmgen.frontend import Model, Operator, SubGraph, Tensor, contents, operator_version, options_with_defaults
+from tflmgen.ir import DType
+from tflmgen.quantize.float_simplification import with_own_buffers
+from tflmgen.quantize.integer_forms import (
+    FLOAT,
+    Array,
+    ElementType,
+    Form,
+    bias_operand,
+    bias_type,
+    channel_quantization,
+    constant_values,
+    is_real,
+    real_operands,
+    real_results,
+    weight_operands,
+)
+from tflmgen.quantize.quantization_scales import quantized
+from tflmgen.quantize.unused_tensors import without_unused
+from tflmgen.quantize.web_constraints import bindings, result_key
+from tflmgen.quantize.web_types import Assignment, operand_types
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A quantised Model, and the conversions in it: (subgraph, TFLite's name of the operator), one for each."""
+
+    model: Model
+    conversions: tuple[tuple[int, str], ...]
+
+
+def rewrite(model: Model, assignment: Assignment, float_io: bool) -> Rewrite:
+    """The Model in the types of an assignment. float_io: inputs and outputs of entries stay float32."""
+    rewriters = [_SubGraphRewriter(model, graph, assignment, float_io) for graph in model.subgraphs]
+    graphs = tuple(rewriter.run() for rewriter in rewriters)
+    moved = {
+        graph.index: dict(zip(graph.outputs, graphs[graph.index].outputs, strict=True)) for graph in model.subgraphs
+    }
+    signatures = tuple(
+        replace(s, outputs=tuple((name, moved[s.subgraph][tensor]) for name, tensor in s.outputs))
+        for s in model.signatures
+    )
+    rewritten = without_unused(replace(model, subgraphs=graphs, signatures=signatures, sha256=""))
+    conversions = tuple(
+        (graph.index, op.name)
+        for graph in rewritten.subgraphs
+        for op in graph.operators
+        if op.name in ("QUANTIZE", "DEQUANTIZE")
+    )
+    return Rewrite(with_own_buffers(rewritten), conversions)
+
+
+class _SubGraphRewriter:
+    """The tensors and operators of one subgraph in the making."""
+
+    def __init__(self, model: Model, graph: SubGraph, assignment: Assignment, float_io: bool) -> None:
+        self._model, self._graph, self._assignment = model, graph, assignment
+        self._is_float_entry = float_io and graph.index not in assignment.webs.called
+        self._tensors = list(graph.tensors)
+        self._operators: list[Operator] = []
+        self._converted: dict[tuple[int, ElementType], int] = {}
+        self._types: dict[int, ElementType] = {}
+
+    def run(self) -> SubGraph:
+        inputs = set(self._graph.inputs)
+        for tensor in self._graph.tensors:
+            if self._is_variable_real(tensor):
+                stays = self._is_float_entry and tensor.index in inputs
+                self._retype(tensor.index, FLOAT if stays else self._web(tensor.index))
+        for op in self._graph.operators:
+            self._rewrite(op)
+        outputs = tuple(self._output(place, tensor) for place, tensor in enumerate(self._graph.outputs))
+        operators = tuple(replace(op, index=index) for index, op in enumerate(self._operators))
+        return replace(self._graph, tensors=tuple(self._tensors), operators=operators, outputs=outputs)
+
+    def _is_variable_real(self, tensor: Tensor) -> bool:
+        return tensor.dtype is DType.FLOAT32 and tensor.data is None
+
+    def _web(self, tensor: int) -> ElementType:
+        return self._assignment.type_of((self._graph.index, tensor))
+
+    def _retype(self, index: int, element: ElementType) -> None:
+        self._types[index] = element
+        self._tensors[index] = _typed(self._tensors[index], element)
+
+    def _rewrite(self, op: Operator) -> None:
+        form = self._assignment.forms.get((self._graph.index, op.index))
+        runs = bindings(op)
+        if form is not None:
+            self._compute(op, form)
+        elif runs:
+            self._pass(op, [(self._model.subgraphs[b.subgraph], b.operands) for b in runs][-1])
+        elif op.name in ("QUANTIZE", "DEQUANTIZE"):
+            self._convert_again(op)
+        elif op.name == "ASSIGN_VARIABLE":
+            variable = self._assignment.webs.variables.get(
+                self._assignment.webs.root((self._graph.index, op.inputs[0]))
+            )
+            element = FLOAT if variable is None else self._assignment.type_of(variable)
+            self._add(op, [op.inputs[0], self._operand(op.inputs[1], element)], op.outputs)
+        elif op.name == "READ_VARIABLE":
+            self._add(op, op.inputs, op.outputs)
+        else:
+            self._compute_in_float(op)
+
+    def _compute(self, op: Operator, form: Form) -> None:
+        """An operator in integers: activations in the types that it wants, weights and bias as its own constants."""
+        types = operand_types(self._assignment, self._graph, op, form)
+        inputs = list(op.inputs)
+        for place in real_operands(op, self._graph):
+            inputs[place] = self._operand(op.inputs[place], types["input", place])
+        weights, bias = weight_operands(op, self._graph), bias_operand(op)
+        if weights is not None:
+            values = constant_values(self._graph.tensors[op.inputs[weights.weights]])
+            element = ElementType(DType.INT8, channel_quantization(op.name, values, weights))
+            inputs[weights.weights] = self._constant(op.inputs[weights.weights], element)
+        if bias is not None:
+            element = bias_type(op, self._graph, form, lambda side, place: types[side, place])
+            inputs[bias] = self._constant(op.inputs[bias], element)
+        self._add_with_results(op, inputs, {p: types["output", p] for p in real_results(op, self._graph)})
+
+    def _compute_in_float(self, op: Operator) -> None:
+        """An operator that stays as it is, between conversions where its webs are in integers."""
+        inputs = list(op.inputs)
+        for place, tensor in enumerate(op.inputs):
+            if tensor in self._types:
+                inputs[place] = self._operand(tensor, FLOAT)
+        self._add_with_results(op, inputs, dict.fromkeys(real_results(op, self._graph), FLOAT))
+
+    def _pass(self, op: Operator, callee: tuple[SubGraph, Sequence[int]]) -> None:
+        """An operator that runs subgraphs: its operands get the types of their inputs."""
+        graph, operands = callee
+        inputs = list(op.inputs)
+        offset = len(op.inputs) - len(operands)
+        for place, tensor in enumerate(operands):
+            formal = graph.tensors[graph.inputs[place]]
+            if formal.dtype is DType.FLOAT32:
+                element = self._assignment.type_of((graph.index, formal.index))
+                inputs[place + offset] = self._operand(tensor, element)
+        self._add(op, inputs, op.outputs)
+
+    def _convert_again(self, op: Operator) -> None:
+        """A conversion that the file has, between what its operand and its result are now."""
+        source, result = op.inputs[0], op.outputs[0]
+        made = self._types.get(result) or _type_of(self._tensors[result])
+        self._add_conversion(source, result, self._types.get(source) or _type_of(self._tensors[source]), made)
+
+    def _operand(self, tensor: int, element: ElementType) -> int:
+        """The tensor in an element type: itself, or a converted copy."""
+        if self._tensors[tensor].data is not None:
+            return tensor if element == FLOAT and not self._is_packed(tensor) else self._constant(tensor, element)
+        own = self._types[tensor]
+        if own == element:
+            return tensor
+        if (tensor, element) not in self._converted:
+            copy = self._new(tensor, element)
+            self._add_conversion(tensor, copy, own, element)
+            self._converted[tensor, element] = copy
+        return self._converted[tensor, element]
+
+    def _is_packed(self, tensor: int) -> bool:
+        """Whether a constant of real numbers is stored in integers already."""
+        return self._tensors[tensor].dtype is not DType.FLOAT32
+
+    def _constant(self, tensor: int, element: ElementType) -> int:
+        """A constant of real numbers in an element type."""
+        if (tensor, element) not in self._converted:
+            values = constant_values(self._graph.tensors[tensor])
+            self._converted[tensor, element] = copy = self._new(tensor, element)
+            self._tensors[copy] = replace(self._tensors[copy], data=_contents(values, element))
+        return self._converted[tensor, element]
+
+    def _new(self, tensor: int, element: ElementType) -> int:
+        """A tensor like another, in an element type."""
+        index = len(self._tensors)
+        original = self._graph.tensors[tensor]
+        name = f"{original.name}_{element.dtype.label}"
+        copy = replace(_typed(original, element), index=index, name=name, data=None, buffer=0, blocks=None)
+        self._tensors.append(replace(copy, is_variable=False))
+        self._types[index] = element
+        return index
+
+    def _add_conversion(self, source: int, result: int, before: ElementType, after: ElementType) -> None:
+        name = "DEQUANTIZE" if after.dtype.is_float else "QUANTIZE"
+        op = Operator(0, name, 1, (source,), (result,), options_with_defaults(name, {}), b"", ())
+        del before
+        self._add(op, op.inputs, op.outputs)
+
+    def _add_with_results(self, op: Operator, inputs: Sequence[int], types: Mapping[int, ElementType]) -> None:
+        """Adds an operator whose results have these types by place, and after it what converts them to their webs'."""
+        outputs = list(op.outputs)
+        conversions = []
+        for place, element in types.items():
+            tensor = op.outputs[place]
+            if self._types[tensor] != element:
+                outputs[place] = self._new(tensor, element)
+                self._converted[tensor, element] = outputs[place]
+                conversions.append((outputs[place], tensor, element, self._types[tensor]))
+        self._add(op, inputs, outputs)
+        for conversion in conversions:
+            self._add_conversion(*conversion)
+
+    def _add(self, op: Operator, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        operands = [None if i < 0 else self._tensors[i] for i in inputs]
+        version = operator_version(op.name, operands, [self._tensors[i] for i in outputs], op.options)
+        is_same = tuple(inputs) == op.inputs and tuple(outputs) == op.outputs and op.name != "QUANTIZE"
+        kept = op.version if is_same and all(t not in self._types for t in inputs) else version
+        self._operators.append(replace(op, inputs=tuple(inputs), outputs=tuple(outputs), version=kept))
+
+    def _output(self, place: int, tensor: int) -> int:
+        """Tensor for an output: in the type that callers expect, under the name that the file has."""
+        original = self._graph.tensors[tensor]
+        if original.dtype is not DType.FLOAT32 or not is_real(original):
+            return tensor
+        if self._graph.index in self._assignment.webs.called:
+            element = self._assignment.type_of(result_key(self._graph.index, place))
+        else:
+            element = FLOAT if self._is_float_entry or original.data is not None else self._web(tensor)
+        result = self._operand(tensor, element)
+        if result != tensor and self._is_float_entry:
+            inner = self._tensors[tensor]
+            self._tensors[result] = replace(self._tensors[result], name=original.name)
+            self._tensors[tensor] = replace(inner, name=f"{original.name}_{self._types[tensor].dtype.label}")
+        return result
+
+
+def _typed(tensor: Tensor, element: ElementType) -> Tensor:
+    dtype = element.dtype
+    return replace(tensor, dtype=dtype, type_name=dtype.label, quantization=element.quantization)
+
+
+def _type_of(tensor: Tensor) -> ElementType:
+    assert tensor.dtype is not None
+    return ElementType(tensor.dtype, tensor.quantization)
+
+
+def _contents(values: Array, element: ElementType) -> bytes:
+    if element.quantization is not None:
+        values = quantized(values, element.quantization, element.dtype)
+    return contents(values, element.dtype)

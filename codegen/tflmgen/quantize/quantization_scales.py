@@ -1,0 +1,74 @@
+"""Scales and zero points of ranges and weights, and arrays in them.
+
+The formulas are those of TFLite's quantisation specification: int8 activations are asymmetric with a range that holds
+0, int16 activations and weights symmetric. Scales are rounded to float32, as files store them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.ir import DType, Quantization
+
+Array = NDArray[Any]
+_SMALLEST_SCALE = 2.0**-23
+"""Of tensors that are always 0; scales near the least float32 would overflow the multipliers of kernels."""
+
+
+def _float32(value: float) -> float:
+    return float(np.float32(max(value, _SMALLEST_SCALE)))
+
+
+def range_quantization(minimum: float, maximum: float, dtype: DType) -> Quantization:
+    """Quantisation of int8 or int16 in which `minimum` to `maximum`, widened to hold 0, is representable."""
+    low, high = min(minimum, 0.0), max(maximum, 0.0)
+    least, greatest = dtype.limits
+    if dtype is DType.INT16:
+        return Quantization((_float32(max(-low, high) / greatest),), (0,))
+    scale = _float32((high - low) / (greatest - least))
+    zero = int(np.clip(np.rint(least - low / scale), least, greatest))
+    return Quantization((scale,), (zero,))
+
+
+def representable_range(quantization: Quantization, dtype: DType) -> tuple[float, float]:
+    """Least and greatest real number of a tensor quantised per tensor."""
+    least, greatest = dtype.limits
+    return tuple((limit - quantization.zero_point) * quantization.scale for limit in (least, greatest))  # type: ignore[return-value]
+
+
+def weight_quantization(weights: Array, axis: int | None) -> Quantization:
+    """Symmetric int8 quantisation of weights: one scale per index of `axis`, or one for all if it is None."""
+    others = tuple(i for i in range(weights.ndim) if i != axis)
+    largest = np.atleast_1d(np.abs(weights).max(axis=others, initial=0.0))
+    scales = tuple(_float32(float(value) / 127) for value in largest)
+    return Quantization(scales, (0,) * len(scales), axis or 0)
+
+
+def quantized(values: Array, quantization: Quantization, dtype: DType) -> Array:
+    """Nearest quantised elements, clipped to the range of `dtype`."""
+    scales, zeros = _along_axis(quantization, values.ndim)
+    elements = np.rint(np.asarray(values, np.float64) / scales) + zeros
+    return np.clip(elements, *_bounds(dtype)).astype(dtype.numpy)
+
+
+def real_values(elements: Array, quantization: Quantization) -> Array:
+    """The real numbers that quantised elements stand for."""
+    scales, zeros = _along_axis(quantization, elements.ndim)
+    return ((elements.astype(np.float64) - zeros) * scales).astype(np.float32)
+
+
+def _bounds(dtype: DType) -> tuple[float, float]:
+    """Limits of a type as float64 numbers that convert to it: the greatest int64 is none."""
+    least, greatest = dtype.limits
+    return float(least), float(greatest) if dtype.bits < 64 else float(2**62)
+
+
+def _along_axis(quantization: Quantization, rank: int) -> tuple[Array, Array]:
+    shape = [1] * rank
+    if quantization.per_channel:
+        shape[quantization.axis] = len(quantization.scales)
+    scales, zeros = np.array(quantization.scales), np.array(quantization.zero_points, np.float64)
+    return (scales.reshape(shape), zeros.reshape(shape)) if rank else (scales[0], zeros[0])

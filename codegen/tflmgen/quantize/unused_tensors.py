@@ -1,0 +1,48 @@
+"""Removes tensors that nothing reads or writes: weights and bias whose operators have others now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tflmgen.frontend import Model, Signature, SubGraph
+
+
+def without_unused(model: Model) -> Model:
+    """The Model without unused tensors, the others numbered anew in their order.
+
+    Subgraphs with weights quantised by blocks keep all, because their scales are tensors that no operator names.
+    """
+    numbers = {graph.index: _numbers(graph) for graph in model.subgraphs}
+    subgraphs = tuple(_renumbered(graph, numbers[graph.index]) for graph in model.subgraphs)
+    signatures = tuple(_signature(signature, numbers[signature.subgraph]) for signature in model.signatures)
+    return replace(model, subgraphs=subgraphs, signatures=signatures)
+
+
+def _numbers(graph: SubGraph) -> dict[int, int]:
+    """Index of each tensor that stays -> its new one."""
+    used = {*graph.inputs, *graph.outputs}
+    used |= {i for op in graph.operators for i in (*op.inputs, *op.outputs, *op.intermediates)}
+    if any(tensor.blocks is not None for tensor in graph.tensors):
+        used |= {tensor.index for tensor in graph.tensors}
+    return {old: new for new, old in enumerate(sorted(used - {-1}))}
+
+
+def _renumbered(graph: SubGraph, numbers: dict[int, int]) -> SubGraph:
+    def moved(indices: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(numbers.get(index, index) for index in indices)
+
+    tensors = tuple(replace(graph.tensors[old], index=new) for old, new in numbers.items())
+    operators = tuple(
+        replace(op, inputs=moved(op.inputs), outputs=moved(op.outputs), intermediates=moved(op.intermediates))
+        for op in graph.operators
+    )
+    return replace(
+        graph, tensors=tensors, operators=operators, inputs=moved(graph.inputs), outputs=moved(graph.outputs)
+    )
+
+
+def _signature(signature: Signature, numbers: dict[int, int]) -> Signature:
+    inputs, outputs = (
+        tuple((name, numbers[tensor]) for name, tensor in ports) for ports in (signature.inputs, signature.outputs)
+    )
+    return replace(signature, inputs=inputs, outputs=outputs)

@@ -1,0 +1,308 @@
+"""Decides the type, scale and zero point of each web, and the form of each operator.
+
+A web takes part in integers if an operator that touches it has a form; webs that only operators in float touch stay
+float. Webs whose operators demand one scale become one group. A result that has a fixed scale gives it to its group
+where the group's values fit; elsewhere, and where groups disagree, the rewrite inserts a requantisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tflmgen.frontend import Model, Operator, SubGraph
+from tflmgen.ir import DType, Quantization
+from tflmgen.quantize.integer_forms import (
+    FLOAT,
+    ElementType,
+    Form,
+    check_form,
+    constant_values,
+    find_form,
+    real_operands,
+    real_results,
+)
+from tflmgen.quantize.quantization_scales import range_quantization, representable_range
+from tflmgen.quantize.statistics import Calibration, TensorKey
+from tflmgen.quantize.web_constraints import UnionFind, Webs, bindings, find_webs
+
+OperatorKey = tuple[int, int]
+"""Index of a subgraph and of an operator in it."""
+
+Range = tuple[float, float]
+_CONVERSIONS = frozenset({"QUANTIZE", "DEQUANTIZE"})
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Why an operator stays in float."""
+
+    subgraph: int
+    operator: int
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Types of all webs of a Model.
+
+    types   element type by the web's root, for webs of float tensors
+    forms   of operators in integers, by subgraph and operator index; others stay as they are
+    notes   on operators that stay in float
+    unseen  webs that calibration never reached, which stay float
+    """
+
+    webs: Webs
+    types: Mapping[TensorKey, ElementType]
+    forms: Mapping[OperatorKey, Form]
+    notes: tuple[Note, ...]
+    unseen: tuple[TensorKey, ...]
+
+    def type_of(self, key: TensorKey) -> ElementType:
+        return self.types.get(self.webs.root(key), FLOAT)
+
+
+RangeChoice = Callable[[Iterable[TensorKey], DType, Range], Range]
+"""Range of a group of tensors for a type, from their keys and the least and greatest value."""
+
+
+def whole_range(keys: Iterable[TensorKey], dtype: DType, bounds: Range) -> Range:
+    """The least and greatest value."""
+    del keys, dtype
+    return bounds
+
+
+@dataclass(slots=True)
+class TypeSolver:
+    """One decision over a whole Model.
+
+    wanted  element type by web root where it is not `activations`: int16, or float32 to keep a web in float
+    """
+
+    model: Model
+    calibration: Calibration
+    activations: DType = DType.INT8
+    wanted: Mapping[TensorKey, DType] = field(default_factory=dict)
+    choose_range: RangeChoice = whole_range
+    webs: Webs = field(init=False)
+    ranges: dict[TensorKey, Range] = field(init=False)
+    _forms: dict[OperatorKey, Form] = field(init=False, default_factory=dict)
+    _notes: dict[OperatorKey, Note] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.webs = find_webs(self.model)
+        self.ranges = self._ranges()
+
+    def solve(self) -> Assignment:
+        """The types; forms whose rules the real scales break are given up until none does."""
+        refused: set[OperatorKey] = set()
+        while True:
+            dtypes = self._web_dtypes(refused)
+            types = self._typed(dtypes)
+            assignment = Assignment(
+                self.webs,
+                types,
+                dict(self._forms),
+                tuple(self._notes[key] for key in sorted(self._notes)),
+                self._unseen(),
+            )
+            broken = self._broken(assignment)
+            if not broken:
+                return assignment
+            refused |= broken
+
+    def _operators(self) -> Iterable[tuple[SubGraph, Operator]]:
+        for graph in self.model.subgraphs:
+            for op in graph.operators:
+                yield graph, op
+
+    def _touched(self, graph: SubGraph, op: Operator) -> list[TensorKey]:
+        """Roots of the webs of an operator's activations."""
+        tensors = [op.inputs[i] for i in real_operands(op, graph)] + [op.outputs[i] for i in real_results(op, graph)]
+        return [self.webs.root((graph.index, t)) for t in tensors if graph.tensors[t].data is None]
+
+    def _is_computing(self, op: Operator) -> bool:
+        """Whether an operator computes: it neither moves values into branches, loops and variables nor converts them."""
+        return not bindings(op) and op.name not in _CONVERSIONS and not op.name.endswith("_VARIABLE")
+
+    def _ranges(self) -> dict[TensorKey, Range]:
+        """Least and greatest value of each web that calibration reached, with the constants assigned to it."""
+        ranges: dict[TensorKey, Range] = {}
+
+        def widen(root: TensorKey, low: float, high: float) -> None:
+            before = ranges.get(root, (low, high))
+            ranges[root] = min(before[0], low), max(before[1], high)
+
+        for key, statistics in self.calibration.tensors.items():
+            widen(self.webs.root(key), statistics.minimum, statistics.maximum)
+        for target, (subgraph, index) in self.webs.constants:
+            tensor = self.model.subgraphs[subgraph].tensors[index]
+            if tensor.dtype is DType.FLOAT32 and tensor.data:
+                values = constant_values(tensor)
+                widen(self.webs.root(target), float(values.min()), float(values.max()))
+        return ranges
+
+    def _unseen(self) -> tuple[TensorKey, ...]:
+        roots = {root for graph, op in self._operators() if self._is_computing(op) for root in self._touched(graph, op)}
+        return tuple(sorted(root for root in roots if root not in self.ranges))
+
+    def _wanted(self, root: TensorKey) -> DType:
+        return self.wanted.get(root, self.activations) if root in self.ranges else DType.FLOAT32
+
+    def _web_dtypes(self, refused: set[OperatorKey]) -> dict[TensorKey, DType]:
+        """Element types of webs, and the forms that go with them, without those of `refused`."""
+        self._forms, self._notes = {}, {}
+        touching: dict[TensorKey, list[OperatorKey]] = {}
+        for graph, op in self._operators():
+            roots = self._touched(graph, op)
+            if not roots or not self._is_computing(op):
+                continue
+            key = (graph.index, op.index)
+            for root in roots:
+                touching.setdefault(root, []).append(key)
+            form = self._form(graph, op, roots, refused)
+            if isinstance(form, Form):
+                self._forms[key] = form
+            else:
+                self._notes[key] = Note(*key, op.name, form)
+        return {
+            root: self._wanted(root)
+            if any(key in self._forms for key in touching.get(root, ())) or root not in touching
+            else DType.FLOAT32
+            for root in self._float_roots()
+        }
+
+    def _float_roots(self) -> set[TensorKey]:
+        return {
+            self.webs.root((graph.index, tensor.index))
+            for graph in self.model.subgraphs
+            for tensor in graph.tensors
+            if tensor.dtype is DType.FLOAT32 and tensor.data is None
+        }
+
+    def _form(self, graph: SubGraph, op: Operator, roots: list[TensorKey], refused: set[OperatorKey]) -> Form | str:
+        wanted = {self._wanted(root) for root in roots}
+        if DType.FLOAT32 in wanted:
+            unseen = any(root not in self.ranges for root in roots)
+            return "calibration never reached it" if unseen else "its operands or results are kept in float32"
+        if (graph.index, op.index) in refused:
+            return "its scales break a rule of its kernel"
+        reason: Form | str = ""
+        for dtype in sorted(wanted, key=lambda dtype: -dtype.bits):
+            reason = find_form(op, graph, dtype)
+            if isinstance(reason, Form):
+                return reason
+        return reason
+
+    def _typed(self, dtypes: Mapping[TensorKey, DType]) -> dict[TensorKey, ElementType]:
+        """Element types with scales: one for each group of webs that operators want to share a scale."""
+        groups = UnionFind()
+        fixed: dict[TensorKey, set[Quantization]] = {}
+        ranges = dict(self.ranges)
+        for graph, op in self._operators():
+            form = self._forms.get((graph.index, op.index))
+            if form is None:
+                continue
+            if form.result is not None:
+                for place in real_results(op, graph):
+                    root = self.webs.root((graph.index, op.outputs[place]))
+                    if dtypes[root] is form.dtype:
+                        fixed.setdefault(root, set()).add(form.result)
+        for graph, op in self._operators():
+            form = self._forms.get((graph.index, op.index))
+            if form is not None and form.shares:
+                self._share(groups, graph, op, [r for r in self._touched(graph, op) if dtypes[r] is form.dtype], ranges)
+        members: dict[TensorKey, list[TensorKey]] = {}
+        for root in sorted(dtypes):
+            members.setdefault(groups.root(root), []).append(root)
+        types: dict[TensorKey, ElementType] = {}
+        for roots in members.values():
+            element = self._group_type(roots, dtypes[roots[0]], ranges, fixed)
+            types |= dict.fromkeys(roots, element)
+        return types
+
+    def _share(
+        self, groups: UnionFind, graph: SubGraph, op: Operator, roots: list[TensorKey], ranges: dict[TensorKey, Range]
+    ) -> None:
+        """Joins the webs of an operator that wants one scale; constants among its operands widen the range."""
+        for root in roots[1:]:
+            groups.join(roots[0], root)
+        for place in real_operands(op, graph):
+            tensor = graph.tensors[op.inputs[place]]
+            if tensor.data and roots:
+                values = constant_values(tensor)
+                low, high = ranges[roots[0]]
+                ranges[roots[0]] = min(low, float(values.min())), max(high, float(values.max()))
+
+    def _group_type(
+        self,
+        roots: list[TensorKey],
+        dtype: DType,
+        ranges: Mapping[TensorKey, Range],
+        fixed: Mapping[TensorKey, set[Quantization]],
+    ) -> ElementType:
+        if dtype is DType.FLOAT32:
+            return FLOAT
+        low, high = min(ranges[root][0] for root in roots), max(ranges[root][1] for root in roots)
+        wanted = {quantization for root in roots for quantization in fixed.get(root, ())}
+        for quantization in sorted(wanted, key=lambda q: q.scales):
+            least, greatest = representable_range(quantization, dtype)
+            margin = quantization.scale
+            if least - margin <= low and high <= greatest + margin:
+                return ElementType(dtype, quantization)
+        keys = [key for key in self.calibration.tensors if self.webs.root(key) in set(roots)]
+        return ElementType(dtype, range_quantization(*self.choose_range(keys, dtype, (low, high)), dtype))
+
+    def _broken(self, assignment: Assignment) -> set[OperatorKey]:
+        """Operators whose form breaks a rule with the scales of an assignment."""
+        broken = set()
+        for graph, op in self._operators():
+            form = assignment.forms.get((graph.index, op.index))
+            if form is not None:
+                typed = operand_types(assignment, graph, op, form)
+                if check_form(op, graph, form, lambda side, place, typed=typed: typed[side, place]):  # type: ignore[misc]
+                    broken.add((graph.index, op.index))
+        return broken
+
+
+def operand_types(
+    assignment: Assignment, graph: SubGraph, op: Operator, form: Form
+) -> Mapping[tuple[str, int], ElementType]:
+    """Element types that an operator's activations must have, by side and place: those of the webs where it can be.
+
+    Where it cannot, because the operator's scale is fixed or shared, or the web has another type, a requantisation or
+    conversion stands between the operand and its web.
+    """
+    types: dict[tuple[str, int], ElementType] = {}
+    for place in real_operands(op, graph):
+        tensor = graph.tensors[op.inputs[place]]
+        if tensor.data is not None:
+            values = constant_values(tensor)
+            low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
+            types["input", place] = ElementType(form.dtype, range_quantization(low, high, form.dtype))
+        else:
+            types["input", place] = _as(assignment.type_of((graph.index, op.inputs[place])), form.dtype)
+    for place in real_results(op, graph):
+        element = _as(assignment.type_of((graph.index, op.outputs[place])), form.dtype)
+        types["output", place] = element if form.result is None else ElementType(form.dtype, form.result)
+    if form.shares:
+        variable = [key for key in types if key[0] == "output" or graph.tensors[op.inputs[key[1]]].data is None]
+        results = [key for key in variable if key[0] == "output"] or variable
+        widest = max(results, key=lambda key: _scale(types[key]))
+        types = dict.fromkeys(types, types[widest])
+    return types
+
+
+def _scale(element: ElementType) -> float:
+    return element.quantization.scale if element.quantization is not None else 0.0
+
+
+def _as(element: ElementType, dtype: DType) -> ElementType:
+    """An element type of a web in the type of an operator: the same range at another width."""
+    if element.dtype is dtype:
+        return element
+    if element.quantization is None:
+        raise ValueError("a web in float has no range")
+    low, high = representable_range(element.quantization, element.dtype)
+    return ElementType(dtype, range_quantization(low, high, dtype))

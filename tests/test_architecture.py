@@ -70,6 +70,9 @@ NAMES_OPERATORS = {
         "passes.permutation passes.permuted passes.quantization passes.quantize_boundaries "
         "passes.refine_by_comparison"
     ),
+    "quantisation: operators with weights, conversions, and operators that others stand in for": (
+        "quantize.float_simplification quantize.integer_forms quantize.integer_rewrite quantize.web_types"
+    ),
 }
 """Why -> the modules outside kernels/operators that name operators; all others ask for traits (kernels/traits.py)."""
 

@@ -10,15 +10,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.frontend import Model, Operator, SubGraph, Tensor, contents, operator_version, options_with_defaults
+from tflmgen.frontend import (
+    Model,
+    Operator,
+    SubGraph,
+    Tensor,
+    TensorKey,
+    contents,
+    operator_version,
+    options_with_defaults,
+)
 from tflmgen.ir import DType
 from tflmgen.quantize.integer_forms import constant_values
-from tflmgen.quantize.statistics import TensorKey
 from tflmgen.quantize.web_constraints import Binding, UnionFind, bindings, is_loop
 
 
 def simplify(model: Model) -> Model:
-    """The Model with constants for DEQUANTIZE of constants and for captured ones, and operators that have int8 kernels."""
+    """The Model with DEQUANTIZE of constants evaluated, captured constants inside, and operators with int8 kernels."""
     subgraphs = tuple(_with_kernels(_without_dequantize(graph)) for graph in model.subgraphs)
     model = replace(model, subgraphs=subgraphs)
     while (simpler := _without_captured(model)) is not model:

@@ -141,10 +141,12 @@ def find_form(op: Operator, graph: SubGraph, dtype: DType) -> Form | str:
         return f"{op.name} keeps its state in float32"
     if not operands:
         return f"{op.name} makes real numbers of others"
+    traits = traits_of(op.name)
+    if traits.compares is not None:
+        return Form(dtype, False)
     if reference_runtimes(op.name, dtype.label) != "TFLM":
         return f"TFLite Micro has no {dtype.label} kernel of {op.name}"
     reason = ""
-    traits = traits_of(op.name)
     only_shared = traits.moves or traits.view or traits.cuts or traits.same_if_typed
     for form in [Form(dtype, True)] if only_shared else _candidates(dtype, bool(results)):
         trial = _trial(op, graph, form)

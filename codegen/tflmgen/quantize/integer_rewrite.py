@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 
 from tflmgen.frontend import Model, Operator, SubGraph, Tensor, contents, operator_version, options_with_defaults
 from tflmgen.ir import DType
+from tflmgen.kernels import traits_of
+from tflmgen.quantize.comparison_types import comparison_types
 from tflmgen.quantize.float_simplification import with_own_buffers
 from tflmgen.quantize.integer_forms import (
     FLOAT,
@@ -108,8 +110,10 @@ class _SubGraphRewriter:
             variable = self._assignment.webs.variables.get(
                 self._assignment.webs.root((self._graph.index, op.inputs[0]))
             )
-            element = FLOAT if variable is None else self._assignment.type_of(variable)
-            self._add(op, [op.inputs[0], self._operand(op.inputs[1], element)], op.outputs)
+            source = op.inputs[1]
+            if variable is not None and is_real(self._graph.tensors[source]):
+                source = self._operand(source, self._assignment.type_of(variable))
+            self._add(op, [op.inputs[0], source], op.outputs)
         elif op.name == "READ_VARIABLE":
             self._add(op, op.inputs, op.outputs)
         else:
@@ -118,6 +122,8 @@ class _SubGraphRewriter:
     def _compute(self, op: Operator, form: Form) -> None:
         """An operator in integers: activations in the types that it wants, weights and bias as its own constants."""
         types = operand_types(self._assignment, self._graph, op, form)
+        if traits_of(op.name).compares is not None:
+            types = comparison_types(types)
         inputs = list(op.inputs)
         for place in real_operands(op, self._graph):
             inputs[place] = self._operand(op.inputs[place], types["input", place])

@@ -51,7 +51,8 @@ def quantized(values: Array, quantization: Quantization, dtype: DType) -> Array:
     """Nearest quantised elements, clipped to the range of `dtype`."""
     scales, zeros = _along_axis(quantization, values.ndim)
     elements = np.rint(np.asarray(values, np.float64) / scales) + zeros
-    return np.clip(elements, *_bounds(dtype)).astype(dtype.numpy)
+    clipped: Array = np.clip(elements, *_bounds(dtype)).astype(dtype.numpy)
+    return clipped
 
 
 def real_values(elements: Array, quantization: Quantization) -> Array:

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tflmgen.frontend import CONTROL_FLOW, Model, Operator, SubGraph
-from tflmgen.quantize.statistics import TensorKey
+from tflmgen.frontend import CONTROL_FLOW, Model, Operator, SubGraph, TensorKey
 
 _VARIABLES = -1
 """Subgraph index in the keys of variables, whose second part is a number in order of first use."""

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tflmgen.frontend import Model, Operator, SubGraph
+from tflmgen.frontend import Model, Operator, SubGraph, TensorKey
 from tflmgen.ir import DType, Quantization
+from tflmgen.kernels import traits_of
 from tflmgen.quantize.integer_forms import (
     FLOAT,
     ElementType,
@@ -23,7 +24,7 @@ from tflmgen.quantize.integer_forms import (
     real_results,
 )
 from tflmgen.quantize.quantization_scales import range_quantization, representable_range
-from tflmgen.quantize.statistics import Calibration, TensorKey
+from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.web_constraints import UnionFind, Webs, bindings, find_webs
 
 OperatorKey = tuple[int, int]
@@ -123,7 +124,7 @@ class TypeSolver:
         return [self.webs.root((graph.index, t)) for t in tensors if graph.tensors[t].data is None]
 
     def _is_computing(self, op: Operator) -> bool:
-        """Whether an operator computes: it neither moves values into branches, loops and variables nor converts them."""
+        """Whether an operator computes, rather than move values to subgraphs and variables or convert them."""
         return not bindings(op) and op.name not in _CONVERSIONS and not op.name.endswith("_VARIABLE")
 
     def _ranges(self) -> dict[TensorKey, Range]:
@@ -259,7 +260,7 @@ class TypeSolver:
         broken = set()
         for graph, op in self._operators():
             form = assignment.forms.get((graph.index, op.index))
-            if form is not None:
+            if form is not None and traits_of(op.name).compares is None:
                 typed = operand_types(assignment, graph, op, form)
                 if check_form(op, graph, form, lambda side, place, typed=typed: typed[side, place]):  # type: ignore[misc]
                     broken.add((graph.index, op.index))

@@ -8,6 +8,12 @@ from tflmgen.quantize.calibration import calibrate, measure
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration, split
 from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, matching_operators, run_sets
 from tflmgen.quantize.observed_build import ObservedBuild, Watcher, observed_build
+from tflmgen.quantize.quantize_model import (
+    QuantizationChoice,
+    QuantizedModel,
+    prepare_float,
+    quantize_model,
+)
 from tflmgen.quantize.range_choice import (
     Affine,
     RangeMethod,
@@ -36,6 +42,8 @@ __all__ = [
     "Evaluation",
     "Limits",
     "ObservedBuild",
+    "QuantizationChoice",
+    "QuantizedModel",
     "RangeMethod",
     "Run",
     "Sensitivity",
@@ -58,7 +66,9 @@ __all__ = [
     "measure_sensitivity",
     "merged_statistics",
     "observed_build",
+    "prepare_float",
     "promotion_order",
+    "quantize_model",
     "read_calibration",
     "run_sets",
     "split",

@@ -1,0 +1,72 @@
+"""Quantises a Model whose values have been measured: types, rewrite, and the file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.frontend import Model, TensorKey, parse_model, write_model
+from tflmgen.ir import DType
+from tflmgen.quantize.float_simplification import simplify
+from tflmgen.quantize.integer_rewrite import rewrite
+from tflmgen.quantize.statistics import Calibration
+from tflmgen.quantize.web_types import Assignment, RangeChoice, TypeSolver, whole_range
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizationChoice:
+    """What a quantised model is to be.
+
+    activations   int8 or int16, of all webs that `wanted` says nothing of
+    wanted        other element types by web root: int8, int16, or float32 to keep a web in float
+    float_io      inputs and outputs stay float32, with conversions at the very beginning and end
+    choose_range  range of each group of tensors
+    """
+
+    activations: DType = DType.INT8
+    wanted: Mapping[TensorKey, DType] = field(default_factory=dict)
+    float_io: bool = True
+    choose_range: RangeChoice = whole_range
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizedModel:
+    """A quantised Model and its file.
+
+    source       the float Model, simplified, whose tensors `assignment` speaks of
+    conversions  QUANTIZE and DEQUANTIZE in the subgraphs of branches, loops and calls, where they run anew each time
+    """
+
+    source: Model
+    model: Model
+    data: bytes
+    assignment: Assignment
+    conversions: Mapping[str, int]
+
+
+def prepare_float(model: Model) -> Model:
+    """The Model to calibrate and to quantise. Raises ModelError for one that has no float operators."""
+    simplified = simplify(model)
+    computing = {
+        op.name
+        for graph in simplified.subgraphs
+        for op in graph.operators
+        for index in (*op.inputs, *op.outputs)
+        if index >= 0 and graph.tensors[index].dtype is DType.FLOAT32 and graph.tensors[index].data is None
+    }
+    if not computing - {"QUANTIZE", "DEQUANTIZE"}:
+        rule = "it has no operators on float32 values, so that there is nothing to quantise"
+        raise ModelError([Problem(Location(model.name), rule, "Give the float model from before quantisation")])
+    return simplified
+
+
+def quantize_model(source: Model, calibration: Calibration, choice: QuantizationChoice) -> QuantizedModel:
+    """The quantised Model of one that `prepare_float` made."""
+    solver = TypeSolver(source, calibration, choice.activations, choice.wanted, choice.choose_range)
+    assignment = solver.solve()
+    rewritten = rewrite(source, assignment, choice.float_io)
+    data = write_model(rewritten.model)
+    inside = Counter(name for graph, name in rewritten.conversions if graph in assignment.webs.called)
+    return QuantizedModel(source, parse_model(data, source.name), data, assignment, dict(inside))

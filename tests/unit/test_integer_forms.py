@@ -1,0 +1,61 @@
+"""Forms of operators in integers: shared scales, fixed results, and reasons to stay in float."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tflmgen.frontend import ModelBuilder
+from tflmgen.ir import DType, Quantization
+from tflmgen.quantize.integer_forms import Form, find_form
+
+ROW = (1, 4)
+
+
+def form_of(name: str, inputs: list[Any], outputs: list[tuple[int, ...]], dtype: DType, **options: Any) -> Form | str:
+    """Form of an operator; inputs are shapes of float tensors, or arrays."""
+    graph = ModelBuilder().subgraph("main")
+    operands = [
+        graph.constant(f"c{i}", value) if isinstance(value, np.ndarray) else graph.tensor(f"x{i}", DType.FLOAT32, value)
+        for i, value in enumerate(inputs)
+    ]
+    results = [graph.tensor(f"y{i}", DType.FLOAT32, shape) for i, shape in enumerate(outputs)]
+    graph.operator(name, operands, results, options)
+    built = graph.build()
+    return find_form(built.operators[0], built, dtype)
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "outputs", "form"),
+    [
+        ("ADD", [ROW, ROW], [ROW], Form(DType.INT8, False)),
+        ("MAXIMUM", [ROW, ROW], [ROW], Form(DType.INT8, True)),
+        ("RESHAPE", [ROW, np.array([4], np.int32)], [(4,)], Form(DType.INT8, True)),
+        ("TRANSPOSE", [ROW, np.array([1, 0], np.int32)], [(4, 1)], Form(DType.INT8, True)),
+        ("LOGISTIC", [ROW], [ROW], Form(DType.INT8, False, Quantization((1 / 256,), (-128,)))),
+        ("TANH", [ROW], [ROW], Form(DType.INT8, False, Quantization((1 / 128,), (0,)))),
+        ("FULLY_CONNECTED", [ROW, np.ones((3, 4), np.float32)], [(1, 3)], Form(DType.INT8, False)),
+    ],
+)
+def test_forms_in_int8(name: str, inputs: list[Any], outputs: list[tuple[int, ...]], form: Form) -> None:
+    options = {"beta": 1.0} if name == "SOFTMAX" else {}
+    assert form_of(name, inputs, outputs, DType.INT8, **options) == form
+
+
+def test_tanh_of_int16_has_its_own_scale() -> None:
+    assert form_of("TANH", [ROW], [ROW], DType.INT16) == Form(DType.INT16, False, Quantization((1 / 32768,), (0,)))
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "reason"),
+    [
+        ("EXP", DType.INT8, "TFLite Micro has no int8 kernel of EXP"),
+        ("DIV", DType.INT8, "TFLite Micro has no int8 kernel of DIV"),
+        ("GATHER", DType.INT16, "TFLite Micro has no int16 kernel of GATHER"),
+        ("CAST", DType.INT8, "CAST has no form in int8"),
+    ],
+)
+def test_operators_that_stay_in_float(name: str, dtype: DType, reason: str) -> None:
+    inputs: list[Any] = [ROW, ROW] if name == "DIV" else [ROW]
+    assert form_of(name, inputs, [ROW], dtype) == reason

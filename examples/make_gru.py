@@ -91,11 +91,11 @@ def _body(s: SubgraphWriter) -> None:
         s.operator("SPLIT", [s.constant(f"{name}_axis", np.array(1, np.int32)), value], parts, {"num_splits": 3})
         return parts
 
-    made = {name: s.constant(name, array) for name, array in weights().items()}
-    one = s.constant("one", np.array(1, np.int32))
-    inner = split(op("FULLY_CONNECTED", [state, made["recurrent"], -1], "inner", (1, GATES)), "inner")
+    constants = {name: s.constant(name, array) for name, array in weights().items()}
+    step = s.constant("one", np.array(1, np.int32))
+    inner = split(op("FULLY_CONNECTED", [state, constants["recurrent"], -1], "inner", (1, GATES)), "inner")
     row = op("GATHER", [series, time], "row", (1, FEATURES))
-    outer = split(op("FULLY_CONNECTED", [row, made["kernel"], -1], "outer", (1, GATES)), "outer")
+    outer = split(op("FULLY_CONNECTED", [row, constants["kernel"], -1], "outer", (1, GATES)), "outer")
     update = op("LOGISTIC", [op("ADD", [outer[0], inner[0]], "update_sum")], "update")
     reset = op("LOGISTIC", [op("ADD", [outer[1], inner[1]], "reset_sum")], "reset")
     gated = op("ADD", [outer[2], op("MUL", [reset, inner[2]], "reset_state")], "candidate_sum")
@@ -103,7 +103,7 @@ def _body(s: SubgraphWriter) -> None:
     rest = op("SUB", [s.constant("ones", np.array(1, np.float32)), update], "rest")
     new = op("MUL", [rest, candidate], "new")
     following = op("ADD", [op("MUL", [update, state], "kept"), new], "state_out")
-    counters = [op("ADD", [v, one], f"{n}_out", ()) for v, n in ((counter, "counter"), (time, "time"))]
+    counters = [op("ADD", [v, step], f"{n}_out", ()) for v, n in ((counter, "counter"), (time, "time"))]
     s.outputs = [*counters, following, series]
 
 

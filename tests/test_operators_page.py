@@ -38,7 +38,7 @@ def test_the_list() -> None:
 def test_one_operator() -> None:
     done = tflmgen("operators", "add")
     assert "T, T → T; T: float32/int8/int16/int32/int64" in done.out
-    assert "the zero points of int16 tensors are 0" in done.out
+    assert "zero point 0 for int16 tensors" in done.out
     assert "ADD_N" not in done.out
 
 

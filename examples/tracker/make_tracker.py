@@ -90,9 +90,9 @@ def make_model() -> bytes:
     g.inputs, g.outputs = [distances], [results[0], results[2]]
     w.signature("locate", {"distances": distances}, {"position": results[0], "steps": results[2]})
 
-    there = start.tensor("handle", "resource", [])
-    start.operator("VAR_HANDLE", [], [there], {"shared_name": "position"})
-    start.operator("ASSIGN_VARIABLE", [there, start.constant("begin", START)], [])
+    state = start.tensor("handle", "resource", [])
+    start.operator("VAR_HANDLE", [], [state], {"shared_name": "position"})
+    start.operator("ASSIGN_VARIABLE", [state, start.constant("begin", START)], [])
 
     for s in (condition, body):
         s.inputs = [s.tensor(name, *kind) for name, kind in VARIABLES.items()]

@@ -61,9 +61,9 @@ def make_model() -> bytes:
         old[name] = g.tensor(f"{name}/old", initial.dtype.name, initial.shape, **known)
         g.operator("VAR_HANDLE", [], [handles[name]], {"shared_name": name})
         g.operator("READ_VARIABLE", [handles[name]], [old[name]])
-        there = start.tensor(f"{name}/handle", "resource", [])
-        start.operator("VAR_HANDLE", [], [there], {"shared_name": name})
-        start.operator("ASSIGN_VARIABLE", [there, start.constant(f"{name}/zero", initial, **known)], [])
+        handle = start.tensor(f"{name}/handle", "resource", [])
+        start.operator("VAR_HANDLE", [], [handle], {"shared_name": name})
+        start.operator("ASSIGN_VARIABLE", [handle, start.constant(f"{name}/zero", initial, **known)], [])
 
     frame = g.tensor("frame", "int8", [1, 1, BANDS], **ENERGY)
     later = g.tensor("later", "int8", [1, FRAMES - 1, BANDS], **ENERGY)

@@ -16,7 +16,7 @@ from support.cost_samples import CHOOSERS
 from support.tools import requires_compiler, requires_qemu
 from support.well_known import well_known
 from tflmgen.ir import CostedKernel, Kernel, KernelChoice, Target
-from tflmgen.kernels.choice import fastest
+from tflmgen.kernels.choice import choose_fastest
 
 pytestmark = [pytest.mark.emulator, requires_compiler, requires_qemu]
 
@@ -50,7 +50,7 @@ def next_best(rank: int) -> Iterator[None]:
     """Every operator gets the kernel of this rank by estimate, 0 the best one, or the last that has an estimate."""
 
     def chooser(kernels: Iterable[Kernel], target: Target) -> KernelChoice:
-        choice = fastest(kernels, target)
+        choice = choose_fastest(kernels, target)
         ranking: tuple[CostedKernel, ...] = (choice.chosen, *choice.considered)
         return KernelChoice(ranking[min(rank, len(ranking) - 1)])
 

@@ -114,7 +114,7 @@ def test_batches_of_a_recurrent_layer() -> None:
 
 def test_rules_of_a_recurrent_layer() -> None:
     (text,) = problems(_layer((1, -1, 3), channels=4), max_dim=3)
-    assert "operator 0 (UNIDIRECTIONAL_SEQUENCE_RNN): UNIDIRECTIONAL_SEQUENCE_RNN requires that weights, bias" in text
+    assert "operator 0 (UNIDIRECTIONAL_SEQUENCE_RNN): UNIDIRECTIONAL_SEQUENCE_RNN requires weights, a bias" in text
 
 
 def test_the_state_of_a_recurrent_layer() -> None:
@@ -136,7 +136,7 @@ def test_what_keeps_a_state_of_its_own() -> None:
         g.inputs, g.outputs = [x], [y]
 
     (text,) = problems(one_graph(build), max_dim=3)
-    assert "CUSTOM:CIRCULAR_BUFFER requires that the input is one slot of the window" in text
+    assert "CUSTOM:CIRCULAR_BUFFER requires an input that is one slot of the window" in text
 
 
 def test_dimensions_beyond_the_loops_of_dense_tensors() -> None:

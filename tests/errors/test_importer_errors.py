@@ -114,8 +114,8 @@ def wrong_output_shape(g: SubgraphWriter) -> None:
 
 
 @case(
-    "subgraph 0 'main', operator 0 (ADD): ADD requires that the inputs' shapes are equal, or one of each pair of "
-    "dimensions is 1; this one has int32[4], int32[3] -> int32[4]"
+    "subgraph 0 'main', operator 0 (ADD): ADD requires inputs of equal shapes, or with a 1 in each pair of "
+    "unequal dimensions; this one has int32[4], int32[3] -> int32[4]"
 )
 def broken_rule(g: SubgraphWriter) -> None:
     g.outputs = new(g, X)
@@ -123,7 +123,7 @@ def broken_rule(g: SubgraphWriter) -> None:
 
 
 @case(
-    "subgraph 0 'main', operator 0 (CONCATENATION): CONCATENATION requires that the axis is within the rank of its "
+    "subgraph 0 'main', operator 0 (CONCATENATION): CONCATENATION requires an axis within the rank of its "
     "input; this one has axis 4 and rank 1"
 )
 def axis_out_of_rank(g: SubgraphWriter) -> None:

@@ -34,20 +34,20 @@ def test_the_good_case_is_good() -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"w": None}, "the input and the filter are present"),
-        ({"w": tensor("int4", (4, 3, 3, 2), [0.1] * 4)}, "an int4 filter is a constant"),
+        ({"w": None}, "an input and a filter"),
+        ({"w": tensor("int4", (4, 3, 3, 2), [0.1] * 4)}, "an int4 filter to be constant"),
         ({"w": constant("int4", np.ones((4, 3, 3, 2)), 0.1, 1)}, "zero point 0"),
-        ({"x": tensor("uint8", (1, 5, 5, 2), 0.5, 3)}, "all int8 or all float32"),
-        ({"w": constant("float32", np.ones((4, 3, 3, 2)))}, "all int8 or all float32"),
-        ({"y": tensor("int16", (1, 5, 5, 4), 0.25)}, "all int8 or all float32"),
-        ({"b": constant("float32", np.zeros(4))}, "the bias, if any, is int32"),
-        ({"x": tensor("int8", (1, 0, 5, 2), 0.5, 3)}, "no dimension is zero"),
-        ({"x": tensor("int8", (5, 5, 2), 0.5, 3)}, "have 4 dimensions"),
-        ({"w": constant("int8", np.ones((4, 9, 2)), 0.1)}, "have 4 dimensions"),
+        ({"x": tensor("uint8", (1, 5, 5, 2), 0.5, 3)}, "an int8 input, filter"),
+        ({"w": constant("float32", np.ones((4, 3, 3, 2)))}, "an int8 input, filter"),
+        ({"y": tensor("int16", (1, 5, 5, 4), 0.25)}, "an int8 input, filter"),
+        ({"b": constant("float32", np.zeros(4))}, "a bias, if any, of int32"),
+        ({"x": tensor("int8", (1, 0, 5, 2), 0.5, 3)}, "dimensions other than 0"),
+        ({"x": tensor("int8", (5, 5, 2), 0.5, 3)}, "of 4 dimensions"),
+        ({"w": constant("int8", np.ones((4, 9, 2)), 0.1)}, "of 4 dimensions"),
         ({"w": constant("int8", np.ones((4, 3, 3, 3)), 0.1)}, "a multiple of the filter's"),
         (
             {"w": constant("int8", np.ones((3, 3, 3, 1)), 0.1), "y": tensor("int8", (1, 5, 5, 3), 1)},
-            "multiple of the q",
+            "input channels that",
         ),
         ({"b": constant("int32", np.zeros(5))}, "one value per output channel"),
         ({"x": tensor("int8", (1, 5, 5, 2))}, "one scale and one zero point each"),
@@ -58,7 +58,7 @@ def test_the_good_case_is_good() -> None:
         ({"w": constant("int8", np.ones((4, 3, 3, 2)), [0.1] * 2, 0, 3)}, "for each index of dimension 0"),
         ({"y": tensor("int8", (1, 5, 5, 4), 1e-30)}, "less than 2^30 output scales"),
         ({"options": CONV_OPTIONS | {"padding": 1, "dilation_h_factor": 3}}, "fits into the input"),
-        ({"y": tensor("int8", (1, 5, 4, 4), 0.25)}, "the output has the shape that the input gives"),
+        ({"y": tensor("int8", (1, 5, 4, 4), 0.25)}, "an output of the shape that follows from the input"),
     ],
 )
 def test_conv_refuses(changes: dict[str, Any], sentence: str) -> None:
@@ -69,7 +69,7 @@ def test_conv_refuses(changes: dict[str, Any], sentence: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"b": constant("int32", np.zeros(4))}, "else float32"),
+        ({"b": constant("int32", np.zeros(4))}, "a bias, if any, of int32"),
         ({"w": constant("int8", np.ones((4, 3, 3, 2)))}, "zero point 0"),
         ({"w": constant("int8", np.ones((4, 3, 3, 2)), 0.1, 1)}, "zero point 0"),
         ({"w": constant("int8", np.ones((4, 3, 3, 2)), [0.1] * 2, 0, 3)}, "for each index of dimension 0"),
@@ -92,12 +92,12 @@ def test_only_fully_connected_of_float32_takes_blocks() -> None:
     refused = conv(x=tensor("float32", (1, 5, 5, 2)), y=tensor("float32", (1, 5, 5, 4)), b=None)
     refused = replace(refused, inputs=(refused.inputs[0], by_blocks((4, 1, 1, 4)), None))
     refused = replace(refused, inputs=(tensor("float32", (1, 5, 5, 4)), *refused.inputs[1:]))
-    assert broken_rules(refused) == ["an int8 or int4 filter is quantised with zero point 0"]
+    assert broken_rules(refused) == ["an int8 or int4 filter to be quantised with zero point 0"]
     layer = [tensor("float32", (1, 4)), by_blocks((4, 4), "int4")]
     assert broken_rules(make_case("FULLY_CONNECTED", layer, [tensor("float32", ())])) == []
     layer[0] = tensor("int8", (1, 4), 0.5)
     (broken,) = broken_rules(make_case("FULLY_CONNECTED", layer, [tensor("int8", (), 0.5)]))
-    assert broken.endswith("beside a float32 input perhaps by blocks of its rows")
+    assert broken.endswith("with a float32 input, also blockwise along its rows")
 
 
 def test_sums_that_may_leave_32_bits_are_refused() -> None:
@@ -107,7 +107,7 @@ def test_sums_that_may_leave_32_bits_are_refused() -> None:
     large = conv(x=x, y=y, b=None, w=constant("int8", np.full((1, 1, 1, 70000), 127), 0.1))
     unknown = conv(x=x, y=y, b=None, w=tensor("int8", (1, 1, 1, 70000), 0.1))
     assert broken_rules(small) == []
-    assert broken_rules(large) == broken_rules(unknown) == ["no sum of int8 products can exceed 32 bits"]
+    assert broken_rules(large) == broken_rules(unknown) == ["sums of int8 products that fit into 32 bits"]
 
 
 @pytest.mark.parametrize(
@@ -138,21 +138,27 @@ def _reduce(operator: str, x: Tensor, axes: Tensor, y: Tensor, keep_dims: bool =
 @pytest.mark.parametrize(
     ("case", "sentence"),
     [
-        (_reduce("MEAN", tensor("bool", (2, 3)), constant("int32", [1]), tensor("bool", (2,))), "are both float32"),
-        (_reduce("SUM", tensor("float32", (2, 3)), tensor("int32", (1,)), tensor("float32", (2,))), "is a constant"),
-        (_reduce("SUM", tensor("float32", (2, 3)), constant("int64", [1]), tensor("float32", (2,))), "axes is int32"),
+        (
+            _reduce("MEAN", tensor("bool", (2, 3)), constant("int32", [1]), tensor("bool", (2,))),
+            "an input and an output of one type: float32",
+        ),
+        (_reduce("SUM", tensor("float32", (2, 3)), tensor("int32", (1,)), tensor("float32", (2,))), "to be constant"),
+        (
+            _reduce("SUM", tensor("float32", (2, 3)), constant("int64", [1]), tensor("float32", (2,))),
+            "axes to be int32",
+        ),
         (
             _reduce("SUM", tensor("float32", (2, 3)), constant("int32", [2]), tensor("float32", (2,))),
-            "every axis is within the rank",
+            "axes within the rank of its input",
         ),
         (_reduce("SUM", tensor("float32", (1,) * 7), constant("int32", [2]), tensor("float32", (1,) * 6)), "at most 6"),
         (
             _reduce("SUM", tensor("float32", (2, 3)), constant("int32", [1]), tensor("float32", (3,))),
-            "has the shape that",
+            "of the shape that",
         ),
         (
             _reduce("REDUCE_MAX", tensor("int8", (2, 3), 0.5), constant("int32", [1]), tensor("int8", (2,), 0.25)),
-            "have the same scale and zero point",
+            "one scale and zero point for an",
         ),
     ],
 )
@@ -164,13 +170,13 @@ def test_reductions_refuse(case: Case, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"x": tensor("int8", (1, 3, 3, 3, 2), 0.5)}, "are float32"),
-        ({"x": tensor("float32", (3, 3, 3, 2))}, "have 5 dimensions"),
-        ({"w": tensor("float32", (2, 2, 2, 2, 4))}, "the filter is a constant"),
+        ({"x": tensor("int8", (1, 3, 3, 3, 2), 0.5)}, "a float32 input"),
+        ({"x": tensor("float32", (3, 3, 3, 2))}, "an input, a filter and an output of 5"),
+        ({"w": tensor("float32", (2, 2, 2, 2, 4))}, "the filter to be constant"),
         ({"w": constant("float32", np.ones((2, 2, 2, 3, 4)))}, "as many channels as the input"),
         ({"b": constant("float32", np.zeros(3))}, "one value per output channel"),
         ({"options": {"padding": 1, "dilation_d_factor": 3}}, "fits into the input"),
-        ({"y": tensor("float32", (1, 3, 3, 2, 4))}, "the output has the shape that the input gives"),
+        ({"y": tensor("float32", (1, 3, 3, 2, 4))}, "an output of the shape that follows from the input"),
     ],
 )
 def test_conv3d_refuses(changes: dict[str, Any], sentence: str) -> None:
@@ -195,11 +201,15 @@ def test_conv3d_refuses(changes: dict[str, Any], sentence: str) -> None:
     ("dtype", "right", "sentence"),
     [
         ("int16", constant("int8", np.ones((3, 4)), [0.1] * 3, 0, 0), "may have one per column"),
-        ("int8", constant("int8", np.ones((3, 4)), [0.1] * 4, [1, 0, 0, 0], 1), "have zero point 0 then"),
-        ("int16", constant("int16", np.ones((3, 4)), [0.1] * 4, 0, 1), "one scale each"),
+        (
+            "int8",
+            constant("int8", np.ones((3, 4)), [0.1] * 4, [1, 0, 0, 0], 1),
+            "one scale for each int8 and int16 tensor",
+        ),
+        ("int16", constant("int16", np.ones((3, 4)), [0.1] * 4, 0, 1), "one scale for each"),
         ("float32", constant("int8", np.ones((3, 4)), [0.1] * 3, 0, 0), "may have one per column"),
-        ("float32", constant("int8", np.ones((3, 4)), 0.1, 1), "and beside float32"),
-        ("float32", constant("int8", np.ones((3, 4))), "and beside float32"),
+        ("float32", constant("int8", np.ones((3, 4)), 0.1, 1), "one scale for each int8 and int16 tensor"),
+        ("float32", constant("int8", np.ones((3, 4))), "one scale for each int8 and int16 tensor"),
         ("int8", constant("float32", np.ones((3, 4))), "all int8, int16 or float32"),
     ],
 )
@@ -216,7 +226,7 @@ FC_OPTIONS = {"keep_num_dims": False}
 @pytest.mark.parametrize(
     ("x", "w", "y", "options", "sentence"),
     [
-        ((2, 6), (4, 3, 2), (2, 4), FC_OPTIONS, "the filter has 2 dimensions"),
+        ((2, 6), (4, 3, 2), (2, 4), FC_OPTIONS, "a filter of 2"),
         ((2, 7), (4, 6), (2, 4), FC_OPTIONS, "rows as long as the filter's"),
         ((2, 12), (4, 6), (4, 4), {"keep_num_dims": True}, "with keep_num_dims"),
         ((2, 6), (4, 6), (2, 5), FC_OPTIONS, "one row for each row of the input"),
@@ -242,14 +252,14 @@ def test_fully_connected_refuses_zero_points_of_filters(dtype: str, w: Tensor) -
     scale = None if dtype == "float32" else 0.5
     case = make_case("FULLY_CONNECTED", [tensor(dtype, (2, 6), scale), w], [tensor(dtype, (), scale)], FC_OPTIONS)
     (broken,) = broken_rules(case)
-    assert broken == "a filter that has a zero point has one for all channels, and an int8 input"
+    assert broken == "an int8 input, and one zero point for all channels, with a filter whose zero point is not 0"
 
 
 @pytest.mark.parametrize(
     ("operator", "x", "y", "sentence"),
     [
         ("SOFTMAX", tensor("int8", (1, 4), 0.1), tensor("int8", (1, 4), 0.1, -128), "scale 1/256"),
-        ("SOFTMAX", tensor("int8", (1, 4), 0.1), tensor("float32", (1, 4)), "int8 gives int8 or int16"),
+        ("SOFTMAX", tensor("int8", (1, 4), 0.1), tensor("float32", (1, 4)), "a float32 output for"),
         ("SOFTMAX", tensor("int8", (1, 4), 1e-9), tensor("int8", (1, 4), 1 / 256, -128), "more than 2^-26"),
         ("SOFTMAX", tensor("int8", (1, 5000), 0.1), tensor("int8", (1, 5000), 1 / 256, -128), "at most 4095"),
         ("SOFTMAX", tensor("float32", ()), tensor("float32", ()), "at least 1 dimension"),
@@ -269,10 +279,10 @@ def test_depthwise_multiplies_channels() -> None:
     assert broken_rules(good) == []
     odd = constant("float32", np.ones((1, 2, 2, 3)))
     (broken,) = broken_rules(replace(good, inputs=(x, odd)))
-    assert broken == "the filter's channels are a multiple of the input's"
+    assert broken == "filter channels that are a multiple of the input channels"
     stacked = constant("float32", np.ones((2, 2, 2, 4)))
     (broken,) = broken_rules(replace(good, inputs=(x, stacked)))
-    assert broken == "the filter's first dimension is 1"
+    assert broken == "a filter with a first dimension of 1"
 
 
 @pytest.mark.parametrize("y", [tensor("int8", (1, 4, 4, 2), 0.6), tensor("int8", (1, 4, 4, 2), 0.5, 4)])
@@ -280,4 +290,4 @@ def test_pools_do_not_rescale(y: Tensor) -> None:
     x: TensorType = tensor("int8", (1, 4, 4, 2), 0.5, 3).type
     options = CONV_OPTIONS | {"filter_height": 2, "filter_width": 2}
     (broken,) = broken_rules(Case("MAX_POOL_2D", (Tensor(x),), (y.type,), options))
-    assert broken == "input and output share one scale (to 1e-6) and zero point"
+    assert broken == "one scale (to 1e-6) and zero point for the input and the output"

@@ -141,7 +141,7 @@ def test_a_box_without_area_is_an_error(regular: bool) -> None:
         ({"options": {**OPTIONS, "h_scale": "5"}}, "h_scale is no number"),
         ({"options": {**OPTIONS, "h_scale": float("inf")}}, "h_scale is inf, which is no float32"),
         ({"options": {"max_detections": 6}}, "the custom options lack num_classes"),
-        ({"columns": 5}, "the predictions have num_classes columns, or one more for the background"),
+        ({"columns": 5}, "predictions of num_classes columns, or one more for the background"),
         ({"coordinates": 3}, "as many anchors, encodings of 4 numbers and predictions as boxes"),
     ],
 )

@@ -236,6 +236,6 @@ def test_dequantized_weights_are_those_of_litert(weights: Tensor) -> None:
 def test_only_constants_are_dequantized_along_an_axis() -> None:
     at_run_time = tensor("int8", (2, 3), [0.1, 0.2, 0.3], 0, 1)
     (broken,) = broken_rules(make_case("DEQUANTIZE", [at_run_time], [tensor("float32", ())]))
-    assert broken == "an integer input is quantised, with one scale unless it is a constant"
+    assert broken == "an integer input to be quantised, with one scale unless it is constant"
     (broken,) = broken_rules(make_case("DEQUANTIZE", [tensor("int4", (2, 3), 0.1)], [tensor("float32", ())]))
-    assert broken == "an int4 input is a constant"
+    assert broken == "an int4 input to be constant"

@@ -170,14 +170,14 @@ def test_rules() -> None:
     def broken(operator: str, *inputs: Tensor, outputs=(f,), **options) -> str:  # type: ignore[no-untyped-def]
         return broken_rules(Case(operator, inputs, tuple(t.type for t in outputs), options))[0]
 
-    assert "axis is within the rank" in broken("ARG_MAX", f, constant("int32", 2), outputs=(n,))
+    assert "an axis within the rank" in broken("ARG_MAX", f, constant("int32", 2), outputs=(n,))
     assert "constant" in broken("CUMSUM", f, tensor("int32", ()))
-    assert "between 1 and" in broken("TOPK_V2", f, constant("int32", 4), outputs=(f, n))
-    assert "not negative" in broken("ONE_HOT", n, constant("int32", -1), constant("float32", 1), constant("float32", 0))
+    assert "a number of elements (k) from" in broken("TOPK_V2", f, constant("int32", 4), outputs=(f, n))
+    assert "at least 0" in broken("ONE_HOT", n, constant("int32", -1), constant("float32", 1), constant("float32", 0))
     assert "output's type" in broken("ONE_HOT", n, constant("int32", 3), constant("int8", 1), constant("float32", 0))
     q = tensor("int8", (4, 3), 0.5)
     assert "1/128" in broken("L2_NORMALIZATION", q, outputs=(q,))
-    assert "one shape" in broken("ADD_N", f, tensor("float32", (4,)))
-    assert "not negative" in broken("FILL", constant("int32", [-1]), constant("float32", 1))
+    assert "of equal shapes" in broken("ADD_N", f, tensor("float32", (4,)))
+    assert "at least 0" in broken("FILL", constant("int32", [-1]), constant("float32", 1))
     step = [constant("int32", v) for v in (0, 5, 0)]
     assert "step" in broken("RANGE", *step, outputs=(n,))

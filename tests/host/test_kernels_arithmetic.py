@@ -109,7 +109,7 @@ def test_rules() -> None:
     assert not broken(f, f, f)
     assert "int8" in broken(f, q, f)[0]
     assert "shapes" in broken(f, tensor("float32", (3,)), f)[0]
-    assert "quantised" in broken(q, q, tensor("int8", (4,)))[0]
+    assert "one scale for each" in broken(q, q, tensor("int8", (4,)))[0]
     assert "2^-19" in broken(q, q, tensor("int8", (4,), 1e-9))[0]
     assert "2^30" in broken(q, q, tensor("int8", (4,), 1e-12), "MUL")[0]
     w = tensor("int64", (4,))

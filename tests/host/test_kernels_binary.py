@@ -175,4 +175,4 @@ def test_rules() -> None:
     assert "slopes" in broken("PRELU", tensor("float32", (1,)), f, f)[0]
     q = tensor("int8", (4,), 0.5)
     assert "2^28" in broken("SQUARED_DIFFERENCE", q, q, tensor("int8", (4,), 1e-15))[0]
-    assert "share" in broken("MAXIMUM", q, tensor("int8", (4,), 0.25), q)[0]
+    assert "one scale and zero point" in broken("MAXIMUM", q, tensor("int8", (4,), 0.25), q)[0]

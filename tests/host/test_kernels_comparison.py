@@ -109,9 +109,9 @@ def test_rules() -> None:
         return broken_rules(Case(operator, (first, second), (output.type,), {}))[0]
 
     assert "one type" in broken(f, tensor("int32", (4,)), flags)
-    assert "output is bool" in broken(f, f, f)
-    assert "input is" in broken(flags, flags, flags)
-    assert "quantised" in broken(tensor("int8", (4,)), constant("int8", [3]), flags)
+    assert "output to be bool" in broken(f, f, f)
+    assert "input to be" in broken(flags, flags, flags)
+    assert "one scale for each" in broken(tensor("int8", (4,)), constant("int8", [3]), flags)
     assert "int16" in broken(tensor("int16", (4,), 1.0), tensor("int16", (4,), 2.0), flags)
     assert "at most 64" in broken(tensor("int8", (4,), 65), constant("int8", [3], 1.0), flags)
-    assert "input is bool" in broken(f, f, flags, "LOGICAL_OR")
+    assert "input to be bool" in broken(f, f, flags, "LOGICAL_OR")

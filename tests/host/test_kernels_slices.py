@@ -254,28 +254,28 @@ def test_rules() -> None:
         return broken_rules(Case(operator, inputs, (f.type,) * outputs, options))[0]
 
     n = numbers
-    assert "stride is 0" in broken("STRIDED_SLICE", f, n["00"], n["11"], constant("int32", [1, 0]))
-    assert "bounds fit" in broken("STRIDED_SLICE", f, n["19"], n["11"], n["11"], shrink_axis_mask=3)
-    assert "per entry" in broken("STRIDED_SLICE", f, n["0"], n["11"], n["11"])
+    assert "strides other" in broken("STRIDED_SLICE", f, n["00"], n["11"], constant("int32", [1, 0]))
+    assert "bounds that fit" in broken("STRIDED_SLICE", f, n["19"], n["11"], n["11"], shrink_axis_mask=3)
+    assert "a begin, an end" in broken("STRIDED_SLICE", f, n["0"], n["11"], n["11"])
     assert "within the input" in broken("SLICE", f, n["19"], n["11"])
-    assert "axis is within the rank" in broken("CONCATENATION", f, f, axis=5)
-    assert "equal but for the axis" in broken("CONCATENATION", f, tensor("float32", (3, 5)), axis=1)
-    assert "number of inputs" in broken("PACK", f, f, values_count=3)
+    assert "an axis within the rank" in broken("CONCATENATION", f, f, axis=5)
+    assert "inputs of equal shapes, except" in broken("CONCATENATION", f, tensor("float32", (3, 5)), axis=1)
+    assert "as many inputs" in broken("PACK", f, f, values_count=3)
     assert "evenly" in broken("SPLIT", numbers["0"], tensor("float32", (3, 2)), outputs=2, num_splits=2)
-    assert "axis is within the rank" in broken("SPLIT", n["5"], f, outputs=2, num_splits=2)
-    assert "make up the axis" in broken("SPLIT_V", f, constant("int32", [3, 4]), n["0"], outputs=2, num_splits=2)
+    assert "an axis within the rank" in broken("SPLIT", n["5"], f, outputs=2, num_splits=2)
+    assert "sizes that add" in broken("SPLIT_V", f, constant("int32", [3, 4]), n["0"], outputs=2, num_splits=2)
     assert "as long as" in broken("UNPACK", f, outputs=3, num=3)
-    assert "reversed axis" in broken("REVERSE_V2", f, constant("int32", [2]))
+    assert "reversed axes" in broken("REVERSE_V2", f, constant("int32", [2]))
     assert "broadcasts" in broken("BROADCAST_TO", f, constant("int32", [4, 6]))
     assert "one multiple" in broken("TILE", f, constant("int32", [2]))
     blocks = [constant("int32", [2, 2]), constant("int32", [(0, 0), (0, 1)])]
     assert "multiple" in broken("SPACE_TO_BATCH_ND", tensor("float32", (1, 4, 4, 1)), *blocks)
-    assert "batches are" in broken("BATCH_TO_SPACE_ND", tensor("float32", (3, 4, 4, 1)), *blocks)
-    assert "crops leave" in broken(
+    assert "a number of batches" in broken("BATCH_TO_SPACE_ND", tensor("float32", (3, 4, 4, 1)), *blocks)
+    assert "crops that leave" in broken(
         "BATCH_TO_SPACE_ND", tensor("float32", (4, 1, 1, 1)), n["11"], constant("int32", [(1, 0), (0, 0)])
     )
     place = tensor("int32", (2,))
-    assert "update fits" in broken("DYNAMIC_UPDATE_SLICE", f, tensor("float32", (3, 6)), place)
+    assert "an update of" in broken("DYNAMIC_UPDATE_SLICE", f, tensor("float32", (3, 6)), place)
     with pytest.raises(ValueError, match="block size is 0"):
         broken("DEPTH_TO_SPACE", f)
     with pytest.raises(ValueError, match="activation"):

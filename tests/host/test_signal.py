@@ -325,12 +325,12 @@ def harness_case(case: Case, rng: Rng) -> tuple[kernel_harness.Case, list[Array 
         (rfft, {"fft_length": None}, "the custom options lack fft_length"),
         (rfft, {"fft_length": 0.5}, "fft_length is not an integer"),
         (window, {"shift": 32}, "shift is 32, but must be from 0 to 31"),
-        (energy, {"end_index": 900}, "the range lies within the spectrum"),
-        (filter_bank, {"num_channels": 40}, "there is one more band than channels"),
-        (stacker, {"stacker_step": 90}, "stacker_step is at most the number of frames stacked"),
-        (overlap_add, {"frame_step": 90}, "frame_step is at most the input's innermost dimension"),
-        (framer, {"frame_step": 900}, "the input's innermost dimension is a multiple of frame_step"),
-        (subtraction, {"num_channels": 90}, "num_channels is the number of elements of the input"),
+        (energy, {"end_index": 900}, "a range within the spectrum"),
+        (filter_bank, {"num_channels": 40}, "one more band than num_channels"),
+        (stacker, {"stacker_step": 90}, "a stacker_step of at most the number of stacked frames"),
+        (overlap_add, {"frame_step": 90}, "a frame_step of at most the input's innermost dimension"),
+        (framer, {"frame_step": 900}, "an input whose innermost dimension is a multiple of frame_step"),
+        (subtraction, {"num_channels": 90}, "an input of num_channels elements"),
     ],
 )
 def test_bad_options(make: Maker, change: dict[str, Any], message: str) -> None:

@@ -60,7 +60,7 @@ def _of_entry(function: ProgramFunction) -> Iterator[str]:
 
 def _of_moves(trial: Trial) -> Iterator[str]:
     for move in trial.stages.plan.storage.moves.values():
-        if any("cycle" in copy.why for copy in move.copies):
+        if any("cycle" in copy.reason for copy in move.copies):
             yield "cycle of variables"
         if move.rotation:
             yield "pointers that change places"

@@ -145,9 +145,9 @@ def make_case(
 
 
 def broken_rules(case: Case) -> list[str]:
-    """The sentence of the first support rule that the case breaks, if any (later rules rely on it)."""
+    """The requirement of the first support rule that the case breaks, if any (later rules rely on it)."""
     instance = case.without_state.instance
-    return next(([rule.sentence] for rule in OPERATORS[case.operator].rules if not rule.holds(instance)), [])
+    return next(([rule.requirement] for rule in OPERATORS[case.operator].rules if not rule.holds(instance)), [])
 
 
 def random_values(case: Case, rng: np.random.Generator) -> list[Array | None]:

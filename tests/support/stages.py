@@ -34,9 +34,9 @@ class Planned:
         """Whether values share a home."""
         return len({self.storage.home[self._value(name)] for name in names}) == 1
 
-    def moves(self, what: str) -> tuple[int, int]:
+    def moves(self, kind: str) -> tuple[int, int]:
         """How many copies and how many exchanged pointers the boundaries of a kind have."""
-        moves = [m for m in self.storage.moves.values() if m.boundary.what == what]
+        moves = [m for m in self.storage.moves.values() if m.boundary.kind == kind]
         return sum(len(m.copies) for m in moves), sum(len(m.rotation) for m in moves)
 
 

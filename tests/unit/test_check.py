@@ -90,7 +90,7 @@ def narrow_slots(program: Program) -> Program:
         (SWAP, narrow_slots, "slots that must not change places"),
         (
             SMALL_SWAP,
-            transfers(lambda t: replace(t, copies=t.copies[1:]) if t.what == "next" else t),
+            transfers(lambda t: replace(t, copies=t.copies[1:]) if t.kind == "next" else t),
             "boundary 'next' reads",
         ),
         (SMALL_SWAP, transfers(lambda t: replace(t, copies=t.copies[::-1])), "boundary 'next' reads"),

@@ -128,7 +128,7 @@ def test_chosen_kernels_take_few_cycles_more_than_the_best(core: str) -> None:
     for candidates in RECORDED["layers"][core]:
         calls = [RECORDED["calls"][index] for index in candidates]
         recorded = {f"tflmgen_{function}": cycles[core] for function, _, cycles in calls}
-        found = fast.fastest([kernel(function, **numbers) for function, numbers, _ in calls], Target(core))
+        found = fast.choose_fastest([kernel(function, **numbers) for function, numbers, _ in calls], Target(core))
         chosen, best = chosen + recorded[found.kernel.function], best + min(recorded.values())
     assert chosen <= (1 + WITHIN) * best
 
@@ -138,7 +138,7 @@ def choose(monkeypatch: pytest.MonkeyPatch, **costs: int) -> KernelChoice:
     monkeypatch.setattr(fast, "estimate", lambda one, _: known.get(one.function))
     scratch = {"small": Scratch(100), "large": Scratch(400), "portable": Scratch(0)}
     made = [kernel(name, scratch[name], variant="portable" if name == "portable" else "dsp") for name in scratch]
-    return fast.fastest(made, Target("cortex-m4"))
+    return fast.choose_fastest(made, Target("cortex-m4"))
 
 
 def test_fewest_cycles(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tflmgen.ir.kernel import Kernel, Scratch, Target
-from tflmgen.kernels.choice import fastest
+from tflmgen.kernels.choice import choose_fastest
 
 
 def test_a_kernel_keeps_its_own_alternatives() -> None:
     split = Kernel("split", "k.h", (Scratch(64),), variant="dsp")
     whole = Kernel("whole", "k.h", (Scratch(512),), variant="dsp", smaller=(split,))
     portable = Kernel("portable", "k.h", ())
-    found = fastest([whole, portable], Target("cortex-m4", frozenset({"dsp"})))
+    found = choose_fastest([whole, portable], Target("cortex-m4", frozenset({"dsp"})))
     assert [costed.kernel.function for costed in (found.chosen, *found.alternatives)] == ["whole", "split", "portable"]

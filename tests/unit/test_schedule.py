@@ -52,13 +52,13 @@ def test_loop_depth_counts_condition_body_and_back_edge() -> None:
     depths = {item.index: depth for item, depth in walk_items(plan.functions[1].body)}
     assert depths[7] == depths[8] == 0
     assert {depth for index, depth in depths.items() if index > 11 and index != 13} == {1}
-    in_loop = {boundary.what for boundary, depth in boundaries(plan) if depth}
+    in_loop = {boundary.kind for boundary, depth in boundaries(plan) if depth}
     assert in_loop == {"next", "arguments", "results"}
 
 
 def test_boundaries_pair_values_with_their_sources() -> None:
     plan = schedule(parse_graph(GRAPH))
-    pairs = {b.what: [(v.name, s.name) for v, s in zip(b.values, b.sources, strict=True)] for b, _ in boundaries(plan)}
+    pairs = {b.kind: [(v.name, s.name) for v, s in zip(b.values, b.sources, strict=True)] for b, _ in boundaries(plan)}
     assert pairs["then"] == [("%y", "%s")]
     assert pairs["else"] == [("%y", "%x")]
     assert pairs["init"] == [("%i", "#zero")]

@@ -30,10 +30,10 @@ from tflmgen.ir import (
 
 @dataclass(frozen=True, slots=True)
 class ApiDim:
-    """A dimension known at run time only: its axis, the most that it can be, the place where the plan has it."""
+    """A dimension known at run time only: axis, greatest extent, and C for the place where the plan keeps it."""
 
     axis: int
-    most: int
+    max_extent: int
     place: str
 
 
@@ -55,8 +55,8 @@ class ApiRows:
         return [dim.axis for dim in self.dims] != [0]
 
     @property
-    def most(self) -> int:
-        return self.dims[0].most
+    def max_rows(self) -> int:
+        return self.dims[0].max_extent
 
 
 @dataclass(frozen=True, slots=True)

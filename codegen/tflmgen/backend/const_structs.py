@@ -59,22 +59,24 @@ def _calls(program: Program) -> Iterator[tuple[Params, _Scope]]:
     """Each call's struct and block, in the order in which the C is written: a function's streams stand before it."""
     fresh = count()
     for function in program.functions:
-        for one in walk_instructions(function.body):
-            for call in one.rows.calls if isinstance(one, KernelCall) and one.rows is not None else ():
+        for instruction in walk_instructions(function.body):
+            for call in (
+                instruction.rows.calls if isinstance(instruction, KernelCall) and instruction.rows is not None else ()
+            ):
                 if call.params is not None:
                     yield call.params, (next(fresh),)
         yield from _calls_in(function.body, (next(fresh),), fresh)
 
 
 def _calls_in(body: Iterable[Instruction], scope: _Scope, fresh: Iterator[int]) -> Iterator[tuple[Params, _Scope]]:
-    for one in body:
-        if isinstance(one, KernelCall) and one.params is not None:
-            yield one.params, scope
-        elif isinstance(one, Branch):
-            yield from _calls_in(one.then, (*scope, next(fresh)), fresh)
-            yield from _calls_in(one.orelse, (*scope, next(fresh)), fresh)
-        elif isinstance(one, Loop):
-            yield from _calls_in((*one.condition, *one.body), (*scope, next(fresh)), fresh)
+    for instruction in body:
+        if isinstance(instruction, KernelCall) and instruction.params is not None:
+            yield instruction.params, scope
+        elif isinstance(instruction, Branch):
+            yield from _calls_in(instruction.then, (*scope, next(fresh)), fresh)
+            yield from _calls_in(instruction.orelse, (*scope, next(fresh)), fresh)
+        elif isinstance(instruction, Loop):
+            yield from _calls_in((*instruction.condition, *instruction.body), (*scope, next(fresh)), fresh)
 
 
 def _shortened(params: Params) -> Iterator[tuple[str, ParamValue]]:

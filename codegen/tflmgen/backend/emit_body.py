@@ -90,8 +90,13 @@ class BodyWriter:
         self._progress_hook = progress_hook
         self._layers = layers
         self._program = program
-        called = (one for f in program.functions for one in walk_instructions(f.body) if isinstance(one, KernelCall))
-        self._called = {one.origin for one in called}
+        called = (
+            instruction
+            for f in program.functions
+            for instruction in walk_instructions(f.body)
+            if isinstance(instruction, KernelCall)
+        )
+        self._called = {call.origin for call in called}
         self.places = Places(program)
         self._functions = dict(
             zip(
@@ -130,9 +135,9 @@ class BodyWriter:
     def streams(self, function: ProgramFunction) -> list[Body]:
         """The functions that compute the streams which `function` calls."""
         return [
-            self._stream(one, one.rows)
-            for one in walk_instructions(function.body)
-            if isinstance(one, KernelCall) and one.rows is not None
+            self._stream(instruction, instruction.rows)
+            for instruction in walk_instructions(function.body)
+            if isinstance(instruction, KernelCall) and instruction.rows is not None
         ]
 
     def _stream(self, call: KernelCall, rows: RowProgram) -> Body:
@@ -223,7 +228,9 @@ class BodyWriter:
             yield Line(f"{_INDENT * 2}return TFLMGEN_ERROR_ITERATIONS;")
             yield Line(f"{_INDENT}}}")
         yield from self._block(loop.body, _INDENT)
-        if self._progress_hook and not any(isinstance(one, KernelCall) for one in (*loop.condition, *loop.body)):
+        if self._progress_hook and not any(
+            isinstance(instruction, KernelCall) for instruction in (*loop.condition, *loop.body)
+        ):
             yield Line(f"{_INDENT}{_progress(loop.step)}")
         yield Line("}")
 
@@ -270,15 +277,15 @@ class BodyWriter:
     def _transfer(self, transfer: Transfer) -> Iterator[Line]:
         values: Values = (*transfer.values, *transfer.sources)
         if transfer.copies or transfer.rotation:
-            yield Line(f"/* {_TRANSFERS[transfer.what]} */")
+            yield Line(f"/* {_TRANSFERS[transfer.kind]} */")
         for copy in transfer.copies:
             yield Line(self._copy(copy, transfer.step, values), transfer.step)
         for cycle in cycles(dict(transfer.rotation)):
             names = [self.places.slot(i) for i in cycle]
             yield Line("{ /* pointers change places */", transfer.step)
             yield Line(f"{_INDENT}void *const first = {names[0]};")
-            for one, other in pairwise(names):
-                yield Line(f"{_INDENT}{one} = {other};")
+            for slot, other in pairwise(names):
+                yield Line(f"{_INDENT}{slot} = {other};")
             yield Line(f"{_INDENT}{names[-1]} = first;")
             yield Line("}")
 
@@ -315,8 +322,8 @@ class BodyWriter:
         if not isinstance(copy.source, Flash):
             return None
         data = self._program.constants[copy.source.name].data
-        found = set(data[copy.source.offset : copy.source.offset + copy.bytes])
-        return found.pop() if len(found) == 1 else None
+        values = set(data[copy.source.offset : copy.source.offset + copy.bytes])
+        return values.pop() if len(values) == 1 else None
 
     def _bool(self, access: Access) -> str:
         self._headers.add("common.h")
@@ -332,11 +339,11 @@ def _wrapped(lines: Iterable[Line]) -> Iterator[Line]:
 
 def _failing(program: Program) -> frozenset[str]:
     """The functions that may return an error: by themselves, or since they call one that may."""
-    found: set[str] = set()
+    failing: set[str] = set()
     for function in program.functions:
-        if any(_may_fail(one, found) for one in walk_instructions(function.body)):
-            found.add(function.name)
-    return frozenset(found)
+        if any(_may_fail(instruction, failing) for instruction in walk_instructions(function.body)):
+            failing.add(function.name)
+    return frozenset(failing)
 
 
 def _may_fail(instruction: Instruction, failing: set[str]) -> bool:
@@ -356,10 +363,10 @@ def _progress(step: int) -> str:
 
 
 def _may_overlap(copy: ByteCopy) -> bool:
-    one, other = copy.destination, copy.source
-    if isinstance(other, Flash) or replace(one, offset=0) != replace(other, offset=0):
+    destination, source = copy.destination, copy.source
+    if isinstance(source, Flash) or replace(destination, offset=0) != replace(source, offset=0):
         return False
-    return abs(one.offset - other.offset) < copy.bytes
+    return abs(destination.offset - source.offset) < copy.bytes
 
 
 def cycles(permutation: dict[int, int]) -> Iterator[list[int]]:

@@ -249,9 +249,9 @@ class _Lowering:
         for claim in backward.overlaps:
             output, source = step.op.outputs[claim.output], step.op.inputs[claim.input]
             if source is not None and {output, source} <= self._storage.home.keys():
-                here, there = self._access(output).place, self._access(source).place
-                if isinstance(here, Fixed) and isinstance(there, Fixed) and here.memory == there.memory:
-                    behind = here.offset - there.offset
+                target, origin = self._access(output).place, self._access(source).place
+                if isinstance(target, Fixed) and isinstance(origin, Fixed) and target.memory == origin.memory:
+                    behind = target.offset - origin.offset
                     ahead = any(o.distance <= -behind for o in kernel.overlaps if o.output == claim.output)
                     return claim.distance <= behind < source.type.bytes and not ahead
         return False
@@ -264,9 +264,9 @@ class _Lowering:
             source, output = inputs[part.input], outputs[part.output]
             assert source is not None
             assert not isinstance(output.place, Flash)
-            here, there = _moved(output.place, part.output_offset), _moved(source.place, part.input_offset)
-            if here != there:
-                copies.append(ByteCopy(here, there, part.bytes))
+            target, origin = _moved(output.place, part.output_offset), _moved(source.place, part.input_offset)
+            if target != origin:
+                copies.append(ByteCopy(target, origin, part.bytes))
         return Assembly(step.index, step.op.origin, tuple(copies), inputs, outputs, kernel.parts)
 
     def _argument(self, step: Step, position: int, operand: Operand) -> Argument:
@@ -299,9 +299,9 @@ class _Lowering:
             )
             for copy in move.copies
         )
-        rotation = tuple((self._slot(one), self._slot(other)) for one, other in move.rotation)
+        rotation = tuple((self._slot(slot), self._slot(other)) for slot, other in move.rotation)
         values = tuple(map(self._access, boundary.values))
-        return Transfer(boundary.index, boundary.what, copies, rotation, values, boundary.sources)
+        return Transfer(boundary.index, boundary.kind, copies, rotation, values, boundary.sources)
 
     def _access(self, value: Value) -> Access:
         return Access(self._place(value), value)

@@ -59,7 +59,7 @@ class Places:
 
     def offsets(self, memory: Memory) -> list[Offset]:
         """The offsets that were written so far, in the order of their first use."""
-        return [one for one in self._offsets.values() if one.place.memory == memory]
+        return [named for named in self._offsets.values() if named.place.memory == memory]
 
     def constant(self, name: str) -> str:
         return self._constants[name]
@@ -71,10 +71,10 @@ class Places:
     def enter(self, function: ProgramFunction) -> Iterator[tuple[str, str]]:
         """Names the slots of the function that is written from now on: their names, and where each points at first."""
         accesses = [a for a in walk_accesses(function) if isinstance(a.place, Slot)]
-        found = [next((a for a in accesses if a.place == Slot(i)), None) for i in range(len(function.slots))]
-        words = unique_identifiers(f"slot_{_word(a.value.name) if a else i}" for i, a in enumerate(found))
+        first_accesses = [next((a for a in accesses if a.place == Slot(i)), None) for i in range(len(function.slots))]
+        words = unique_identifiers(f"slot_{_word(a.value.name) if a else i}" for i, a in enumerate(first_accesses))
         self._slots = dict(enumerate(words))
-        for word, access, home in zip(words, found, function.slots, strict=True):
+        for word, access, home in zip(words, first_accesses, function.slots, strict=True):
             yield word, self.start(function, access) if access else self.named(home.place, word, "")
 
     def start(self, function: ProgramFunction, access: Access) -> str:

@@ -96,8 +96,8 @@ def _made_by(item: ScheduleItem) -> dict[Value, int]:
         return dict.fromkeys(item.op.outputs, item.index)
     if isinstance(item, CallStep):
         return dict.fromkeys(item.node.outputs, item.results.index)
-    made = dict.fromkeys(item.node.outputs, item.index)
-    return made | _made(item.init) if isinstance(item, WhileStep) else made
+    writers = dict.fromkeys(item.node.outputs, item.index)
+    return writers | _made(item.init) if isinstance(item, WhileStep) else writers
 
 
 def _read_by(item: ScheduleItem) -> dict[int, tuple[Value, ...]]:
@@ -143,10 +143,13 @@ def stages_of(op: Op, selection: Selection, step: int, lines: Mapping[tuple[int,
 def overlaps_by_step(program: Program) -> dict[int, Json]:
     """Step of a kernel's call -> how many bytes outputs and inputs have in common, and whether it goes backward."""
     return {
-        one.step: {"overlapped_bytes": _overlapped(one), "backward": any(o.behind for o in one.overlaps)}
+        instruction.step: {
+            "overlapped_bytes": _overlapped(instruction),
+            "backward": any(o.behind for o in instruction.overlaps),
+        }
         for function in program.functions
-        for one in walk_instructions(function.body)
-        if isinstance(one, KernelCall)
+        for instruction in walk_instructions(function.body)
+        if isinstance(instruction, KernelCall)
     }
 
 
@@ -155,40 +158,40 @@ def _overlapped(call: KernelCall) -> int:
     for output in call.arguments:
         for source in call.arguments:
             if isinstance(output, OutputArgument) and isinstance(source, InputArgument):
-                here, there = output.access.place, source.access.place
-                if isinstance(here, Flash) or isinstance(there, Flash):
+                output_place, source_place = output.access.place, source.access.place
+                if isinstance(output_place, Flash) or isinstance(source_place, Flash):
                     continue
-                if replace(here, offset=0) == replace(there, offset=0):
-                    end = min(here.offset + output.access.bytes, there.offset + source.access.bytes)
-                    common += max(0, end - max(here.offset, there.offset))
+                if replace(output_place, offset=0) == replace(source_place, offset=0):
+                    end = min(output_place.offset + output.access.bytes, source_place.offset + source.access.bytes)
+                    common += max(0, end - max(output_place.offset, source_place.offset))
     return common
 
 
 def weights_by_step(program: Program, used: Mapping[str, int]) -> dict[int, int]:
     """Step -> bytes of constants that it is the first to read; `used` are the bytes of those in flash, by name."""
-    found: dict[int, int] = {}
+    weight_bytes: dict[int, int] = {}
     charged: set[str] = set()
     for function in program.functions:
-        for one in sorted(walk_instructions(function.body), key=lambda i: i.step):
-            new = {p.name for p in _places(one) if isinstance(p, Flash)} & used.keys() - charged
+        for instruction in sorted(walk_instructions(function.body), key=lambda i: i.step):
+            new = {p.name for p in _places(instruction) if isinstance(p, Flash)} & used.keys() - charged
             if new:
-                found[one.step] = found.get(one.step, 0) + sum(used[name] for name in new)
+                weight_bytes[instruction.step] = weight_bytes.get(instruction.step, 0) + sum(used[name] for name in new)
             charged |= new
-    return found
+    return weight_bytes
 
 
-def _places(one: Instruction) -> Iterator[Place | None]:
-    if isinstance(one, KernelCall):
-        for argument in one.arguments:
+def _places(instruction: Instruction) -> Iterator[Place | None]:
+    if isinstance(instruction, KernelCall):
+        for argument in instruction.arguments:
             if isinstance(argument, InputArgument | OutputArgument):
                 yield argument.access.place
             elif isinstance(argument, Work):
                 yield argument.place
-        if one.rows is not None:
-            yield from (a.place for call in one.rows.calls for a in call.arguments if isinstance(a, Work))
-    elif isinstance(one, Assembly | Transfer):
-        yield from (copy.source for copy in one.copies)
-    elif isinstance(one, Branch):
-        yield one.condition.place
-    elif isinstance(one, Loop) and one.test is not None:
-        yield one.test.place
+        if instruction.rows is not None:
+            yield from (a.place for call in instruction.rows.calls for a in call.arguments if isinstance(a, Work))
+    elif isinstance(instruction, Assembly | Transfer):
+        yield from (copy.source for copy in instruction.copies)
+    elif isinstance(instruction, Branch):
+        yield instruction.condition.place
+    elif isinstance(instruction, Loop) and instruction.test is not None:
+        yield instruction.test.place

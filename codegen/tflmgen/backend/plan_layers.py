@@ -38,7 +38,7 @@ def _quantization(op: Op) -> Json:
     source, weights = ([*op.inputs, None, None])[:2]
     constant = weights if weights is not None and weights.is_constant else None
     named = (("input", source), ("weights", constant), ("output", op.outputs[0] if op.outputs else None))
-    return {name: found for name, value in named if (found := _quantized(value))}
+    return {name: quantization for name, value in named if (quantization := _quantized(value))}
 
 
 def _quantized(value: Value | None) -> Json | None:

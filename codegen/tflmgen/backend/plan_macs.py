@@ -13,13 +13,13 @@ Place = tuple[int, int]
 def executions(steps: Sequence[Json]) -> dict[int, int]:
     """Step -> how often it runs in one call of its function: every branch once, a loop of unknown length once."""
     by_index = {step["index"]: step for step in steps}
-    found = {}
+    executions_by_step = {}
     for index, step in by_index.items():
-        found[index] = 1
+        executions_by_step[index] = 1
         while step["parent"] is not None:
             step = by_index[step["parent"]]
-            found[index] *= 1 if step.get("trips") is None else step["trips"]
-    return found
+            executions_by_step[index] *= 1 if step.get("trips") is None else step["trips"]
+    return executions_by_step
 
 
 def with_file_macs(steps: Sequence[Json], removed: Mapping[Place, int]) -> list[Json]:
@@ -28,17 +28,17 @@ def with_file_macs(steps: Sequence[Json], removed: Mapping[Place, int]) -> list[
     Where an operator of the file became several steps (a function inlined twice), each has an equal part of these.
     """
     parts: dict[Place, list[Json]] = {}
-    found = [_copied(step) for step in steps]
-    for part in _operators(found):
+    copies = [_copied(step) for step in steps]
+    for part in _operators(copies):
         parts.setdefault((part["subgraph"], part["operator"]), []).append(part)
     for place, macs in removed.items():
         same = parts.get(place, ())
         for number, part in enumerate(same):
             part["file_macs"] += macs * (number + 1) // len(same) - macs * number // len(same)
-    for step in found:
+    for step in copies:
         if "stages" in step:
             step["file_macs"] = sum(stage["file_macs"] for stage in step["stages"])
-    return found
+    return copies
 
 
 def total_macs(steps: Sequence[Json], removed: Mapping[Place, int]) -> dict[str, int]:
@@ -56,10 +56,10 @@ def total_macs(steps: Sequence[Json], removed: Mapping[Place, int]) -> dict[str,
 def _copied(step: Json) -> Json:
     if step["kind"] != "operator":
         return step
-    found = {**step, "file_macs": step["macs"]}
+    copied = {**step, "file_macs": step["macs"]}
     if "stages" in step:
-        found["stages"] = [{**stage, "file_macs": stage["macs"]} for stage in step["stages"]]
-    return found
+        copied["stages"] = [{**stage, "file_macs": stage["macs"]} for stage in step["stages"]]
+    return copied
 
 
 def _operators(steps: Sequence[Json]) -> Iterator[Json]:

@@ -79,7 +79,7 @@ def plan_json(
         "model": {"path": Path(module.path).name, "sha256": module.sha256},
         "options": dict(options),
         "notes": [*module.notes, *selection.notes],
-        "removed": [_removed(one) for one in module.removed],
+        "removed": [_removed(removed) for removed in module.removed],
         "macs": total_macs(steps, module.removed_macs),
         "arena": {
             "bytes": program.arena_bytes,
@@ -112,26 +112,26 @@ def _buffers(best: Candidate, subgraphs: Mapping[Value, int]) -> Iterator[Json]:
         }
 
 
-def _removed(one: Removed) -> Json:
+def _removed(removed: Removed) -> Json:
     return {
-        "what": one.what,
-        "name": one.name,
-        "subgraph": one.origin.subgraph,
-        "operator": one.origin.operator,
-        "channels": one.channels,
-        "of_channels": one.of,
-        "known_channels": one.known,
-        "macs": one.macs,
+        "what": removed.kind,
+        "name": removed.name,
+        "subgraph": removed.origin.subgraph,
+        "operator": removed.origin.operator,
+        "channels": removed.channels,
+        "of_channels": removed.of,
+        "known_channels": removed.known,
+        "macs": removed.macs,
     }
 
 
 def _copied_pieces(program: Program) -> dict[int, int]:
     """Step of an operator whose outputs are made of pieces -> bytes of those that do not lie in place."""
     return {
-        one.step: sum(copy.bytes for copy in one.copies)
+        instruction.step: sum(copy.bytes for copy in instruction.copies)
         for function in program.functions
-        for one in walk_instructions(function.body)
-        if isinstance(one, Assembly)
+        for instruction in walk_instructions(function.body)
+        if isinstance(instruction, Assembly)
     }
 
 
@@ -180,11 +180,11 @@ def _variable(variable: StateVariable, storage: Storage) -> Json:
 
 def _subgraphs(module: Module) -> dict[Value, int]:
     """The subgraph of the file that each value comes from, by the node that defines it."""
-    found = {}
+    subgraphs = {}
     for function in module.functions:
         for node in walk(function.body):
-            found.update(dict.fromkeys(node.outputs, node.origin.subgraph))
-    return found
+            subgraphs.update(dict.fromkeys(node.outputs, node.origin.subgraph))
+    return subgraphs
 
 
 def _steps(schedule: Schedule, selection: Selection, sources: Sources) -> Iterator[Json]:
@@ -204,7 +204,7 @@ def _sequence(part: Sequence, parent: int, function: str, selection: Selection, 
 
 def _boundary(boundary: Boundary, function: str, parent: int, sources: Sources) -> Json:
     line = sources.lines.get(boundary.index)
-    return {"index": boundary.index, "kind": boundary.what, "function": function, "parent": parent, "line": line}
+    return {"index": boundary.index, "kind": boundary.kind, "function": function, "parent": parent, "line": line}
 
 
 def _item(item: ScheduleItem, parent: int, function: str, selection: Selection, sources: Sources) -> Iterator[Json]:
@@ -291,13 +291,13 @@ def _copies(storage: Storage) -> Iterator[Json]:
             source = copy.source
             yield {
                 "step": index,
-                "where": move.boundary.what,
+                "where": move.boundary.kind,
                 "bytes": copy.bytes,
                 "kind": "store" if isinstance(source, Value) else "copy",
                 "per": "iteration" if move.in_loop else "call",
                 "to": storage.buffers[copy.destination.buffer].name,
                 "from": source.name if isinstance(source, Value) else storage.buffers[source.buffer].name,
-                "why": copy.why,
+                "why": copy.reason,
             }
 
 

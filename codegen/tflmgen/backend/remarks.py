@@ -38,14 +38,16 @@ _WIDTH = 104
 
 def remarks_of(imported: Module, removed: Iterable[Removed], program: Program) -> Remarks:
     """For each operator of the program: the file's operators that passes joined to it, and its dead channels."""
-    found: dict[Origin, list[str]] = defaultdict(list)
+    remarks: dict[Origin, list[str]] = defaultdict(list)
     for origin, joined in _joined(imported, program).items():
-        names = ", ".join(f"{_number(one, origin)}{_NO_BREAK}{one.operator_name}" for one in joined)
-        found[origin].append(f"joined to it: operator{'s' if len(joined) > 1 else ''} {names}")
-    for one in removed:
-        if one.what == "channels":
-            found[one.origin].append(f"{one.channels} of its {one.of} channels are dead and not computed")
-    return found
+        names = ", ".join(
+            f"{_number(joined_origin, origin)}{_NO_BREAK}{joined_origin.operator_name}" for joined_origin in joined
+        )
+        remarks[origin].append(f"joined to it: operator{'s' if len(joined) > 1 else ''} {names}")
+    for removal in removed:
+        if removal.kind == "channels":
+            remarks[removal.origin].append(f"{removal.channels} of its {removal.of} channels are dead and not computed")
+    return remarks
 
 
 def remark_lines(remarks: Sequence[str]) -> list[str]:
@@ -54,8 +56,8 @@ def remark_lines(remarks: Sequence[str]) -> list[str]:
     return [f"/* {comment(line.replace(_NO_BREAK, ' '))} */" for line in lines]
 
 
-def _number(one: Origin, beside: Origin) -> str:
-    return str(one.operator) if one.subgraph == beside.subgraph else f"{one.subgraph}.{one.operator}"
+def _number(origin: Origin, beside: Origin) -> str:
+    return str(origin.operator) if origin.subgraph == beside.subgraph else f"{origin.subgraph}.{origin.operator}"
 
 
 def _joined(imported: Module, program: Program) -> dict[Origin, list[Origin]]:
@@ -69,8 +71,8 @@ def _joined(imported: Module, program: Program) -> dict[Origin, list[Origin]]:
             readers[value].append(op)
     joined: dict[Origin, list[Origin]] = defaultdict(list)
     for op in dict.fromkeys(op for op in ops if op.origin not in kept):
-        made = {makers[v] for v in op.outputs if v in makers}
-        for origin in made or _next_kept(op, readers, kept):
+        own = {makers[v] for v in op.outputs if v in makers}
+        for origin in own or _next_kept(op, readers, kept):
             joined[origin].append(op.origin)
     return joined
 
@@ -82,28 +84,31 @@ def _makers(program: Program) -> dict[Value, Origin]:
 def _operators(program: Program) -> Iterator[tuple[Origin, tuple[Value, ...]]]:
     """The operators that the program has a call, a comment or a statement for, and what they make."""
     for function in program.functions:
-        for one in walk_instructions(function.body):
-            if isinstance(one, KernelCall) and one.rows is not None:
-                yield from ((stage.origin, stage.outputs) for stage in one.rows.stages)
-            elif isinstance(one, KernelCall):
-                yield one.origin, tuple(a.access.value for a in one.arguments if isinstance(a, OutputArgument))
-            elif isinstance(one, Assembly):
-                yield one.origin, tuple(access.value for access in one.outputs)
-            elif isinstance(one, Rename) and one.origin is not None:
-                yield one.origin, (one.value.value,)
-            elif isinstance(one, Branch | Loop | Invoke):
-                yield one.origin, ()
+        for instruction in walk_instructions(function.body):
+            if isinstance(instruction, KernelCall) and instruction.rows is not None:
+                yield from ((stage.origin, stage.outputs) for stage in instruction.rows.stages)
+            elif isinstance(instruction, KernelCall):
+                yield (
+                    instruction.origin,
+                    tuple(a.access.value for a in instruction.arguments if isinstance(a, OutputArgument)),
+                )
+            elif isinstance(instruction, Assembly):
+                yield instruction.origin, tuple(access.value for access in instruction.outputs)
+            elif isinstance(instruction, Rename) and instruction.origin is not None:
+                yield instruction.origin, (instruction.value.value,)
+            elif isinstance(instruction, Branch | Loop | Invoke):
+                yield instruction.origin, ()
 
 
 def _next_kept(op: Op, readers: Mapping[Value, Sequence[Op]], kept: set[Origin]) -> Iterable[Origin]:
     """The operators with code that read what `op` makes, by way of others without."""
-    found: dict[Origin, None] = {}
+    kept_readers: dict[Origin, None] = {}
     seen, waiting = {op}, [op]
     while waiting:
         for reader in (r for value in waiting.pop().outputs for r in readers[value]):
             if reader.origin in kept:
-                found[reader.origin] = None
+                kept_readers[reader.origin] = None
             elif reader not in seen:
                 seen.add(reader)
                 waiting.append(reader)
-    return found
+    return kept_readers

@@ -216,7 +216,7 @@ def _worst(
             runs = operator.executions
             cycles = -(-model.figure(operator.cycles) // runs)
             costs[operator.step["index"]] = Cost(-(-operator.instructions // runs), cycles)
-    functions = dict.fromkeys(plan["signatures"][one.signature]["function"] for one in measured)
+    functions = dict.fromkeys(plan["signatures"][measurement.signature]["function"] for measurement in measured)
     paths = [path for function in functions if (path := worst_case_path(plan, function, costs))]
     return max(paths, key=lambda path: (path.cost is None, path.cost.cycles if path.cost else 0), default=None)
 

@@ -29,7 +29,7 @@ class OperatorRow:
     signatures  accepted combinations of element types
     references  main element type -> runtime with a kernel for it: "TFLM", equal to ours; "TFLM*", not equal;
                 "LiteRT", if only that has one; "" if neither
-    rules       sentences of the support rules
+    rules       what the support rules require
     fault       known fault of TFLite Micro's kernel, or empty
     """
 
@@ -59,7 +59,7 @@ def _row(operator: Operator) -> OperatorRow:
     types = main_types(signatures)
     name = operator.name
     references = {t: reference_runtimes(name, t.label) for t in types}
-    rules = tuple(rule.sentence for rule in operator.rules)
+    rules = tuple(rule.requirement for rule in operator.rules)
     return OperatorRow(name, signatures, references, rules, operator.fault)
 
 

@@ -47,7 +47,7 @@ def _print_operator(console: Console, row: OperatorRow) -> None:
     if row.fault:
         console.line(f"TFLM*: {row.fault}")
         console.line("")
-    console.table(Table("Rules", RULES, [("-", rule) for rule in row.rules]))
+    console.table(Table("Requires", RULES, [("-", rule) for rule in row.rules]))
 
 
 def _describe(row: OperatorRow) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def _section(row: OperatorRow) -> str:
     types = [f"- {line}" for line in type_lines(row.signatures)]
     rules = [f"  - {rule}" for rule in row.rules]
     fault = [f"- TFLM\\*: {row.fault}"] if row.fault else []
-    return "\n".join([f"### {row.name}", "", *types, *fault, "- rules:", *rules, ""])
+    return "\n".join([f"### {row.name}", "", *types, *fault, "- requires:", *rules, ""])
 
 
 def _anchor(row: OperatorRow) -> str:

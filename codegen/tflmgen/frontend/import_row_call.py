@@ -73,8 +73,8 @@ def define(context: Context, call: RowCall, types: Sequence[TensorType]) -> tupl
 
 def bounded(context: Context, call: RowCall, axis: int) -> int:
     """The most that the user says a dimension of output 0 may be. Raises RowError where nothing is said."""
-    most = call.max_dims.get(axis, context.bounds.largest)
-    if most is not None:
-        return most
+    upper_bound = call.max_dims.get(axis, context.bounds.largest)
+    if upper_bound is not None:
+        return upper_bound
     name = call.tensors[0].name
     raise RowError(f"axis {axis} of '{name}' has no upper bound: set one with --max-shape or --max-dim")

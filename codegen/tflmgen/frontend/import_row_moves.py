@@ -42,8 +42,8 @@ def split(context: Context, builder: Builder, call: RowCall) -> Outputs:
     part = builder.quotient(builder.extent(value, axis), count)
     room = max(1, value.type.max_shape[axis] // count)
     bounds = [builder.times(part, index) if index else builder.integers("begin", 0) for index in range(count + 1)]
-    how = Cut(axis, 1, False, False, False, False)
-    outputs = [builder.cut(value, *pair, how, room) for pair in pairwise(bounds)]
+    cut = Cut(axis, 1, False, False, False, False)
+    outputs = [builder.cut(value, *pair, cut, room) for pair in pairwise(bounds)]
     for output in outputs:
         context.extents[output] = {**context.extents.get(output, {}), axis: part}
     return tuple(outputs)
@@ -62,15 +62,15 @@ def split_v(context: Context, builder: Builder, call: RowCall) -> Outputs:
         raise RowError(
             f"SPLIT_V takes parts of {sizes} elements along axis {axis}, of at most {value.type.max_shape[axis]}"
         )
-    most = value.type.max_shape[axis] if is_open else fixed
-    rows = builder.limited_extent(builder.extent(value, axis), most, fixed, wrong_argument=True)
+    upper_bound = value.type.max_shape[axis] if is_open else fixed
+    rows = builder.limited_extent(builder.extent(value, axis), upper_bound, fixed, wrong_argument=True)
     value = builder.with_extent(value, axis, rows)
     outputs: list[Value] = []
     first = 0
     for size in sizes:
         if size < 0:
             after = sum(sizes[len(outputs) + 1 :])
-            window, room = RowWindow(first, -after if after else TO_THE_END, False, axis), max(1, most - fixed)
+            window, room = RowWindow(first, -after if after else TO_THE_END, False, axis), max(1, upper_bound - fixed)
             first = -after
         else:
             last = first + size
@@ -226,10 +226,10 @@ def _blocks(
     dynamic: Sequence[int] = [axis for axis in (1, 2) if axis in extents]
     if not dynamic or size < 1:
         return None
-    made: Mapping[int, Value] = {}
+    block_extents: Mapping[int, Value] = {}
     for axis in dynamic:
         value, extent = fit(value, axis, extents[axis], size)
-        made = {**made, axis: extent}
+        block_extents = {**block_extents, axis: extent}
     (output,) = row_wise(context, builder, replace(call, inputs=(value,)), frozenset((0, axis) for axis in dynamic))
-    context.extents[output] = {**context.extents.get(output, {}), **made}
+    context.extents[output] = {**context.extents.get(output, {}), **block_extents}
     return (output,)

@@ -21,21 +21,21 @@ def resize(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ..
         return None
     if 3 in extents:
         raise RowError(f"{call.op.name} requires channels whose number does not depend on the run time")
-    most = _most(context, call, wanted) if numbers is None else numbers.reshape(-1).astype(int).tolist()
-    fixed = replace(call, inputs=(image, builder.integers("size", most)))
+    largest_size = _most(context, call, wanted) if numbers is None else numbers.reshape(-1).astype(int).tolist()
+    fixed = replace(call, inputs=(image, builder.integers("size", largest_size)))
     output = checked(context, fixed, fixed.inputs).outputs[0]
     before = [
         builder.limited_extent(builder.extent(image, a), image.type.max_shape[a], 1, wrong_argument=True)
         for a in (1, 2)
     ]
-    after = [builder.integers("size", size) for size in most]
-    made = {axis: extent for axis, extent in extents.items() if axis == 0}
+    after = [builder.integers("size", size) for size in largest_size]
+    output_extents = {axis: extent for axis, extent in extents.items() if axis == 0}
     if numbers is None:
-        after = [builder.limited_extent(builder.element(wanted, index), most[index], 1) for index in (0, 1)]
-        made |= {1: after[0], 2: after[1]}
+        after = [builder.limited_extent(builder.element(wanted, index), largest_size[index], 1) for index in (0, 1)]
+        output_extents |= {1: after[0], 2: after[1]}
     resized = builder.op(in_use(call.op.name), (image, *before, *after), output, call.op.options)
-    if made:
-        context.extents[resized] = made
+    if output_extents:
+        context.extents[resized] = output_extents
     return (resized,)
 
 
@@ -45,12 +45,12 @@ def _most(context: Context, call: RowCall, wanted: Value) -> list[int]:
         raise RowError(f"{call.op.name} requires a size of int32, this one has {wanted.type.dtype.label}")
     largest = context.largest.get(wanted)
     signature = call.tensors[0].shape_signature or (-1,) * 4
-    most = []
+    largest_size = []
     for index, axis in enumerate((1, 2)):
         if signature[axis] >= 0:
-            most.append(signature[axis])
+            largest_size.append(signature[axis])
         elif largest is not None and axis not in call.max_dims:
-            most.append(int(largest.reshape(-1)[index]))
+            largest_size.append(int(largest.reshape(-1)[index]))
         else:
-            most.append(bounded(context, call, axis))
-    return most
+            largest_size.append(bounded(context, call, axis))
+    return largest_size

@@ -45,8 +45,8 @@ def slide(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ...
         return None
     if 3 in extents or any(v in context.extents for v in call.inputs[1:] if v is not None):
         raise RowError(f"{call.op.name} requires channels and weights whose dimensions do not depend on the run time")
-    found = checked(context, call, call.inputs)
-    instance = instance_of(call.inputs, found.outputs, found.attributes, context.constants)
+    operator = checked(context, call, call.inputs)
+    instance = instance_of(call.inputs, operator.outputs, operator.attributes, context.constants)
     return _Slide(context, builder, call, _window_of(call, instance), instance).outputs(image, dynamic)
 
 
@@ -108,9 +108,9 @@ class _Slide:
 
     def _room(self, axis: int) -> int:
         """Rows that the image and the padding before it, or its last window, take at most."""
-        spacing, most = self._spacing(axis), self._window.input[axis]
-        windows = -(-most // spacing.stride)
-        return max(most, (windows - 1) * spacing.stride + spacing.reach)
+        spacing, max_size = self._spacing(axis), self._window.input[axis]
+        windows = -(-max_size // spacing.stride)
+        return max(max_size, (windows - 1) * spacing.stride + spacing.reach)
 
     def _neutral(self, image: Value) -> float:
         """The number of which a window takes no notice."""

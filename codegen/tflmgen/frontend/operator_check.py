@@ -62,9 +62,9 @@ def check_operator(
 
 def _requirement(entry: TableRow, op: Operator, inputs: Sequence[Value | None], outputs: int) -> str:
     """What `op` lacks in numbers of inputs and outputs; empty where it has them."""
-    least, most = entry.inputs
-    if len(op.inputs) < least or (most >= 0 and len(op.inputs) > most):
-        arity = f"{least}" if least == most else f"at least {least}" if most < 0 else f"{least} to {most}"
+    least, greatest = entry.inputs
+    if len(op.inputs) < least or (greatest >= 0 and len(op.inputs) > greatest):
+        arity = f"{least}" if least == greatest else f"at least {least}" if greatest < 0 else f"{least} to {greatest}"
         return f"{arity} inputs; this one has {len(op.inputs)}"
     if any(value is None for value in inputs[:least]):
         return f"its first {least} inputs; one of them is absent"
@@ -93,7 +93,7 @@ def _check_shapes(
 
 def _broken_rule(name: str, rule: Rule, instance: OperatorInstance) -> str:
     offence = rule.offence or _types
-    return f"{name} requires that {rule.sentence}; this one has {offence(instance)}"
+    return f"{name} requires {rule.requirement}; this one has {offence(instance)}"
 
 
 def _types(instance: OperatorInstance) -> str:

@@ -179,7 +179,7 @@ class Narrowed:
 class Removed:
     """One removal by value-range analysis.
 
-    what      "channels", "clamp", "constant", "branch" or "loop"
+    kind      "channels", "clamp", "constant", "branch" or "loop"
     name      of the tensor with dead channels or constant contents, or of the branch's or loop's subgraph
     channels  number of dead channels
     of        number of channels of the file's tensor
@@ -187,7 +187,7 @@ class Removed:
     macs      multiply-accumulates removed from the operator that computes the tensor
     """
 
-    what: str
+    kind: str
     name: str
     origin: Origin
     channels: int = 0

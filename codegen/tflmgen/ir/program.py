@@ -174,7 +174,7 @@ class Transfer:
     """
 
     step: int
-    what: str
+    kind: str
     copies: tuple[ByteCopy, ...]
     rotation: tuple[tuple[int, int], ...]
     values: tuple[Access, ...]

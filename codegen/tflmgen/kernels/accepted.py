@@ -91,8 +91,8 @@ class _Tensor:
 
     @property
     def dtype(self) -> DType:
-        found: DType = self._choices.choose(self._question, tuple(DType))
-        return found
+        dtype: DType = self._choices.choose(self._question, tuple(DType))
+        return dtype
 
     def __getattr__(self, name: str) -> Any:
         raise _OtherQuestion
@@ -147,9 +147,9 @@ class _Constants:
 
 def accepted_types(operator: Operator) -> tuple[Signature, ...]:
     """The element types that go together, as few Signatures as merging makes of them, in the order of DType."""
-    least, most = operator.inputs
+    least, greatest = operator.inputs
     # Of any number of operands, two stand for all.
-    inputs, outputs = (most if most >= 0 else max(least, 2)), (operator.outputs if operator.outputs >= 0 else 1)
+    inputs, outputs = (greatest if greatest >= 0 else max(least, 2)), (operator.outputs if operator.outputs >= 0 else 1)
     told = (inputs, outputs) if inputs <= MANY else (1, 1)
     rows = _merged(set(_solutions(operator, (inputs, outputs), told)))
     return tuple(Signature(row[: told[0]], row[told[0] :]) for row in rows)

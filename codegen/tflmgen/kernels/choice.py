@@ -9,7 +9,7 @@ from tflmgen.kernels.costs.estimate import estimate
 from tflmgen.kernels.tuning import TUNING
 
 
-def fastest(kernels: Iterable[Kernel], target: Target) -> KernelChoice:
+def choose_fastest(kernels: Iterable[Kernel], target: Target) -> KernelChoice:
     """The kernel of fewest estimated cycles, or the first one where those aren't known of all but a portable one.
 
     Of kernels with similar estimates the first one. Its alternatives, which may take less memory, are its own smaller

@@ -27,9 +27,9 @@ Kernels = Mapping[int, Selected]
 
 
 def within_flash(
-    module: Module, kernels: Kernels, most: int, without: Callable[[Op], KernelChoice | View | Pieces]
+    module: Module, kernels: Kernels, max_bytes: int, without: Callable[[Op], KernelChoice | View | Pieces]
 ) -> tuple[Kernels, tuple[str, ...]]:
-    """`kernels` with weights of at most `most` bytes in all, as far as the larger ones decide; notes for the user.
+    """`kernels` with weights of at most `max_bytes` bytes in all, as far as the larger ones decide; notes for the user.
 
     Those become `without` first that save fewest cycles for each byte that they take more. Those that stay have no
     alternatives: they are not given up for less RAM.
@@ -43,12 +43,12 @@ def within_flash(
             chosen[op.id] = larger[op.id] = replace(choice, alternatives=())
     if not larger:
         return chosen, ("--winograd makes no operator faster here",)
-    if _flash(module, operators, chosen) <= most:
+    if _flash(module, operators, chosen) <= max_bytes:
         return chosen, ()
     plain = {op.id: other for op in operators if op.id in larger and isinstance(other := without(op), KernelChoice)}
     refused = []
     for number in sorted(plain, key=lambda number: (_worth(larger[number].chosen, plain[number].chosen), number)):
-        if _flash(module, operators, chosen) <= most:
+        if _flash(module, operators, chosen) <= max_bytes:
             break
         chosen[number] = replace(plain[number], considered=(larger[number].chosen, *plain[number].considered))
         refused.append(number)

@@ -52,12 +52,12 @@ class State:
 class Rule:
     """One support rule: a condition that an operator must satisfy.
 
-    sentence  the condition as a clause, for the documentation and, after "requires that", for the error
-    holds     predicate; may rely on the operator's arity and on all earlier rules
-    offence   what a rejected operator has instead, after "this one has"; None: the types of its operands
+    requirement  the condition as what follows "requires" in the documentation and in the error: "a constant filter"
+    holds        predicate; may rely on the operator's arity and on all earlier rules
+    offence      what a rejected operator has instead, after "this one has"; None: the types of its operands
     """
 
-    sentence: str
+    requirement: str
     holds: Callable[[OperatorInstance], bool]
     offence: Callable[[OperatorInstance], str] | None = None
 

@@ -22,14 +22,14 @@ def declarations() -> tuple[KernelDeclaration, ...]:
 
     Found on first use, since operators, which have some, ask for those of others.
     """
-    found: list[KernelDeclaration] = []
+    declared: list[KernelDeclaration] = []
     for name in PACKAGES:
         package = import_module(f"tflmgen.kernels.{name}")
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             declaration = getattr(import_module(module.name), "KERNEL", None)
-            found += [declaration] if declaration else []
+            declared += [declaration] if declaration else []
     order = get_args(InstructionSet)
-    return tuple(sorted(found, key=lambda d: (order.index(d.instructions), d.preference, d.header)))
+    return tuple(sorted(declared, key=lambda d: (order.index(d.instructions), d.preference, d.header)))
 
 
 @cache

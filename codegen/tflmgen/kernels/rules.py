@@ -66,10 +66,10 @@ def labels(dtypes: Iterable[DType]) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " or " + names[-1]
 
 
-def where_computed(sentence: str, holds: Callable[[OperatorInstance], bool]) -> Rule:
+def where_computed(requirement: str, holds: Callable[[OperatorInstance], bool]) -> Rule:
     """A rule that applies only if some output has elements."""
     return Rule(
-        f"{sentence}, unless the output has no elements",
+        f"{requirement}, unless the output has no elements",
         lambda op: all(t.elements == 0 for t in op.outputs) or holds(op),
     )
 
@@ -79,33 +79,33 @@ def axis_rule(
 ) -> Rule:
     """Axis `axis` is within -rank to rank - 1, where `rank` is that `of` an operand or result."""
     return Rule(
-        f"the axis is within the rank of {of}",
+        f"an axis within the rank of {of}",
         lambda op: normalize_axis(axis(op), rank(op)) is not None,
         lambda op: f"axis {axis(op)} and rank {rank(op)}",
     )
 
 
 PRESENT = Rule(
-    "no input is left out",
+    "every input to be present",
     lambda op: all(t is not None for t in op.inputs),
     lambda op: f"no input {[t is None for t in op.inputs].index(True)}",
 )
-STATIC = Rule("every dimension is known at build time", lambda op: all(t.is_static for t in tensors(op)))
+STATIC = Rule("every dimension to be known at build time", lambda op: all(t.is_static for t in tensors(op)))
 COMMON = (PRESENT, STATIC)
 """Rules of every operator without optional inputs."""
 
 INT16_ZERO_POINTS = Rule(
-    "the zero points of int16 tensors are 0",
+    "zero point 0 for int16 tensors",
     lambda op: op.outputs[0].dtype is not DType.INT16 or all(zero_point(t) == 0 for t in tensors(op)),
 )
 
 QUANTIZED_PER_TENSOR = Rule(
-    "every int8, uint8 and int16 tensor is quantised, with one scale",
+    "one scale for each int8, uint8 and int16 tensor",
     lambda op: all(t.dtype not in QUANTIZED or per_tensor(t) for t in tensors(op)),
 )
 
 SAME_QUANTIZATION = Rule(
-    "quantised inputs and outputs share one scale and zero point",
+    "one scale and zero point for all quantised inputs and outputs",
     lambda op: (
         op.outputs[0].dtype not in QUANTIZED
         or all(same_quantization(op.outputs[0], t) for t in tensors(op) if t.dtype is op.outputs[0].dtype)
@@ -116,7 +116,7 @@ SAME_QUANTIZATION = Rule(
 def one_type(*allowed: DType) -> Rule:
     """All inputs and outputs have the same element type, one of `allowed`."""
     return Rule(
-        f"the inputs and outputs are all {labels(allowed)}",
+        f"inputs and outputs of one type: {labels(allowed)}",
         lambda op: op.outputs[0].dtype in allowed and all(t.dtype is op.outputs[0].dtype for t in tensors(op)),
     )
 
@@ -128,14 +128,14 @@ def input_is(index: int, label: str, *allowed: DType) -> Rule:
         tensor = op.inputs[index] if index < len(op.inputs) else None
         return tensor is None or tensor.dtype in allowed
 
-    return Rule(f"the {label} is {labels(allowed)}", holds)
+    return Rule(f"the {label} to be {labels(allowed)}", holds)
 
 
 def output_is(*allowed: DType) -> Rule:
     """Every output has an element type in `allowed`."""
-    return Rule(f"the output is {labels(allowed)}", lambda op: all(t.dtype in allowed for t in op.outputs))
+    return Rule(f"the output to be {labels(allowed)}", lambda op: all(t.dtype in allowed for t in op.outputs))
 
 
 def constant(index: int, label: str) -> Rule:
     """Input `index`, called `label`, is constant."""
-    return Rule(f"the {label} is a constant", lambda op: op.constants[index] is not None)
+    return Rule(f"the {label} to be constant", lambda op: op.constants[index] is not None)

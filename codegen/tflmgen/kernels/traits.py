@@ -66,18 +66,18 @@ class Comparison(Enum):
 
 
 _NEGATED = {
-    one: other
+    left: right
     for pair in (
         (Comparison.LESS, Comparison.GREATER_EQUAL),
         (Comparison.GREATER, Comparison.LESS_EQUAL),
         (Comparison.EQUAL, Comparison.NOT_EQUAL),
     )
-    for one, other in (pair, pair[::-1])
+    for left, right in (pair, pair[::-1])
 }
 _MIRRORED = {
-    one: other
+    left: right
     for pair in ((Comparison.LESS, Comparison.GREATER), (Comparison.LESS_EQUAL, Comparison.GREATER_EQUAL))
-    for one, other in (pair, pair[::-1])
+    for left, right in (pair, pair[::-1])
 }
 
 

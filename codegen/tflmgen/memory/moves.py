@@ -12,12 +12,15 @@ from tflmgen.schedule import Boundary, runs
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Copy of `bytes` from a spot or a constant to a spot, perhaps of the same buffer; `why`: reason for plan.json."""
+    """Copy of `bytes` from a spot or a constant to a spot, perhaps of the same buffer.
+
+    reason  why the copy remains, for plan.json
+    """
 
     destination: Spot
     source: Spot | Value
     bytes: int
-    why: str
+    reason: str
 
     def overwrites_source_of(self, later: Copy) -> bool:
         """Whether this copy overwrites bytes that `later` reads."""
@@ -52,7 +55,7 @@ def sequence_copies(
         saved = min((c for c in pending if any(o.overwrites_source_of(c) for o in pending)), key=lambda c: c.bytes)
         assert isinstance(saved.source, Spot)
         temporary = Spot(len(buffers))
-        name = f"temporary of {boundary.what} {boundary.index}"
+        name = f"temporary of {boundary.kind} {boundary.index}"
         alignment = buffers[saved.source.buffer].alignment
         buffers.append(Buffer(name, -(-saved.bytes // 4) * 4, alignment, 1 << boundary.index))
         ordered.append(Copy(temporary, saved.source, saved.bytes, "breaks a cycle of variables that change places"))

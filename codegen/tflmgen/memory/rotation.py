@@ -47,7 +47,7 @@ def plan_rotations(
     cycles = {}
     groups: list[set[int]] = []
     for boundary, _ in boundaries(schedule):
-        chain = _chain(boundary, buffers, home, liveness, fixed) if boundary.what == "next" else {}
+        chain = _chain(boundary, buffers, home, liveness, fixed) if boundary.kind == "next" else {}
         if not chain:
             continue
         cycles[boundary.index] = _closed_cycles(chain)

@@ -59,21 +59,22 @@ def assign(
     liveness: Liveness,
     variables: Collection[Value] = (),
     join: Join = "cheap",
-    apart: bool = False,
-    close: bool = False,
+    separate_backward: bool = False,
+    by_multiples: bool = False,
 ) -> Storage:
     """Homes for all values, `variables` among them, and scratch of a program, and the moves that remain.
 
-    `join` says which pieces (of a SPLIT, for a CONCATENATION) lie in what they are pieces of: those where bytes times
-    steps say that it is cheap, all that can, or none. `apart`: kernels that can go backward have homes of their own for
-    their outputs, which may then lie before their inputs or behind them. `close`: see find_overlaps.
+    join               pieces (outputs of a SPLIT, operands of a CONCATENATION) that lie in the whole tensor: those for
+    which it is cheap by bytes times steps, all possible, or none
+    separate_backward  outputs of kernels that can go backward get homes of their own, before or behind their inputs
+    by_multiples       see find_overlaps
     """
     items = [pair for f in schedule.functions for pair in walk_items(f.body)]
     homes = Homes(liveness)
     for item, _ in items:
         _join_names(homes, item, selection)
     moved = list(_boundary_pairs(homes, schedule, liveness))
-    in_place = list(_in_place_pairs(homes, items, selection, liveness, apart))
+    in_place = list(_in_place_pairs(homes, items, selection, liveness, separate_backward))
     pieces = list(_pieces(homes, items, selection, liveness))
     _merge(homes, moved)
     if join != "none":
@@ -89,7 +90,7 @@ def assign(
     }
     fixed = frozenset(i for group in rotations.groups for i in group)
     fixed |= {i for i, b in enumerate(buffers) if b.memory != "arena"}
-    overlaps = find_overlaps((item for item, _ in items), selection, liveness, buffers, home, fixed, close)
+    overlaps = find_overlaps((item for item, _ in items), selection, liveness, buffers, home, fixed, by_multiples)
     return Storage(tuple(buffers), home, scratch, moves, rotations.groups, overlaps)
 
 
@@ -125,7 +126,7 @@ def _pieces(
     homes: Homes, items: list[tuple[ScheduleItem, int]], selection: Selection, liveness: Liveness
 ) -> list[list[tuple[Value, Value, int]]]:
     """What each operator made of pieces could join: (output, input, offset). Innermost and largest operators first."""
-    found = []
+    candidates = []
     for item, depth in items:
         kernel = selection.of(item.op) if isinstance(item, Step) else None
         if not isinstance(item, Step) or not isinstance(kernel, Pieces):
@@ -140,8 +141,8 @@ def _pieces(
             if len(kernel.parts) == 1:
                 # One part alone may move within its home: nothing else is overwritten before it is read.
                 homes.may_share(item.index, output, {source}, liveness.dying[item.index], is_move=True)
-        found.append((-depth, -sum(p.bytes for p in kernel.parts), item.index, pieces))
-    return [pieces for *_, pieces in sorted(found, key=lambda f: f[:3])]
+        candidates.append((-depth, -sum(p.bytes for p in kernel.parts), item.index, pieces))
+    return [pieces for *_, pieces in sorted(candidates, key=lambda candidate: candidate[:3])]
 
 
 def _join_names(homes: Homes, item: ScheduleItem, selection: Selection) -> None:
@@ -179,11 +180,19 @@ def _boundary_pairs(homes: Homes, schedule: Schedule, liveness: Liveness) -> Ite
 
 
 def _in_place_pairs(
-    homes: Homes, items: list[tuple[ScheduleItem, int]], selection: Selection, liveness: Liveness, apart: bool
+    homes: Homes,
+    items: list[tuple[ScheduleItem, int]],
+    selection: Selection,
+    liveness: Liveness,
+    separate_backward: bool,
 ) -> Iterator[_Pair]:
     for item, depth in items:
         kernel = selection.of(item.op) if isinstance(item, Step) else None
-        if not isinstance(item, Step) or not isinstance(kernel, Called) or (apart and _can_go_backward(kernel)):
+        if (
+            not isinstance(item, Step)
+            or not isinstance(kernel, Called)
+            or (separate_backward and _can_go_backward(kernel))
+        ):
             continue
         dying = liveness.dying[item.index]
         for overlap in kernel.overlaps:
@@ -214,12 +223,12 @@ def _add_scratch(
 
 
 def has_pieces(selection: Selection) -> bool:
-    """Whether a choice of `join` makes a difference."""
+    """Whether `join` makes a difference."""
     return any(isinstance(kernel, Pieces) for kernel in selection.computations)
 
 
 def has_backward(selection: Selection) -> bool:
-    """Whether a choice of `apart` makes a difference."""
+    """Whether `separate_backward` makes a difference."""
     return any(_can_go_backward(kernel) for kernel in selection.computations)
 
 

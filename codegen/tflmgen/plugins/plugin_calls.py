@@ -58,7 +58,7 @@ class _Calls:
     def rule(self, rule: Rule) -> Rule:
         offence = rule.offence
         guarded = None if offence is None else lambda op: str(self._call(offence, op))
-        return Rule(rule.sentence, lambda op: bool(self._call(rule.holds, op)), guarded)
+        return Rule(rule.requirement, lambda op: bool(self._call(rule.holds, op)), guarded)
 
     def infer(self, op: OperatorInstance) -> tuple[Shape | None, ...]:
         shapes = self._call(self._row.infer, op)

@@ -290,7 +290,7 @@ class _Checker:
             raise InternalError(f"step {assembly.step}: '{source.value.name}' is overwritten before it is copied")
 
     def _transfer(self, transfer: Transfer, state: State) -> State:
-        what = f"boundary '{transfer.what}'"
+        what = f"boundary '{transfer.kind}'"
         for copy in transfer.copies:
             target = self._memory.span(copy.destination, copy.bytes)
             if isinstance(copy.source, Flash):

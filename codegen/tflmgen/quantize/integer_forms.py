@@ -197,7 +197,7 @@ def check_form(op: Operator, graph: SubGraph, form: Form, typed: Callable[[str, 
     for rule in entry.rules:
         if not rule.holds(after):
             # A rule that the operator in float breaks too is about shapes known at run time; later ones rely on it.
-            return f"{op.name} in {form.dtype.label} requires that {rule.sentence}" if rule.holds(before) else ""
+            return f"{op.name} in {form.dtype.label} requires {rule.requirement}" if rule.holds(before) else ""
     return ""
 
 

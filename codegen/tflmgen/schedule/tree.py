@@ -23,10 +23,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """Parallel assignment values[i] = sources[i]; `what`: its role, such as entry, then, else, init, next."""
+    """Parallel assignment values[i] = sources[i]; `kind`: its role, such as entry, then, else, init, next."""
 
     index: int
-    what: str
+    kind: str
     values: tuple[Value, ...]
     sources: tuple[Value, ...]
 
@@ -179,7 +179,7 @@ def boundaries(schedule: Schedule) -> Iterator[tuple[Boundary, int]]:
         yield function.load, 0
         for item, depth in walk_items(function.body):
             for boundary in boundaries_of(item):
-                yield boundary, depth + (boundary.what == "next")
+                yield boundary, depth + (boundary.kind == "next")
         yield function.store, 0
 
 

@@ -143,9 +143,11 @@ def outputs_should_repeat() -> None:
     """Each signature succeeds on made-up inputs, twice from reset, with equal outputs."""
     connection = _open[-1]
     for signature in range(len(connection.signatures)):
-        made = random.Random(SEED)
+        generator = random.Random(SEED)
         # Bytes 0 and 1 make small integers, valid booleans and tiny floats: fit for indices and loop counters.
-        inputs = [bytes(made.randrange(2) if i % 8 == 0 else 0 for i in range(n)) for n in connection.inputs(signature)]
+        inputs = [
+            bytes(generator.randrange(2) if i % 8 == 0 else 0 for i in range(n)) for n in connection.inputs(signature)
+        ]
         outputs = []
         for _ in range(2):
             connection.client.reset()
@@ -159,7 +161,7 @@ def outputs_should_equal(vectors: str, atol: str, rtol: str) -> None:
     """Run the sets of an .npz file (s0_in_0, s0_out_0 ...): integers equal exactly, floats within the tolerances."""
     connection = _open[-1]
     arrays = _read_npz(Path(vectors))
-    sets = sorted({int(found[1]) for name in arrays if (found := re.fullmatch(r"s(\d+)_(?:in|out)_\d+", name))})
+    sets = sorted({int(match[1]) for name in arrays if (match := re.fullmatch(r"s(\d+)_(?:in|out)_\d+", name))})
     if not sets:
         raise AssertionError(f"{vectors}: no sets (s0_in_0, s0_out_0 ...)")
     keys = [signature.key for signature in connection.signatures]

@@ -57,7 +57,7 @@ def test_a_condition_on_something_else_bounds_nothing() -> None:
 def test_a_loop_that_is_never_entered_is_its_initial_values() -> None:
     module = parse_graph(LOOP.format(test="GREATER(%i, #ten)"))
     rewritten = use_known_values(module, analyze_ranges(module))
-    assert [one.what for one in rewritten.removed] == ["loop"]
+    assert [one.kind for one in rewritten.removed] == ["loop"]
     same_graph(
         rewritten,
         """
@@ -99,7 +99,7 @@ BRANCHES = """
 def test_branches_that_can_not_be_taken_go(constant: int, left: str) -> None:
     module = run_passes(parse_graph(BRANCHES.format(constant=constant)))
     values = {v.name.strip("%") for f in module.functions for node in walk(f.body) for v in node.outputs}
-    removed = {(one.what, one.name.strip("%")) for one in module.removed}
+    removed = {(one.kind, one.name.strip("%")) for one in module.removed}
     if left == "x":
         assert not values
         assert ("constant", "p") in removed
@@ -176,7 +176,7 @@ def test_fused_activations_that_can_not_act_go(zero_point: int, stays: bool) -> 
     *_, add = walk(rewritten.functions[0].body)
     assert isinstance(add, Op)
     assert add.attributes == Fused(Activation.RELU if stays else Activation.NONE)
-    assert [one.what for one in rewritten.removed] == ([] if stays else ["clamp"])
+    assert [one.kind for one in rewritten.removed] == ([] if stays else ["clamp"])
 
 
 CLAMPED = """

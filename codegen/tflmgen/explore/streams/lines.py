@@ -127,20 +127,20 @@ def _walk(
         stage = tick.stage
         write, move = None, None
         if stage < len(wiring.operators) - 1 and stage not in guests:
-            made = rows.made[stage]
-            first = min(rows.first_needed(stage), made)
+            rows_made = rows.made[stage]
+            first = min(rows.first_needed(stage), rows_made)
             following = base[stage]
             if stage in visitors:
                 ahead = _first_slot(wiring, visitors[stage], rows.next[visitors[stage]])
-                following = max(following, min(ahead, made))
-            elif made == first:
-                following = made
-            elif made + 1 - base[stage] > capacity[stage]:
+                following = max(following, min(ahead, rows_made))
+            elif rows_made == first:
+                following = rows_made
+            elif rows_made + 1 - base[stage] > capacity[stage]:
                 following = first
-            if following > base[stage] and made > first:
-                move = first - following, first - base[stage], made - first
+            if following > base[stage] and rows_made > first:
+                move = first - following, first - base[stage], rows_made - first
             base[stage] = following
-            write = made - base[stage]
+            write = rows_made - base[stage]
         first_read, _ = wiring.operators[stage].needs[tick.index]
         sources = wiring.sources[stage]
         reads = tuple(None if t == INPUT or t in guests else first_read - base[t] for t in sources)

@@ -33,8 +33,8 @@ def interpolated_table(
 ) -> NDArray[np.int16]:
     """The table of `function` of an int16 with this quantisation; outputs have zero point 0. In single precision."""
     least = input_scale * np.float32(-32768 - input_zero_point)
-    most = input_scale * np.float32(32767 - input_zero_point)
-    step = (most - least) / np.float32(STEPS)
+    greatest_input = input_scale * np.float32(32767 - input_zero_point)
+    step = (greatest_input - least) / np.float32(STEPS)
     factor = np.float32(65536) / (output_scale * np.float32(32767) - output_scale * np.float32(-32768))
     points = least + np.arange(STEPS + 1, dtype=np.float32) * step
 
@@ -45,5 +45,7 @@ def interpolated_table(
     samples = _round(scaled(points))
     between = _round((scaled(points[1:]) + samples[:-1]) / np.float32(2))
     middle = _round(scaled(points[:-1] + step / np.float32(2)))
-    table = np.append(samples[:-1] - _round((between - middle) / np.float32(2)), _round(scaled(np.array([most]))))
+    table = np.append(
+        samples[:-1] - _round((between - middle) / np.float32(2)), _round(scaled(np.array([greatest_input])))
+    )
     return np.clip(table, -32768, 32767).astype(np.int16)

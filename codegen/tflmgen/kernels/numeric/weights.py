@@ -248,19 +248,22 @@ def shifts_fit(op: OperatorInstance, factors: Iterable[float]) -> bool:
 
 
 TYPE_RULES = (
-    Rule("the input and the filter are present", lambda op: op.inputs[0] is not None and op.inputs[1] is not None),
+    Rule("an input and a filter", lambda op: op.inputs[0] is not None and op.inputs[1] is not None),
     STATIC,
     Rule(
-        "the input, the filter and the output are all int8 or all float32, or int16 or float32 with an int8 filter; "
-        "int4 filters may stand for int8 ones",
+        "an int8 input, filter and output, or all float32, or int16 or float32 with an int8 "
+        "filter; a filter may be int4 instead of int8",
         _types_fit,
     ),
     Rule(
-        "an int4 filter is a constant",
+        "an int4 filter to be constant",
         lambda op: input_type(op, 1).dtype is not DType.INT4 or op.constants[1] is not None,
     ),
-    Rule("the bias, if any, is int32 beside int8, int32 or int64 beside int16, else float32", _bias_fits),
-    where_computed("no dimension is zero", lambda op: all(t.elements > 0 for t in tensors(op))),
+    Rule(
+        "a bias, if any, of int32 for int8 inputs, int32 or int64 for int16 inputs, float32 for float32 inputs",
+        _bias_fits,
+    ),
+    where_computed("dimensions other than 0", lambda op: all(t.elements > 0 for t in tensors(op))),
 )
 
 
@@ -286,29 +289,30 @@ def quantization_rules(axis: int, symmetric: bool = True, by_blocks: bool = Fals
 
     return (
         Rule(
-            "a quantised input and output have one scale and one zero point each",
+            "one scale and one zero point each for a quantised input and output",
             lambda op: not is_quantized(op) or (per_tensor(input_type(op, 0)) and per_tensor(op.outputs[0])),
         ),
         Rule(
-            "the zero points of an int16 input and output are 0",
+            "zero point 0 for an int16 input and output",
             lambda op: not is_int16(op) or zero_point(input_type(op, 0)) == 0 == zero_point(op.outputs[0]),
         ),
         Rule(
-            f"an int8 or int4 filter is quantised{' with zero point 0' if symmetric else ''}"
-            f"{', beside a float32 input perhaps by blocks of its rows' if by_blocks else ''}",
+            "an int8 or int4 filter to be quantised"
+            f"{' with zero point 0' if symmetric else ''}"
+            f"{'; with a float32 input, also blockwise along its rows' if by_blocks else ''}",
             lambda op: not has_int8_filter(op) or _filter_is_quantized(op, symmetric, by_blocks),
         ),
         Rule(
-            f"a filter quantised per channel has one scale for each index of dimension {axis}",
+            f"a filter quantised per channel to have one scale for each index of dimension {axis}",
             lambda op: not has_int8_filter(op) or _channels_are_on_axis(op, axis),
         ),
         Rule(
-            "input scale times filter scale is less than 2^30 output scales, less than 2^7 with sums of 64 bits",
+            "an input scale times filter scale of less than 2^30 output scales, less than 2^7 with 64-bit accumulators",
             lambda op: not is_quantized(op) or shifts_fit(op, output_multipliers(op, 1)),
         ),
-        Rule("an int64 bias is a constant, each value less than 2^46", _wide_sums_fit),
+        Rule("an int64 bias to be constant, each value less than 2^46", _wide_sums_fit),
         Rule(
-            "no sum of int8 products can exceed 32 bits",
+            "sums of int8 products that fit into 32 bits",
             lambda op: not (_is_int8(op) or is_hybrid(op)) or sums_fit(op, axis),
         ),
     )
@@ -321,4 +325,4 @@ def bias_size_rule(axis: int) -> Rule:
         bias = bias_type(op)
         return bias is None or bias.elements == input_type(op, 1).max_shape[axis]
 
-    return Rule("the bias, if any, has one value per output channel", holds)
+    return Rule("a bias, if any, of one value per output channel", holds)

@@ -47,18 +47,18 @@ RULES = (
     one_type(DType.FLOAT32, DType.INT8, DType.INT32),
     QUANTIZED_PER_TENSOR,
     Rule(
-        "the inputs have one shape",
+        "inputs of equal shapes",
         lambda op: len({static_shape(input_type(op, i)) for i in range(len(op.inputs))}) == 1,
     ),
     Rule(
-        "int8 inputs share one scale and zero point",
+        "one scale and zero point for all int8 inputs",
         lambda op: (
             op.outputs[0].dtype is not DType.INT8
             or all(same_quantization(input_type(op, i), input_type(op, 0)) for i in range(len(op.inputs)))
         ),
     ),
     Rule(
-        "an int8 output's scale is more than 2^-19 of the inputs'",
+        "an int8 output scale of more than 2^-19 of the input scale",
         lambda op: op.outputs[0].dtype is not DType.INT8 or quantize_multiplier(_scale(op))[1] <= 0,
     ),
 )

@@ -170,7 +170,7 @@ def _axis_rules(*index_types: DType) -> tuple[Rule, ...]:
     return (
         input_is(1, "axis", *index_types),
         constant(1, "axis"),
-        Rule("the axis is one number", lambda op: input_type(op, 1).elements == 1),
+        Rule("an axis that is a single value", lambda op: input_type(op, 1).elements == 1),
         axis_rule(lambda op: constants_of(op, 1)[0], lambda op: len(_shape(op))),
     )
 
@@ -180,7 +180,7 @@ ARG_RULES = (
     input_is(0, "input", *ORDERED),
     output_is(DType.INT32, DType.INT64),
     *_axis_rules(DType.INT32, DType.INT64),
-    Rule("the axis has elements", lambda op: _shape(op)[_axis(op) or 0] > 0),
+    Rule("an axis of at least one element", lambda op: _shape(op)[_axis(op) or 0] > 0),
 )
 
 CUMSUM_TYPES = (DType.FLOAT32, DType.INT8, DType.INT32, DType.INT64)
@@ -188,13 +188,13 @@ CUMSUM_TYPES = (DType.FLOAT32, DType.INT8, DType.INT32, DType.INT64)
 CUMSUM_RULES = (
     *COMMON,
     Rule(
-        f"input and output are both {labels(CUMSUM_TYPES)}",
+        f"an input and an output of one type: {labels(CUMSUM_TYPES)}",
         lambda op: op.outputs[0].dtype in CUMSUM_TYPES and input_type(op, 0).dtype is op.outputs[0].dtype,
     ),
     *_axis_rules(DType.INT32),
     QUANTIZED_PER_TENSOR,
     Rule(
-        "the output's scale is more than 2^-19 of the input's",
+        "an output scale of more than 2^-19 of the input scale",
         lambda op: op.outputs[0].dtype is not DType.INT8 or quantize_multiplier(_cumsum_scale(op))[1] <= 0,
     ),
 )
@@ -204,19 +204,19 @@ TOP_K_TYPES = (DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16, DType.INT32,
 TOP_K_RULES = (
     *COMMON,
     Rule(
-        f"input and first output are both {labels(TOP_K_TYPES)}",
+        f"an input and a first output of one type: {labels(TOP_K_TYPES)}",
         lambda op: op.outputs[0].dtype in TOP_K_TYPES and input_type(op, 0).dtype is op.outputs[0].dtype,
     ),
-    Rule("the second output is int32", lambda op: op.outputs[1].dtype is DType.INT32),
+    Rule("a second output of int32", lambda op: op.outputs[1].dtype is DType.INT32),
     Rule(
-        "the values keep scale and zero point",
+        "an output with the input's scale and zero point",
         lambda op: op.outputs[0].dtype not in QUANTIZED or same_quantization(op.outputs[0], input_type(op, 0)),
     ),
     input_is(1, "number of elements", DType.INT32),
     constant(1, "number of elements"),
-    Rule("the number of elements is one number", lambda op: input_type(op, 1).elements == 1),
+    Rule("a number of elements (k) that is a single value", lambda op: input_type(op, 1).elements == 1),
     Rule(
-        "the number of elements is between 1 and the last dimension",
+        "a number of elements (k) from 1 to the last dimension",
         lambda op: len(_shape(op)) >= 1 and 1 <= constants_of(op, 1)[0] <= _shape(op)[-1],
     ),
 )
@@ -227,16 +227,19 @@ ONE_HOT_RULES = (
     input_is(1, "depth", DType.INT32),
     constant(1, "depth"),
     Rule(
-        "the depth is one number, not negative",
+        "a depth that is a single value, at least 0",
         lambda op: len(constants_of(op, 1)) == 1 and constants_of(op, 1)[0] >= 0,
     ),
     Rule(
-        "both values have the output's type",
+        "an on value and an off value of the output's type",
         lambda op: (
             op.outputs[0].dtype in MOVABLE and all(input_type(op, i).dtype is op.outputs[0].dtype for i in (2, 3))
         ),
     ),
-    Rule("both values have one element", lambda op: all(input_type(op, i).elements == 1 for i in (2, 3))),
+    Rule(
+        "an on value and an off value of one element each",
+        lambda op: all(input_type(op, i).elements == 1 for i in (2, 3)),
+    ),
     axis_rule(lambda op: op.attributes.axis, lambda op: len(_shape(op)) + 1, "its output"),
 )
 
@@ -245,10 +248,10 @@ NORMALIZATION_RULES = (
     one_type(DType.FLOAT32, DType.INT8),
     QUANTIZED_PER_TENSOR,
     Rule(
-        "the input has a last dimension of less than 2^15", lambda op: len(_shape(op)) >= 1 and _shape(op)[-1] < 2**15
+        "an input with a last dimension of less than 2^15", lambda op: len(_shape(op)) >= 1 and _shape(op)[-1] < 2**15
     ),
     Rule(
-        "an int8 output has scale 1/128 and zero point 0",
+        "scale 1/128 and zero point 0 for an int8 output",
         lambda op: (
             op.outputs[0].dtype is not DType.INT8
             or (scale(op.outputs[0]) == 1 / 128 and zero_point(op.outputs[0]) == 0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tflmgen.ir import DType, Kernel, KernelChoice, OperatorInstance, Target
 from tflmgen.kernels.candidates import fast_kernels
-from tflmgen.kernels.choice import fastest
+from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.costs.model import elements_cost
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.folding.fold_elements import Array, Fold, arithmetic, clamp_bounds
@@ -96,7 +96,7 @@ def _kernel(
                 fast = fast_kernels(Multiplication(op, target, mul_scale(op), limits))
             else:
                 fast = fast_kernels(Addition(op, target, add_scales(op), 1 if name == "add" else -1, limits))
-        return fastest([*fast, portable(op)], target)
+        return choose_fastest([*fast, portable(op)], target)
 
     def portable(op: OperatorInstance) -> Kernel:
         dtype = op.outputs[0].dtype
@@ -134,7 +134,7 @@ RULES = (
     one_type(DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64),
     QUANTIZED_PER_TENSOR,
     Rule(
-        "int64 has no fused activation",
+        "no fused activation with int64",
         lambda op: op.outputs[0].dtype is not DType.INT64 or op.attributes.activation is Activation.NONE,
     ),
 )
@@ -143,7 +143,7 @@ ADD_RULES = (
     *RULES,
     INT16_ZERO_POINTS,
     Rule(
-        "the output's scale is no less than 2^-19 (int8) or 2^-14 (int16) of the greater input's",
+        "an output scale of at least 2^-19 (int8) or 2^-14 (int16) of the greater input scale",
         lambda op: not is_quantized(op) or add_scales(op)[2] <= np.nextafter(1.0, 0.0),
     ),
 )
@@ -151,7 +151,7 @@ ADD_RULES = (
 MUL_RULES = (
     *RULES,
     Rule(
-        "the product of the inputs' scales is less than 2^30 times the output's",
+        "a product of the input scales of less than 2^30 times the output scale",
         lambda op: not is_quantized(op) or is_representable(mul_scale(op)),
     ),
 )
@@ -161,8 +161,10 @@ def _sum(sign: int) -> Callable[[OperatorInstance], Integers]:
     def evaluate(op: OperatorInstance) -> Integers:
         shift = LEFT_SHIFT[op.outputs[0].dtype]
         first, second, output = add_scales(op)
-        one, other = (requantized_by_factor(centred(op, i) << shift, factor) for i, factor in ((0, first), (1, second)))
-        return requantized_by_factor(one + sign * other, output)
+        left, other = (
+            requantized_by_factor(centred(op, i) << shift, factor) for i, factor in ((0, first), (1, second))
+        )
+        return requantized_by_factor(left + sign * other, output)
 
     return evaluate
 
@@ -198,16 +200,16 @@ def _value_range(
     return ranges
 
 
-def _sum_fits(op: OperatorInstance, one: Interval, other: Interval) -> bool:
-    del op, one, other
+def _sum_fits(op: OperatorInstance, left: Interval, right: Interval) -> bool:
+    del op, left, right
     return True
 
 
-def _product_fits(op: OperatorInstance, one: Interval, other: Interval) -> bool:
+def _product_fits(op: OperatorInstance, first: Interval, second: Interval) -> bool:
     """Whether no left shift of a product overflows."""
     left = max(0, quantize_multiplier(mul_scale(op))[1])
     points = zero_point(input_type(op, 0)), zero_point(input_type(op, 1))
-    products = hull([(a - points[0]) * (b - points[1]) for a, b in corners(one, other)])
+    products = hull([(a - points[0]) * (b - points[1]) for a, b in corners(first, second)])
     return products.within(-(2**31 >> left), (2**31 >> left) - 1)
 
 

@@ -26,7 +26,7 @@ from tflmgen.ir import (
     Target,
 )
 from tflmgen.kernels.candidates import fast_kernels
-from tflmgen.kernels.choice import fastest
+from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.numeric.quantize_math import MAX_SHIFT, is_representable, quantize_multiplier
 from tflmgen.kernels.numeric.strides import broadcast_shape, collapse, strides_of
 from tflmgen.kernels.numeric.weights import MAX_SHIFT_S64, channel_operands
@@ -144,13 +144,13 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
     portable = portable_kernel(op)
     if portable.function != "tflmgen_batch_matmul_s8":
         return portable
-    return fastest([*fast_kernels(BatchProduct(op, target, portable)), portable], target)
+    return choose_fastest([*fast_kernels(BatchProduct(op, target, portable)), portable], target)
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:
     left, right, product, output = left_of(op), right_of(op), _product_of(op), op.outputs[0]
     batch = product.batch
-    nest = collapse(batch, *(_batch_strides(one, batch) for one in (left, right, product)))
+    nest = collapse(batch, *(_batch_strides(matrices, batch) for matrices in (left, right, product)))
     fields: tuple[tuple[str, ParamValue], ...] = (
         ("batches", _three(nest.extents, 1)),
         ("left_batch_strides", _three(nest.strides[0], 0)),
@@ -201,8 +201,8 @@ def _hybrid_kernel(
     scales = ConstantArray.of("scales", np.array(quantization.scales), DType.FLOAT32)
     gathered: Operand = Scratch(left.columns * 4) if left.column_stride != 1 else Null()
     operands = (Input(0), Input(1), scales, Output(0), Scratch(left.columns, 1), gathered)
-    how = (("asymmetric", op.attributes.asymmetric), ("per_channel", quantization.per_channel))
-    return Kernel(function, "batch_matmul_hybrid.h", operands, Params(function, (*fields, *how)), macs=macs)
+    flags = (("asymmetric", op.attributes.asymmetric), ("per_channel", quantization.per_channel))
+    return Kernel(function, "batch_matmul_hybrid.h", operands, Params(function, (*fields, *flags)), macs=macs)
 
 
 def _is_hybrid(op: OperatorInstance) -> bool:
@@ -247,40 +247,40 @@ def _multipliers_fit(op: OperatorInstance) -> bool:
 RULES = (
     *COMMON,
     Rule(
-        "the inputs and outputs are all int8, int16 or float32, or all but int8 right matrices int16 or float32",
+        "inputs and outputs that are all int8, int16 or float32; int8 right matrices also with int16 or float32",
         _types_fit,
     ),
     Rule(
-        "both inputs have 2 to 5 dimensions",
+        "inputs of 2 to 5 dimensions",
         lambda op: all(2 <= len(t.shape) <= 5 for t in (input_type(op, 0), input_type(op, 1))),
     ),
-    where_computed("no dimension is zero", lambda op: all(t.elements > 0 for t in tensors(op))),
+    where_computed("dimensions other than 0", lambda op: all(t.elements > 0 for t in tensors(op))),
     Rule(
-        "the left matrices have as many columns as the right ones have rows",
+        "left matrices with as many columns as the right matrices have rows",
         lambda op: left_of(op).columns == right_of(op).rows,
     ),
     # LiteRT takes scales per column for 0 where nothing is float32: its products are all zero.
     Rule(
-        "int8 and int16 inputs and outputs are quantised, with one scale each; int8 right matrices may have one per "
-        "column, and have zero point 0 then and beside float32",
+        "one scale for each int8 and int16 tensor; int8 right matrices may have one per column, "
+        "and need zero point 0 then and with float32",
         _scales_fit,
     ),
     Rule(
-        "the product of the inputs' scales is less than 2^30 output scales with int8, less than 2^7 with int16",
+        "a product of the input scales of less than 2^30 output scales with int8, less than 2^7 with int16",
         _multipliers_fit,
     ),
     Rule(
-        f"int8 matrices share a dimension of at most {MAX_DEPTH_S8}",
+        f"int8 matrices with a shared dimension of at most {MAX_DEPTH_S8}",
         lambda op: input_type(op, 1).dtype is not DType.INT8 or left_of(op).columns <= MAX_DEPTH_S8,
     ),
     Rule(
-        "the zero points of int16 tensors are 0, and int16 matrices share a dimension of less than 2^16",
+        "zero point 0 for int16 tensors, and int16 matrices with a shared dimension of less than 2^16",
         lambda op: (
             op.outputs[0].dtype is not DType.INT16
             or (all(zero_point(t) == 0 for t in tensors(op)) and left_of(op).columns < 2**16)
         ),
     ),
-    Rule("the output has the shape that the inputs give", lambda op: (op.outputs[0].shape,) == infer(op)),
+    Rule("an output of the shape that follows from the inputs", lambda op: (op.outputs[0].shape,) == infer(op)),
 )
 
 OPERATORS = (Operator("BATCH_MATMUL", parse, (2, 2), 1, RULES, infer, kernel, traits=replace(BY_AXIS, neutral=0)),)

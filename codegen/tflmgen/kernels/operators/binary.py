@@ -47,9 +47,10 @@ def infer_binary(op: OperatorInstance) -> tuple[Shape | None, ...]:
 BROADCASTS = (
     *COMMON,
     Rule(
-        "the inputs' shapes are equal, or one of each pair of dimensions is 1", lambda op: binary_shape(op) is not None
+        "inputs of equal shapes, or with a 1 in each pair of unequal dimensions",
+        lambda op: binary_shape(op) is not None,
     ),
-    Rule(f"broadcasting takes at most {MAX_RANK} loops", lambda op: binary_nest(op).rank <= MAX_RANK),
+    Rule(f"shapes that broadcast in at most {MAX_RANK} loops", lambda op: binary_nest(op).rank <= MAX_RANK),
 )
 """The first rules of every operator with two inputs that broadcast."""
 

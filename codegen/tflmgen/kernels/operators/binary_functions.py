@@ -137,7 +137,7 @@ SQUARED_DIFFERENCE_RULES = (
     QUANTIZED_PER_TENSOR,
     INT16_ZERO_POINTS,
     Rule(
-        "the square of the greater input scale is less than 2^28 times the output's scale",
+        "a square of the greater input scale of less than 2^28 times the output scale",
         lambda op: not _is_quantized(op) or is_representable(_squared_difference_scales(op)[2]),
     ),
 )
@@ -145,12 +145,12 @@ SQUARED_DIFFERENCE_RULES = (
 PRELU_RULES = (
     *BROADCASTS,
     Rule(
-        "the input, the slopes and the output are all float32 or all int8, or int16 with int8 slopes", _prelu_types_fit
+        "an input, slopes and an output that are all float32 or all int8, or int16 with int8 slopes", _prelu_types_fit
     ),
     QUANTIZED_PER_TENSOR,
-    Rule("the slopes broadcast to the input's shape", lambda op: binary_shape(op) == static_shape(input_type(op, 0))),
+    Rule("slopes that broadcast to the input's shape", lambda op: binary_shape(op) == static_shape(input_type(op, 0))),
     Rule(
-        "the input's scale is less than 2^30 times the output's, with and without the slopes' scale",
+        "an input scale of less than 2^30 times the output scale, also when multiplied by the slopes' scale",
         lambda op: not _is_quantized(op) or all(map(is_representable, _prelu_scales(op))),
     ),
 )

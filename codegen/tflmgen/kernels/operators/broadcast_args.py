@@ -50,10 +50,10 @@ RULES = (
     *COMMON,
     one_type(DType.INT32, DType.INT64),
     Rule(
-        "both shapes are vectors",
+        "shapes given as vectors",
         lambda op: len(static_shape(input_type(op, 0))) == 1 == len(static_shape(input_type(op, 1))),
     ),
-    Rule("constant shapes broadcast to one", _agree),
+    Rule("constant shapes that broadcast together", _agree),
 )
 
 OPERATORS = (Operator("BROADCAST_ARGS", no_attributes, (2, 2), 1, RULES, _infer, _kernel, _fold),)

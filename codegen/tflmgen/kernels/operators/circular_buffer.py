@@ -44,20 +44,19 @@ class CircularBuffer(CustomOperator):
     rules = (
         *COMMON,
         input_is(0, "input", DType.INT8),
-        Rule("the outputs are an int8 window and, if there are two, a Boolean", _types_fit),
+        Rule("an int8 window as the output, and a Boolean as the second output, if any", _types_fit),
         Rule(
-            "input and window have 4 dimensions",
+            "an input and a window of 4 dimensions",
             lambda op: len(input_type(op, 0).shape) == len(op.outputs[0].shape) == 4,
         ),
-        Rule("the input is one slot of the window", _slots_fit),
-        Rule("the Boolean has one element", lambda op: all(t.elements == 1 for t in op.outputs[1:])),
+        Rule("an input that is one slot of the window", _slots_fit),
+        Rule("a Boolean output of one element", lambda op: all(t.elements == 1 for t in op.outputs[1:])),
         Rule(
-            "input and window share one scale and zero point",
+            "one scale and zero point for the input and the window",
             lambda op: same_quantization(input_type(op, 0), op.outputs[0]),
         ),
         Rule(
-            "the operator has its second output where cycles_max is not 1: without it TFLite Micro ends the invocation "
-            "there in between",
+            "a second output if cycles_max is not 1 (without it, TFLite Micro ends the invocation at this operator)",
             lambda op: len(op.outputs) == 2 or op.attributes.cycles == 1,
         ),
     )

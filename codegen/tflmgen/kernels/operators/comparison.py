@@ -44,7 +44,7 @@ def _kernel(name: str) -> Callable[[OperatorInstance, Target], Kernel]:
     return kernel
 
 
-SAME_INPUTS = Rule("both inputs have one type", lambda op: input_type(op, 0).dtype is input_type(op, 1).dtype)
+SAME_INPUTS = Rule("inputs of one type", lambda op: input_type(op, 0).dtype is input_type(op, 1).dtype)
 ORDERED = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64)
 
 
@@ -55,19 +55,19 @@ def _rules(*types: DType) -> tuple[Rule, ...]:
         input_is(0, "input", *types),
         output_is(DType.BOOL),
         Rule(
-            "int8 inputs are quantised, with one scale",
+            "one scale for each int8 input",
             lambda op: (
                 input_type(op, 0).dtype is not DType.INT8 or all(per_tensor(input_type(op, i)) for i in range(2))
             ),
         ),
         Rule(
-            "int16 inputs share one scale and zero point",
+            "one scale and zero point for both int16 inputs",
             lambda op: (
                 input_type(op, 0).dtype is not DType.INT16 or same_quantization(input_type(op, 0), input_type(op, 1))
             ),
         ),
         Rule(
-            f"int8 inputs have scales of at most {GREATEST_SCALE:g}",
+            f"int8 inputs with scales of at most {GREATEST_SCALE:g}",
             lambda op: (
                 input_type(op, 0).dtype is not DType.INT8
                 or max(scale(input_type(op, 0)), scale(input_type(op, 1))) <= GREATEST_SCALE

@@ -194,7 +194,7 @@ def _unpack(op: OperatorInstance, target: Target) -> Kernel | View | Pieces:
 
 def _outputs_like(source: int) -> Rule:
     return Rule(
-        "the outputs have the input's type",
+        "outputs of the input's type",
         lambda op: (
             input_type(op, source).dtype in MOVABLE and all(t.dtype is input_type(op, source).dtype for t in op.outputs)
         ),
@@ -207,9 +207,9 @@ def _split_rules(source: int, at: int) -> tuple[Rule, ...]:
         _outputs_like(source),
         input_is(at, "axis", DType.INT32),
         constant(at, "axis"),
-        Rule("the axis is one number", lambda op: input_type(op, at).elements == 1),
+        Rule("an axis that is a single value", lambda op: input_type(op, at).elements == 1),
         axis_rule(lambda op: constants_of(op, at)[0], lambda op: len(_input_shape(op, source))),
-        Rule("there is at least one output", lambda op: len(op.outputs) > 0),
+        Rule("at least one output", lambda op: len(op.outputs) > 0),
     )
 
 
@@ -223,7 +223,7 @@ CONCATENATION_RULES = (
     *COMMON,
     SAME_TYPES,
     axis_rule(lambda op: op.attributes.axis, lambda op: len(_input_shape(op))),
-    Rule("the inputs' shapes are equal but for the axis", _agree_but_for_axis),
+    Rule("inputs of equal shapes, except along the axis", _agree_but_for_axis),
     SAME_QUANTIZATION,
 )
 
@@ -231,9 +231,13 @@ PACK_RULES = (
     *COMMON,
     SAME_TYPES,
     axis_rule(lambda op: op.attributes.axis, lambda op: len(_input_shape(op)) + 1, "its output"),
-    Rule("values_count is the number of inputs", lambda op: op.attributes.count == len(op.inputs)),
     Rule(
-        "the inputs' shapes are equal",
+        "as many inputs as values_count says",
+        lambda op: op.attributes.count == len(op.inputs),
+        lambda op: f"values_count {op.attributes.count} and {len(op.inputs)} inputs",
+    ),
+    Rule(
+        "inputs of equal shapes",
         lambda op: all(_input_shape(op, i) == _input_shape(op) for i in range(len(op.inputs))),
     ),
     SAME_QUANTIZATION,
@@ -241,8 +245,16 @@ PACK_RULES = (
 
 SPLIT_RULES = (
     *_split_rules(1, 0),
-    Rule("num_splits is the number of outputs", lambda op: op.attributes.count == len(op.outputs)),
-    Rule("the axis divides evenly among the outputs", lambda op: _extent(op, 1, 0) % len(op.outputs) == 0),
+    Rule(
+        "as many outputs as num_splits says",
+        lambda op: op.attributes.count == len(op.outputs),
+        lambda op: f"num_splits {op.attributes.count} and {len(op.outputs)} outputs",
+    ),
+    Rule(
+        "an axis that divides evenly among the outputs",
+        lambda op: _extent(op, 1, 0) % len(op.outputs) == 0,
+        lambda op: f"an axis of {_extent(op, 1, 0)} elements and {len(op.outputs)} outputs",
+    ),
 )
 
 SPLIT_V_RULES = (
@@ -250,14 +262,16 @@ SPLIT_V_RULES = (
     input_is(1, "list of sizes", DType.INT32, DType.INT64),
     constant(1, "list of sizes"),
     Rule(
-        "there is one size per output", lambda op: input_type(op, 1).elements == len(op.outputs) == op.attributes.count
+        "one size per output, and as many as num_splits says",
+        lambda op: input_type(op, 1).elements == len(op.outputs) == op.attributes.count,
     ),
-    Rule("at most one size is left to be found", lambda op: constants_of(op, 1).count(-1) <= 1),
+    Rule("at most one size of -1", lambda op: constants_of(op, 1).count(-1) <= 1),
     Rule(
-        "the sizes make up the axis",
+        "sizes that add up to the axis",
         lambda op: (
             min(_parts(op, 0, _extent(op, 0, 2))) >= 0 and sum(_parts(op, 0, _extent(op, 0, 2))) == _extent(op, 0, 2)
         ),
+        lambda op: f"sizes {list(constants_of(op, 1))} and an axis of {_extent(op, 0, 2)} elements",
     ),
 )
 
@@ -266,8 +280,12 @@ UNPACK_RULES = (
     _outputs_like(0),
     axis_rule(lambda op: op.attributes.axis, lambda op: len(_input_shape(op))),
     Rule(
-        "the axis is as long as there are outputs",
+        "an axis as long as the number of outputs, and as num says",
         lambda op: _input_shape(op)[axis_of(op) or 0] == len(op.outputs) == op.attributes.count > 0,
+        lambda op: (
+            f"an axis of {_input_shape(op)[axis_of(op) or 0]} elements, {len(op.outputs)} outputs and "
+            f"num {op.attributes.count}"
+        ),
     ),
 )
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
 from tflmgen.kernels.candidates import convolution_kernels, fast_kernels, on_fpu
-from tflmgen.kernels.choice import fastest
+from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.costs.model import convolution_cost
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
@@ -77,7 +77,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
         padding: Fields = (("padding_value", zero_point(input_type(op, 0))),)
         fields = (*_geometry(op, over, channels), *padding)
         return packed_kernel("tflmgen_conv2d_s4", "tflmgen_conv2d_s8", op, op.attributes.activation, fields, ())
-    return fastest([*_fast_kernels(op, target), on_fpu(portable_kernel(op), target)], target)
+    return choose_fastest([*_fast_kernels(op, target), on_fpu(portable_kernel(op), target)], target)
 
 
 def _geometry(op: OperatorInstance, over: Window, channels: int) -> Fields:
@@ -105,9 +105,9 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     over = window_of(op)
     macs = op.outputs[0].elements * filter_height * filter_width * filter_channels
     if is_hybrid(op):
-        how = (("asymmetric", _quantizes_with_zero_point(op)),)
+        flags = (("asymmetric", _quantizes_with_zero_point(op)),)
         geometry = (*over.fields(channels), *over.dilation_fields, ("filter_channels", filter_channels))
-        return hybrid_kernel("conv2d", op, op.attributes.activation, over.input[0], macs, geometry, how)
+        return hybrid_kernel("conv2d", op, op.attributes.activation, over.input[0], macs, geometry, flags)
     geometry = _geometry(op, over.flat, channels)
     unread = over.input[3] if channels > _last_channels(op) else 0
     return go_backward(op, _forward(op, geometry, macs), over, range(over.flat.input[2]), unread)
@@ -163,21 +163,23 @@ def _groups_fit(op: OperatorInstance) -> bool:
 
 
 FOUR_DIMENSIONS = Rule(
-    "the input, the filter and the output have 4 dimensions",
+    "an input, a filter and an output of 4 dimensions",
     lambda op: all(len(t.shape) == 4 for t in (input_type(op, 0), input_type(op, 1), op.outputs[0])),
 )
-FITS = Rule("the filter, dilated, fits into the input, or the padding is SAME", lambda op: window_of(op).fits)
+FITS = Rule("a dilated filter that fits into the input, or SAME padding", lambda op: window_of(op).fits)
 
 RULES = (
     *TYPE_RULES,
     FOUR_DIMENSIONS,
     Rule(
-        "the input's channels are a multiple of the filter's, and the output's a multiple of the quotient", _groups_fit
+        "input channels that are a multiple of the filter's channels, and output channels that "
+        "are a multiple of the groups",
+        _groups_fit,
     ),
     bias_size_rule(OUTPUT_CHANNELS),
     *quantization_rules(OUTPUT_CHANNELS),
     FITS,
-    Rule("the output has the shape that the input gives", lambda op: (op.outputs[0].shape,) == infer(op)),
+    Rule("an output of the shape that follows from the input", lambda op: (op.outputs[0].shape,) == infer(op)),
 )
 
 TRAITS = Traits(

@@ -82,26 +82,26 @@ def _bias_fits(op: OperatorInstance) -> bool:
 RULES = (
     STATIC,
     Rule(
-        "the input, the filter and the output are float32",
+        "a float32 input, filter and output",
         lambda op: {input_type(op, 0).dtype, input_type(op, 1).dtype, op.outputs[0].dtype} == {DType.FLOAT32},
     ),
     Rule(
-        "the input, the filter and the output have 5 dimensions, none of them zero",
+        "an input, a filter and an output of 5 dimensions, none of them 0",
         lambda op: all(
             len(t.shape) == 5 and t.elements > 0 for t in (input_type(op, 0), input_type(op, 1), op.outputs[0])
         ),
     ),
-    Rule("the filter is a constant", lambda op: op.constants[1] is not None),
+    Rule("the filter to be constant", lambda op: op.constants[1] is not None),
     Rule(
-        "the filter has as many channels as the input",
+        "a filter with as many channels as the input",
         lambda op: input_type(op, 0).shape[4] == input_type(op, 1).shape[3],
     ),
-    Rule("the bias, if any, is float32, one value per output channel", _bias_fits),
+    Rule("a float32 bias, if any, of one value per output channel", _bias_fits),
     Rule(
-        "the filter, dilated, fits into the input, or the padding is SAME",
+        "a dilated filter that fits into the input, or SAME padding",
         lambda op: all(e.output > 0 for e in _extents(op)),
     ),
-    Rule("the output has the shape that the input gives", lambda op: (op.outputs[0].shape,) == infer(op)),
+    Rule("an output of the shape that follows from the input", lambda op: (op.outputs[0].shape,) == infer(op)),
 )
 
 OPERATORS = (Operator("CONV_3D", parse, (2, 3), 1, RULES, infer, kernel, traits=BY_BATCH),)

@@ -22,7 +22,7 @@ MOVABLE = tuple(dtype for dtype in DType if dtype is not DType.INT4)
 """Types whose elements have an address of their own."""
 
 SAME_MOVABLE_TYPE = Rule(
-    f"input and output have one type: {labels(MOVABLE)}",
+    f"an input and an output of one type: {labels(MOVABLE)}",
     lambda op: input_type(op, 0).dtype in MOVABLE and all(t.dtype is input_type(op, 0).dtype for t in op.outputs),
 )
 
@@ -34,7 +34,7 @@ def are_pieces(sizes: Sequence[int]) -> bool:
 
 def fits(nest: Callable[[OperatorInstance], Nest]) -> Rule:
     """The operator's nest has no more loops than kernels can run."""
-    return Rule(f"the elements are moved by at most {MAX_RANK} loops", lambda op: nest(op).rank <= MAX_RANK)
+    return Rule(f"a movement of elements in at most {MAX_RANK} loops", lambda op: nest(op).rank <= MAX_RANK)
 
 
 def copy_nest(extents: Ints, input_strides: Ints, output_strides: Ints | None = None) -> Nest:

@@ -81,14 +81,14 @@ def _decoded(op: OperatorInstance, output: int) -> Array | None:
         return None
     size = kind.dtype.numpy.itemsize
     values = np.frombuffer(header[HEADER:].tobytes()[: (len(header) - HEADER) // size * size], kind.dtype.numpy)
-    found = _from_tables(packed, header, values, kind) if header[0] == LOOKUP else _from_mask(packed, values, kind)
-    return None if found is None else found.reshape(kind.max_shape)
+    elements = _from_tables(packed, header, values, kind) if header[0] == LOOKUP else _from_mask(packed, values, kind)
+    return None if elements is None else elements.reshape(kind.max_shape)
 
 
 def fold(op: OperatorInstance) -> Sequence[Array] | None:
     arrays = [_decoded(op, i) for i in range(len(op.outputs))]
-    found = [array for array in arrays if array is not None]
-    return found if len(found) == len(arrays) else None
+    decoded = [array for array in arrays if array is not None]
+    return decoded if len(decoded) == len(arrays) else None
 
 
 def infer(op: OperatorInstance) -> tuple[Shape | None, ...]:
@@ -101,14 +101,14 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
 
 
 RULES = (
-    Rule("there are two inputs for each output", lambda op: len(op.inputs) == 2 * len(op.outputs) > 0),
-    Rule("no input is left out", lambda op: all(t is not None for t in op.inputs)),
+    Rule("two inputs for each output", lambda op: len(op.inputs) == 2 * len(op.outputs) > 0),
+    Rule("every input to be present", lambda op: all(t is not None for t in op.inputs)),
     STATIC,
     output_is(*TYPES),
-    Rule("all inputs are uint8", lambda op: all(t.dtype is DType.UINT8 for t in op.inputs if t is not None)),
-    Rule("all inputs are constants", lambda op: all(array is not None for array in op.constants)),
+    Rule("uint8 inputs", lambda op: all(t.dtype is DType.UINT8 for t in op.inputs if t is not None)),
+    Rule("all inputs to be constant", lambda op: all(array is not None for array in op.constants)),
     Rule(
-        "the bytes are lookup tables or pruned elements of version 1, as many as it takes",
+        "lookup tables or pruned elements of version 1, complete",
         lambda op: fold(op) is not None,
     ),
 )

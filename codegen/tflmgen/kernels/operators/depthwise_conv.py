@@ -6,7 +6,7 @@ import numpy as np
 
 from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
 from tflmgen.kernels.candidates import convolution_kernels, fast_kernels, on_fpu
-from tflmgen.kernels.choice import fastest
+from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.costs.model import depthwise_cost
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
@@ -52,7 +52,7 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 
 
 def kernel(op: OperatorInstance, target: Target) -> KernelChoice:
-    return fastest([*_fast_kernels(op, target), on_fpu(portable_kernel(op), target)], target)
+    return choose_fastest([*_fast_kernels(op, target), on_fpu(portable_kernel(op), target)], target)
 
 
 def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
@@ -111,17 +111,17 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
 RULES = (
     *TYPE_RULES,
     FOUR_DIMENSIONS,
-    Rule("the filter's first dimension is 1", lambda op: input_type(op, 1).shape[0] == 1),
+    Rule("a filter with a first dimension of 1", lambda op: input_type(op, 1).shape[0] == 1),
     # The option depth_multiplier says the same and is wrong in some files; LiteRT goes by the shapes, too.
     Rule(
-        "the filter's channels are a multiple of the input's",
+        "filter channels that are a multiple of the input channels",
         lambda op: static_shape(input_type(op, 1))[3] % static_shape(input_type(op, 0))[3] == 0,
     ),
-    Rule("the bias beside int16, if any, is int64", lambda op: not is_int16(op) or sum_suffix(op) == "b64"),
+    Rule("an int64 bias, if any, for int16 inputs", lambda op: not is_int16(op) or sum_suffix(op) == "b64"),
     bias_size_rule(OUTPUT_CHANNELS),
     *quantization_rules(OUTPUT_CHANNELS),
     FITS,
-    Rule("the output has the shape that the input gives", lambda op: (op.outputs[0].shape,) == infer(op)),
+    Rule("an output of the shape that follows from the input", lambda op: (op.outputs[0].shape,) == infer(op)),
 )
 
 TRAITS = Traits(row_wise=first_axis, by_rows=True, window=Sliding.FILTER, channel_axis=OUTPUT_CHANNELS, clamped=True)

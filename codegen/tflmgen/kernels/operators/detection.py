@@ -71,12 +71,12 @@ class DetectionPostProcess(CustomOperator):
         *COMMON,
         one_type(DType.FLOAT32),
         Rule(
-            "box encodings and class predictions have 3 dimensions, the anchors 2",
+            "box encodings and class predictions of 3 dimensions, and anchors of 2",
             lambda op: [len(input_type(op, i).shape) for i in range(3)] == [3, 3, 2],
         ),
-        Rule("there are one batch, and as many anchors, encodings of 4 numbers and predictions as boxes", _shapes_fit),
+        Rule("one batch, and as many anchors, encodings of 4 numbers and predictions as boxes", _shapes_fit),
         Rule(
-            "the predictions have num_classes columns, or one more for the background",
+            "predictions of num_classes columns, or one more for the background",
             lambda op: static_shape(input_type(op, 1))[2] - op.attributes.classes in (0, 1),
         ),
     )

@@ -51,14 +51,14 @@ def _div(op: OperatorInstance, target: Target) -> Kernel:
     return binary_kernel(op, name, "quantized_binary.h", name, fields + limits)
 
 
-NOT_BY_ZERO = Rule("no integer is divided by a constant 0", lambda op: not _has_constant_zero(op))
+NOT_BY_ZERO = Rule("integer divisors other than a constant 0", lambda op: not _has_constant_zero(op))
 
 DIV_RULES = (
     *BROADCASTS,
     one_type(DType.FLOAT32, DType.INT8, DType.INT32),
     QUANTIZED_PER_TENSOR,
     Rule(
-        f"the first input's scale is at most 2^{GREATEST_SHIFT} times the second's times the output's",
+        f"a first input scale of at most 2^{GREATEST_SHIFT} times the product of second input scale and output scale",
         lambda op: op.outputs[0].dtype is not DType.INT8 or quantize_multiplier(_div_scale(op))[1] <= GREATEST_SHIFT,
     ),
     NOT_BY_ZERO,

@@ -75,13 +75,13 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """LIMIT_ROWS: an error where a number of rows is below `least` or above `most`.
+    """LIMIT_ROWS: an error where a number of rows is below `least` or above `greatest`.
 
     wrong_argument: the error is that of an input's value, not that of a bound.
     """
 
     least: int
-    most: int
+    greatest: int
     wrong_argument: bool
 
 
@@ -160,7 +160,7 @@ def _same(op: OperatorInstance, target: Target) -> Kernel:
 def _limit(op: OperatorInstance, target: Target) -> Kernel:
     del target
     limit = op.attributes
-    params = Params("tflmgen_limit", (("least", limit.least), ("most", limit.most)))
+    params = Params("tflmgen_limit", (("least", limit.least), ("most", limit.greatest)))
     error = ARGUMENT if limit.wrong_argument else BOUND
     return Kernel("tflmgen_limit_rows", HEADER, (Input(0), Output(0)), params, (Overlap(0, 0),), error=error)
 
@@ -182,11 +182,11 @@ def _fill(op: OperatorInstance, target: Target) -> Kernel:
 def _window(op: OperatorInstance, target: Target) -> Kernel:
     del target
     output, axis = op.outputs[0], op.attributes.axis
-    outer, before, most = _outer(output, axis), _rows(input_type(op, 0), axis), _rows(output, axis)
+    outer, before, max_rows = _outer(output, axis), _rows(input_type(op, 0), axis), _rows(output, axis)
     fields = (
         ("outer", outer),
         ("input_rows", before),
-        ("most", most),
+        ("most", max_rows),
         ("begin", op.attributes.begin),
         ("end", op.attributes.end),
         ("exact", op.attributes.exact),
@@ -198,7 +198,7 @@ def _window(op: OperatorInstance, target: Target) -> Kernel:
         HEADER,
         (Input(0), Input(1), Output(0), Output(1)),
         Params("tflmgen_window_rows", fields),
-        ((Overlap(0, 0),) if outer == 1 or most <= before else ()) + (Overlap(1, 1),),
+        ((Overlap(0, 0),) if outer == 1 or max_rows <= before else ()) + (Overlap(1, 1),),
         error=ARGUMENT if op.attributes.exact else "",
     )
 

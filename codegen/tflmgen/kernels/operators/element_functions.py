@@ -65,9 +65,7 @@ def _type_rules(plain_types: tuple[DType, ...], int8: bool, int16: bool) -> tupl
     shared: tuple[Rule, ...] = (*COMMON, one_type(*types))
     if int8:
         shared += (
-            where_quantized(
-                "int8 and int16 tensors are quantised, with one scale", lambda op: all(map(per_tensor, tensors(op)))
-            ),
+            where_quantized("one scale for each int8 and int16 tensor", lambda op: all(map(per_tensor, tensors(op)))),
         )
     if int16:
         shared += (INT16_ZERO_POINTS,)

@@ -65,23 +65,24 @@ def _in_range(op: OperatorInstance) -> bool:
 RULES = (
     *COMMON,
     Rule(
-        "the output has the table's type, scale and zero point, or it is float32 and the table int8 or int4", _types_fit
+        "an output with the table's type, scale and zero point, or a float32 output with an int8 or int4 table",
+        _types_fit,
     ),
     Rule(
-        "an int4 table is a constant",
+        "an int4 table to be constant",
         lambda op: input_type(op, TABLE).dtype is not DType.INT4 or op.constants[TABLE] is not None,
     ),
     input_is(INDICES, "index tensor", DType.INT32),
-    Rule("the indices are a vector", lambda op: len(input_type(op, INDICES).shape) == 1),
+    Rule("indices in a vector", lambda op: len(input_type(op, INDICES).shape) == 1),
     Rule(
-        "the table has rows",
+        "a table of at least one row",
         lambda op: len(input_type(op, TABLE).shape) >= 2 and static_shape(input_type(op, TABLE))[0] > 0,
     ),
     Rule(
-        "a table that becomes float32 has one scale, or one per row, and zero point 0",
+        "one scale, or one per row, and zero point 0 for a table that is dequantised to float32",
         lambda op: not _is_dequantized(op) or _scales_fit(op),
     ),
-    Rule("constant indices are in range", _in_range),
+    Rule("constant indices within the range of their dimension", _in_range),
 )
 
 OPERATORS = (Operator("EMBEDDING_LOOKUP", no_attributes, (2, 2), 1, RULES, infer, kernel, traits=BY_AXIS),)

@@ -125,21 +125,21 @@ FILL_RULES = (
     *COMMON,
     input_is(0, "shape", DType.INT32, DType.INT64),
     Rule(
-        f"value and output have one type: {labels(MOVABLE)}",
+        f"a value and an output of one type: {labels(MOVABLE)}",
         lambda op: op.outputs[0].dtype in MOVABLE and input_type(op, 1).dtype is op.outputs[0].dtype,
     ),
-    Rule("the value is one number", lambda op: input_type(op, 1).elements == 1),
+    Rule("a single value", lambda op: input_type(op, 1).elements == 1),
     Rule(
-        "a quantised value shares the output's scale and zero point",
+        "one scale and zero point for a quantised value and the output",
         lambda op: op.outputs[0].dtype not in QUANTIZED or same_quantization(input_type(op, 1), op.outputs[0]),
     ),
-    Rule("dimensions are not negative", lambda op: op.constants[0] is None or min(constants_of(op, 0), default=0) >= 0),
+    Rule("dimensions of at least 0", lambda op: op.constants[0] is None or min(constants_of(op, 0), default=0) >= 0),
 )
 
 ZEROS_RULES = (
     *COMMON,
     Rule(
-        f"input and output have one type: {labels(MOVABLE)}",
+        f"an input and an output of one type: {labels(MOVABLE)}",
         lambda op: op.outputs[0].dtype in MOVABLE and input_type(op, 0).dtype is op.outputs[0].dtype,
     ),
 )
@@ -147,17 +147,17 @@ ZEROS_RULES = (
 RANGE_RULES = (
     *COMMON,
     Rule(
-        f"start, limit, step and output are all {labels(RANGE_TYPES)}",
+        f"a start, limit, step and output of one type: {labels(RANGE_TYPES)}",
         lambda op: (
             op.outputs[0].dtype in RANGE_TYPES and all(input_type(op, i).dtype is op.outputs[0].dtype for i in range(3))
         ),
     ),
     Rule(
-        "start, limit and step are one number each", lambda op: all(input_type(op, i).elements == 1 for i in range(3))
+        "a start, limit and step of one element each", lambda op: all(input_type(op, i).elements == 1 for i in range(3))
     ),
-    Rule("the step is not 0", lambda op: op.constants[2] is None or bool(np.all(op.constants[2]))),
-    Rule("constant bounds are finite", lambda op: all(c is None or bool(np.all(np.isfinite(c))) for c in op.constants)),
-    Rule("the output has one dimension", lambda op: len(op.outputs[0].shape) == 1),
+    Rule("a step other than 0", lambda op: op.constants[2] is None or bool(np.all(op.constants[2]))),
+    Rule("finite constant bounds", lambda op: all(c is None or bool(np.all(np.isfinite(c))) for c in op.constants)),
+    Rule("an output of one dimension", lambda op: len(op.outputs[0].shape) == 1),
 )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target, dim_max
 from tflmgen.kernels.candidates import fast_kernels, on_fpu
-from tflmgen.kernels.choice import fastest
+from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.costs.model import matrix_cost
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.numeric.int8_layer import layer_of
@@ -80,7 +80,7 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
     if stays_packed(op, target):
         return _packed_kernel(op)
-    return fastest([*_fast_kernels(op, target), on_fpu(portable_kernel(op), target)], target)
+    return choose_fastest([*_fast_kernels(op, target), on_fpu(portable_kernel(op), target)], target)
 
 
 def _packed_kernel(op: OperatorInstance) -> Kernel:
@@ -122,8 +122,8 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     if is_by_blocks(op):
         return blocks_kernel(op, op.attributes.activation, batches, macs, sizes)
     if is_hybrid(op):
-        how = (("asymmetric", op.attributes.asymmetric),)
-        return hybrid_kernel("fully_connected", op, op.attributes.activation, batches, macs, sizes, how)
+        flags = (("asymmetric", op.attributes.asymmetric),)
+        return hybrid_kernel("fully_connected", op, op.attributes.activation, batches, macs, sizes, flags)
     weights, bias = filter_operand(op), bias_operand(op, UNITS)
     operands = (Input(0), weights, bias, Output(0))
     if op.outputs[0].dtype is DType.FLOAT32:
@@ -163,22 +163,22 @@ def _shape_fits(op: OperatorInstance) -> bool:
 
 RULES = (
     *TYPE_RULES,
-    Rule("the filter has 2 dimensions, output channels and depth", lambda op: len(input_type(op, 1).shape) == 2),
+    Rule("a filter of 2 dimensions: output channels and depth", lambda op: len(input_type(op, 1).shape) == 2),
     Rule(
-        "the input is made of rows as long as the filter's",
+        "an input that is made of rows as long as the filter's",
         lambda op: input_type(op, 0).elements % max(1, static_shape(input_type(op, 1))[1]) == 0,
     ),
     Rule(
-        "with keep_num_dims, the input's last dimension is as long as the filter's rows",
+        "with keep_num_dims, an input whose last dimension is as long as the filter's rows",
         lambda op: not op.attributes.keep_dims or input_type(op, 0).shape[-1:] == input_type(op, 1).shape[1:],
     ),
     bias_size_rule(UNITS),
     Rule(
-        "a filter that has a zero point has one for all channels, and an int8 input",
+        "an int8 input, and one zero point for all channels, with a filter whose zero point is not 0",
         lambda op: not has_zero_point(op) or (input_type(op, 0).dtype is DType.INT8 and per_tensor(input_type(op, 1))),
     ),
     *quantization_rules(UNITS, symmetric=False, by_blocks=True),
-    Rule("the output has one row for each row of the input, and one column per output channel", _shape_fits),
+    Rule("an output with one row for each row of the input, and one column per output channel", _shape_fits),
 )
 
 TRAITS = Traits(row_wise=any_axis, reshapes_rows=True, channel_axis=UNITS, depth_axis=1, clamped=True)

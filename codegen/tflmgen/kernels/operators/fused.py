@@ -37,7 +37,7 @@ LOOKUP_RULES = (
     *COMMON,
     one_type(DType.INT8),
     constant(1, "table"),
-    Rule("the table has one entry for each int8", lambda op: input_type(op, 1).shape == (ENTRIES,)),
+    Rule("a table of one entry for each int8 value", lambda op: input_type(op, 1).shape == (ENTRIES,)),
 )
 
 OPERATORS = (

@@ -132,7 +132,7 @@ def _points_in_range(op: OperatorInstance) -> bool:
 
 def _same_type(source: int) -> Rule:
     return Rule(
-        "the output has the input's type, scale and zero point",
+        "an output with the input's type, scale and zero point",
         lambda op: (
             input_type(op, source).dtype in MOVABLE
             and op.outputs[0].dtype is input_type(op, source).dtype
@@ -146,9 +146,12 @@ GATHER_RULES = (
     _same_type(0),
     input_is(1, "index tensor", DType.INT32, DType.INT64),
     axis_rule(lambda op: op.attributes.axis, lambda op: len(_shape(op, 0))),
-    Rule("batch_dims leading dimensions of input and indices are equal", lambda op: _batch_dims(op) is not None),
-    Rule("the gathered axis has elements", lambda op: _shape(op, 0)[_axis(op) or 0] > 0),
-    Rule("constant indices are in range", lambda op: _in_range(op, 1, _shape(op, 0)[_axis(op) or 0])),
+    Rule("input and indices whose first batch_dims dimensions are equal", lambda op: _batch_dims(op) is not None),
+    Rule("a gathered axis of at least one element", lambda op: _shape(op, 0)[_axis(op) or 0] > 0),
+    Rule(
+        "constant indices within the range of their dimension",
+        lambda op: _in_range(op, 1, _shape(op, 0)[_axis(op) or 0]),
+    ),
 )
 
 GATHER_ND_RULES = (
@@ -156,11 +159,11 @@ GATHER_ND_RULES = (
     _same_type(0),
     input_is(1, "index tensor", DType.INT32),
     Rule(
-        f"the indices' last dimension is at most the input's rank, and at most {MAX_RANK}",
+        f"indices with a last dimension of at most the input's rank, and at most {MAX_RANK}",
         lambda op: len(_shape(op, 1)) >= 1 and _depth(op, 1) <= min(len(_shape(op, 0)), MAX_RANK),
     ),
-    Rule("the input has elements", lambda op: input_type(op, 0).elements > 0),
-    Rule("constant indices are in range", _points_in_range),
+    Rule("an input of at least one element", lambda op: input_type(op, 0).elements > 0),
+    Rule("constant indices within the range of their dimension", _points_in_range),
 )
 
 SCATTER_TYPES = (DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.INT64, DType.BOOL)
@@ -172,12 +175,12 @@ SCATTER_ND_RULES = (
     input_is(2, "shape", DType.INT32),
     _same_type(1),
     Rule(
-        f"the indices' last dimension is at most the output's rank, and at most {MAX_RANK}",
+        f"indices with a last dimension of at most the output's rank, and at most {MAX_RANK}",
         lambda op: len(_shape(op, 0)) >= 1 and _depth(op, 0) <= min(len(_scatter_shape(op)), MAX_RANK),
     ),
-    Rule("the output's dimensions are not negative", lambda op: min(_scatter_shape(op), default=0) >= 0),
+    Rule("output dimensions of at least 0", lambda op: min(_scatter_shape(op), default=0) >= 0),
     Rule(
-        "there is one update per point, as large as the output's remaining dimensions",
+        "one update per index, as large as the output's remaining dimensions",
         lambda op: _shape(op, 1) == _shape(op, 0)[:-1] + _scatter_shape(op)[_depth(op, 0) :],
     ),
 )

@@ -60,11 +60,11 @@ RULES = (
     NOT_SCALAR,
     QUANTIZED_PER_TENSOR,
     Rule(
-        "an int8 output has scale 1/16 and zero point 127",
+        "scale 1/16 and zero point 127 for an int8 output",
         lambda op: not _is_int8(op) or (scale(op.outputs[0]) == 1 / 16 and zero_point(op.outputs[0]) == 127),
     ),
     Rule(
-        "an int8 input's scale is more than 2^-25 and less than 32",
+        "an int8 input scale of more than 2^-25 and less than 32",
         lambda op: not _is_int8(op) or 2.0**-25 < scale(input_type(op, 0)) < 32,
     ),
     DEPTH_RULE,

@@ -19,7 +19,7 @@ from tflmgen.ir import (
     Target,
 )
 from tflmgen.kernels.candidates import fast_kernels
-from tflmgen.kernels.choice import fastest
+from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.requests import LookUp
 from tflmgen.kernels.rules import input_type
 
@@ -34,4 +34,4 @@ def lookup_kernel(op: OperatorInstance, table: Operand, target: Target) -> Kerne
 
     fields = Params("tflmgen_lookup", (("elements", input_type(op, 0).elements),))
     portable = Kernel("tflmgen_lookup_s8", "lookup.h", (Input(0), table, Output(0)), fields, (Overlap(0, 0),))
-    return fastest([*fast_kernels(LookUp(op, target, portable)), portable], target)
+    return choose_fastest([*fast_kernels(LookUp(op, target, portable)), portable], target)

@@ -29,7 +29,7 @@ from tflmgen.ir import (
     Target,
 )
 from tflmgen.kernels.candidates import fast_kernels, on_fpu
-from tflmgen.kernels.choice import fastest
+from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.costs.model import lstm_cost
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.operator import BACKWARD, INTERMEDIATES, Operator, Options, Rule, Shape
@@ -118,7 +118,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
     if is_integer(op):
         suffix = "s8" if input_type(op, 0).dtype is DType.INT8 else "s16"
         if suffix == "s8" and (fast := fast_kernels(Lstm(op, target, sequence, in_place, macs))):
-            return fastest(fast, target)
+            return choose_fastest(fast, target)
         fields = Params("tflmgen_lstm_integer", (*sequence, *multiplier_fields(op)))
         operands = (Input(0), *arrays, *numbers_of_gates(op), *STATES, gates)
         return Kernel(f"tflmgen_lstm_{suffix}", "lstm.h", operands, fields, in_place, macs)
@@ -132,10 +132,10 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
     operands = (Input(0), *arrays, *_float_numbers(op), *STATES, gates)
     if dtype is DType.FLOAT32:
         fields = Params("tflmgen_lstm_f32", (*sequence, *variant))
-        made = on_fpu(Kernel("tflmgen_lstm_f32", "lstm.h", operands, fields, in_place, macs), target)
+        kernel = on_fpu(Kernel("tflmgen_lstm_f32", "lstm.h", operands, fields, in_place, macs), target)
         # The cost model knows nothing of the other variants.
         plain = not any(has(op, i) for i in (PEEPHOLES + 1, NORMS + 1, PROJECTION))
-        return fastest([made], target) if plain else made
+        return choose_fastest([kernel], target) if plain else kernel
     fields = Params("tflmgen_lstm_hybrid", (*sequence, *variant, *_weight_scales(op)))
     quantized = Scratch(max(sizes.inputs, sizes.cells, sizes.outputs), 1)
     return Kernel("tflmgen_lstm_hybrid", "lstm_hybrid.h", (*operands, quantized), fields, in_place, macs)
@@ -154,8 +154,8 @@ def _weight_scales(op: OperatorInstance) -> ParamFields:
     """The scales of int8 weights beside float32 activations."""
 
     def scales(first: int) -> tuple[float, ...]:
-        found = [scale(input_type(op, first + gate)) for gate in gates_of(op)]
-        return (*found, *[0.0] * (len(GATES) - len(found)))
+        gate_scales = [scale(input_type(op, first + gate)) for gate in gates_of(op)]
+        return (*gate_scales, *[0.0] * (len(GATES) - len(gate_scales)))
 
     return (
         ("asymmetric", op.attributes.asymmetric),
@@ -193,7 +193,7 @@ def _real_values(op: OperatorInstance, index: int) -> NDArray[np.float32]:
 
 
 FORWARD = Rule(
-    "an int8 or int16 sequence is run from the first step to the last",
+    "int8 and int16 sequences to run from the first step to the last",
     lambda op: not (op.attributes.backward and is_integer(op)),
 )
 

@@ -43,15 +43,15 @@ def hidden_quantization(op: OperatorInstance) -> Quantization | None:
 
 
 def _intermediate(op: OperatorInstance, index: int) -> Quantization | None:
-    found: tuple[Quantization | None, ...] = op.attributes.intermediates
-    return found[index] if index < len(found) else None
+    intermediates: tuple[Quantization | None, ...] = op.attributes.intermediates
+    return intermediates[index] if index < len(intermediates) else None
 
 
 def intermediates_fit(op: OperatorInstance) -> bool:
     """Whether the file tells the quantisation of the inner values that the kernel needs."""
     needed = [*gates_of(op), HIDDEN] if has(op, NORMS + 1) else [HIDDEN]
-    found = [_intermediate(op, index) for index in needed]
-    if not all(q is not None and not q.per_channel and 0 < q.scale < math.inf for q in found):
+    intermediates = [_intermediate(op, index) for index in needed]
+    if not all(q is not None and not q.per_channel and 0 < q.scale < math.inf for q in intermediates):
         return False
     hidden, state = hidden_quantization(op), input_type(op, OUTPUT_STATE).quantization
     if hidden is None or state is None or not -128 <= hidden.zero_point <= 127:
@@ -145,10 +145,10 @@ def fixed_fields(op: OperatorInstance) -> ParamFields:
         return (*values, *[0] * (len(GATES) - len(values)))
 
     def pairs(name: str, values: list[float], extra: int = 0) -> ParamFields:
-        found = [quantize_multiplier(value) for value in values]
+        multipliers = [quantize_multiplier(value) for value in values]
         return (
-            (f"{name}multipliers", four([m for m, _ in found])),
-            (f"{name}shifts", four([s + extra for _, s in found])),
+            (f"{name}multipliers", four([m for m, _ in multipliers])),
+            (f"{name}shifts", four([s + extra for _, s in multipliers])),
         )
 
     hidden, projection = quantize_multiplier(_hidden_factor(op)), quantize_multiplier(_projection_factor(op))

@@ -136,16 +136,16 @@ def folded_by_cells(
     return weights.reshape(-1, weights.shape[-1]), np.stack(folded, axis=1).reshape(-1)
 
 
-def _where_integer(sentence: str, holds: Callable[[OperatorInstance], bool]) -> Rule:
-    return Rule(sentence, lambda op: not is_integer(op) or holds(op))
+def _where_integer(requirement: str, holds: Callable[[OperatorInstance], bool]) -> Rule:
+    return Rule(requirement, lambda op: not is_integer(op) or holds(op))
 
 
 _SYMMETRIC = (*range(INPUT_GATE, BIASES), PROJECTION, CELL_STATE, *range(NORMS, NORMS + 4))
 """Inputs whose zero point is 0."""
 
 
-def _where_fixed(sentence: str, holds: Callable[[OperatorInstance], bool]) -> Rule:
-    return Rule(sentence, lambda op: not is_fixed(op) or holds(op))
+def _where_fixed(requirement: str, holds: Callable[[OperatorInstance], bool]) -> Rule:
+    return Rule(requirement, lambda op: not is_fixed(op) or holds(op))
 
 
 def _square(op: OperatorInstance) -> bool:
@@ -180,32 +180,32 @@ def _hybrid_weights_fit(op: OperatorInstance) -> bool:
 
 
 INTEGER_RULES = (
-    Rule("int8 weights beside float32 have one scale each, and zero point 0", _hybrid_weights_fit),
+    Rule("one scale and zero point 0 for each tensor of int8 weights with float32 inputs", _hybrid_weights_fit),
     _where_integer(
-        "an int16 LSTM takes sequences, has an input gate, and no peepholes, projection or layer normalisation",
+        "an int16 LSTM to take sequences, with an input gate and without peepholes, projection and layer normalisation",
         lambda op: input_type(op, 0).dtype is DType.INT8 or not is_fixed(op),
     ),
-    _where_integer("quantised inputs, weights and states have one scale each", _quantized),
+    _where_integer("one scale for each quantised input, weight tensor and state", _quantized),
     _where_integer(
-        "the zero points of weights, cells and int16 tensors are 0",
+        "zero point 0 for weights, cells and int16 tensors",
         _zero_points_fit,
     ),
     _where_integer(
-        "the cells' scale is greater than 2^-31 and at most 4",
+        "a cell scale of more than 2^-31 and at most 4",
         lambda op: CELL_SCALES[0] < scale(input_type(op, CELL_STATE)) <= CELL_SCALES[1],
     ),
     _where_fixed(
-        "the cells' scale of an int8 LSTM with variants or without a sequence is a power of two from 2^-15 to 2^-11",
+        "a cell scale that is a power of two from 2^-15 to 2^-11, in an int8 LSTM with variants or of a single step",
         lambda op: exact_log2(scale(input_type(op, CELL_STATE))) in FIXED_CELL_LOG2,
     ),
     _where_fixed(
-        "its intermediate tensors are quantised: the fifth (without projection as the state), and the first four with "
-        "layer normalisation",
+        "its intermediate tensors to be quantised: the fifth (without projection as the state), "
+        "and the first four with layer normalisation",
         lstm_fixed.intermediates_fit,
     ),
     _where_fixed(
-        "peepholes go with as many outputs as cells, and the cells are less than 2^15",
+        "as many outputs as cells with peepholes, and fewer than 2^15 cells",
         lambda op: (not has(op, PEEPHOLES + 1) or _square(op)) and sizes_of(op).cells < 2**15,
     ),
-    _where_integer("the scales give multipliers that 32 bits hold", _representable),
+    _where_integer("scales whose multipliers fit into 32 bits", _representable),
 )

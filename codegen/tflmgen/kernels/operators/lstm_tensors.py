@@ -155,26 +155,27 @@ def _weights_are_constant(op: OperatorInstance) -> bool:
 
 def shape_rules(rank: int) -> tuple[Rule, ...]:
     """Rules for an LSTM whose input has `rank` dimensions."""
-    what = "batch and channels" if rank == 2 else "batch, time and channels"
+    dimensions = "batch and channels" if rank == 2 else "batch, time and channels"
     return (
-        Rule("there are 20 inputs, or 24 with those of layer normalisation", lambda op: len(op.inputs) in (20, 24)),
-        Rule("the input, the weights and biases of three gates, and both states are present", _required),
+        Rule("20 inputs, or 24 with layer normalisation", lambda op: len(op.inputs) in (20, 24)),
+        Rule("an input, the weights and biases of three gates, and both states", _required),
         STATIC,
         Rule(
-            "all tensors are float32, or all but int8 weights, peepholes and projection; or the input and output are "
-            "int8 (int16), the weights int8, the biases int32 (int64), and cells, peepholes and coefficients int16",
+            "float32 tensors, where weights, peepholes and projection may be int8; or an int8 (int16) "
+            "input and output, int8 weights, int32 (int64) biases, and int16 cells, peepholes and "
+            "coefficients",
             _types_fit,
         ),
-        Rule("weights, biases and coefficients are constants", _weights_are_constant),
+        Rule("weights, biases and coefficients to be constant", _weights_are_constant),
         Rule(
-            f"the input has {rank} dimensions, {what}, and none is zero",
+            f"an input of {rank} dimensions ({dimensions}), none of them 0",
             lambda op: len(input_type(op, 0).shape) == rank and 0 not in input_type(op, 0).shape,
         ),
-        Rule("optional tensors that belong together are all there or all absent", _optional_fit),
+        Rule("optional tensors that belong together to be all present or all absent", _optional_fit),
         Rule(
-            "weights have 2 dimensions, none of them zero",
+            "weights of 2 dimensions, none of them 0",
             lambda op: all(len(input_type(op, i).shape) == 2 and input_type(op, i).elements > 0 for i in (2, 6)),
         ),
-        Rule("weights, biases and coefficients have the shapes that the forget gate's give", _shapes_fit),
-        Rule("the states have one value per batch and cell or output, as many cells as outputs", _states_fit),
+        Rule("weights, biases and coefficients of the shapes that follow from the forget gate", _shapes_fit),
+        Rule("states of one value per batch and cell or output, and as many cells as outputs", _states_fit),
     )

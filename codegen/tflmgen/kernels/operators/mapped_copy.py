@@ -80,13 +80,13 @@ def _infer(op: OperatorInstance) -> tuple[Shape | None, ...]:
 RULES = (
     *PADDING_RULES,
     Rule(
-        "paddings are shorter than the mirrored dimension (SYMMETRIC: no longer)",
+        "paddings shorter than the mirrored dimension (SYMMETRIC: at most as long)",
         lambda op: all(
             max(pair) <= d - 1 + op.attributes.repeat
             for d, pair in zip(static_shape(input_type(op, 0)), paddings(op), strict=True)
         ),
     ),
-    Rule(f"the input has at most {MAX_RANK} dimensions", lambda op: len(input_type(op, 0).shape) <= MAX_RANK),
+    Rule(f"an input of at most {MAX_RANK} dimensions", lambda op: len(input_type(op, 0).shape) <= MAX_RANK),
 )
 
 OPERATORS = (Operator("MIRROR_PAD", _parse, (2, 2), 1, RULES, _infer, _kernel, traits=BY_AXIS),)

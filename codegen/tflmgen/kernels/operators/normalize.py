@@ -57,16 +57,16 @@ def _whole_rows(op: OperatorInstance) -> bool:
 
 
 RULES = (
-    Rule("the input is present", lambda op: op.inputs[0] is not None),
+    Rule("an input", lambda op: op.inputs[0] is not None),
     STATIC,
     one_type(DType.FLOAT32),
-    Rule("the input is whole rows", _whole_rows),
+    Rule("an input of whole rows", _whole_rows),
     Rule(
-        "gain and bias, if any, are as long as a row",
+        "a gain and a bias, if any, as long as a row",
         lambda op: all(t is None or t.elements == op.attributes.depth for t in op.inputs[1:]),
     ),
     Rule(
-        "epsilon is not negative",
+        "an epsilon of at least 0",
         lambda op: math.isfinite(op.attributes.epsilon) and op.attributes.epsilon >= 0,
     ),
 )

@@ -89,19 +89,19 @@ PADDING_RULES = (
     input_is(1, "padding table", DType.INT32, DType.INT64),
     constant(1, "padding table"),
     Rule(
-        "the padding table has two numbers per dimension",
+        "a padding table of two numbers per dimension",
         lambda op: static_shape(input_type(op, 1)) == (len(input_type(op, 0).shape), 2),
     ),
-    Rule("paddings are not negative", lambda op: min(constants_of(op, 1), default=0) >= 0),
-    Rule("quantised tensors share one scale and zero point", _one_scale),
+    Rule("paddings of at least 0", lambda op: min(constants_of(op, 1), default=0) >= 0),
+    Rule("one scale and zero point for all quantised tensors", _one_scale),
 )
 
 RULES = (*PADDING_RULES, fits(_nest))
 
 VALUE_RULES = (
     *RULES,
-    Rule("the padding value has the input's type", lambda op: input_type(op, 2).dtype is input_type(op, 0).dtype),
-    Rule("the padding value is one number", lambda op: input_type(op, 2).elements == 1),
+    Rule("a padding value of the input's type", lambda op: input_type(op, 2).dtype is input_type(op, 0).dtype),
+    Rule("a padding value of one element", lambda op: input_type(op, 2).elements == 1),
 )
 
 PAD = replace(BY_AXIS, pads=True, takes_nothing=True, shape_operands=(1,))

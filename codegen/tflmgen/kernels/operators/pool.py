@@ -9,7 +9,7 @@ import numpy as np
 
 from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
 from tflmgen.kernels.candidates import fast_kernels
-from tflmgen.kernels.choice import fastest
+from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.costs.model import depthwise_cost
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.numeric.quantize_math import Activation, activation_range, parse_activation
@@ -84,7 +84,7 @@ def _kernel(kind: str) -> Callable[[OperatorInstance, Target], KernelChoice]:
     def kernel(op: OperatorInstance, target: Target) -> KernelChoice:
         portable, is_int8 = portable_pool(op, kind), op.outputs[0].dtype is DType.INT8
         fast = fast_kernels(Pooling(op, target, portable, kind, _window(op))) if is_int8 else []
-        return fastest([*fast, portable], target)
+        return choose_fastest([*fast, portable], target)
 
     return kernel
 
@@ -98,8 +98,8 @@ def _same_quantization(op: OperatorInstance) -> bool:
 
 
 def _sums_fit(op: OperatorInstance) -> bool:
-    most = 2**15 if op.outputs[0].dtype is DType.INT16 else 2**23
-    return int(op.attributes.taps[0] * op.attributes.taps[1]) < most
+    max_pixels = 2**15 if op.outputs[0].dtype is DType.INT16 else 2**23
+    return int(op.attributes.taps[0] * op.attributes.taps[1]) < max_pixels
 
 
 def _value_range(op: OperatorInstance, inputs: Inputs) -> Outputs:
@@ -117,19 +117,21 @@ def _rules(*types: DType) -> tuple[Rule, ...]:
     return (
         *COMMON,
         one_type(*types),
-        Rule("the input has 4 dimensions", lambda op: len(input_type(op, 0).shape) == 4),
-        where_computed("no dimension is zero", lambda op: 0 not in input_type(op, 0).shape),
+        Rule("an input of 4 dimensions", lambda op: len(input_type(op, 0).shape) == 4),
+        where_computed("dimensions other than 0", lambda op: 0 not in input_type(op, 0).shape),
         QUANTIZED_PER_TENSOR,
-        Rule("input and output share one scale (to 1e-6) and zero point", _same_quantization),
-        Rule("the window has less than 2^23 pixels, less than 2^15 of int16", _sums_fit),
-        Rule("the window fits into the input, or the padding is SAME", lambda op: _window(op).fits),
-        Rule("padding that is zeros is explicit", lambda op: not (op.attributes.zeros and op.attributes.steps.same)),
-        Rule("the output has the shape that the input gives", lambda op: (op.outputs[0].shape,) == infer(op)),
+        Rule("one scale (to 1e-6) and zero point for the input and the output", _same_quantization),
+        Rule("a window of fewer than 2^23 pixels, fewer than 2^15 with int16", _sums_fit),
+        Rule("a window that fits into the input, or SAME padding", lambda op: _window(op).fits),
+        Rule(
+            "explicit padding where zeros are padded", lambda op: not (op.attributes.zeros and op.attributes.steps.same)
+        ),
+        Rule("an output of the shape that follows from the input", lambda op: (op.outputs[0].shape,) == infer(op)),
     )
 
 
 RULES = _rules(DType.INT8, DType.INT16, DType.FLOAT32)
-L2_RULES = (*_rules(DType.FLOAT32), Rule("padding takes no part", lambda op: not op.attributes.zeros))
+L2_RULES = (*_rules(DType.FLOAT32), Rule("padding that is left out of the result", lambda op: not op.attributes.zeros))
 
 POOL = Traits(row_wise=first_axis, by_rows=True, window=Sliding.POOL, channels_apart=True, clamped=True)
 

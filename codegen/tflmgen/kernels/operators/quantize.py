@@ -65,9 +65,9 @@ def _table(op: OperatorInstance) -> ConstantArray:
     """What each int8 becomes."""
     values = np.arange(-128, 128, dtype=np.int8)
     source, result = (replace(kind, shape=values.shape) for kind in (input_type(op, 0), op.outputs[0]))
-    found = quantize(OperatorInstance((source,), (result,), (values,), None))
-    assert found is not None
-    return table_operand(found[0])
+    entries = quantize(OperatorInstance((source,), (result,), (values,), None))
+    assert entries is not None
+    return table_operand(entries[0])
 
 
 def _searching(op: OperatorInstance) -> Kernel:
@@ -92,9 +92,9 @@ def thresholds(result: TensorType) -> NDArray[np.int64]:
         floats = np.where(middle < 0, ~middle | -(2**31), middle).astype(np.int32).view(np.float32)
         source, kind = TensorType(DType.FLOAT32, floats.shape), replace(result, shape=floats.shape)
         with np.errstate(over="ignore"):
-            found = quantize(OperatorInstance((source,), (kind,), (floats,), None))
-        assert found is not None
-        reached = found[0] >= outputs
+            quantized = quantize(OperatorInstance((source,), (kind,), (floats,), None))
+        assert quantized is not None
+        reached = quantized[0] >= outputs
         low, high = np.where(reached, low, middle + 1), np.where(reached, middle, high)
     return low
 
@@ -166,17 +166,17 @@ QUANTIZE_RULES = (
     *COMMON,
     input_is(0, "input", DType.FLOAT32, DType.INT32, *SMALL),
     output_is(DType.INT32, *SMALL),
-    Rule("the output is quantised, with one scale", lambda op: per_tensor(op.outputs[0])),
+    Rule("an output quantised with one scale", lambda op: per_tensor(op.outputs[0])),
     Rule(
-        "an integer input is quantised, with one scale",
+        "an integer input to be quantised with one scale",
         lambda op: input_type(op, 0).dtype is DType.FLOAT32 or per_tensor(input_type(op, 0)),
     ),
     Rule(
-        "an int32 output has an integer input",
+        "an integer input for an int32 output",
         lambda op: op.outputs[0].dtype is not DType.INT32 or input_type(op, 0).dtype in SMALL,
     ),
     Rule(
-        "the input's scale is less than 2^30 times the output's",
+        "an input scale of less than 2^30 times the output scale",
         lambda op: input_type(op, 0).dtype is DType.FLOAT32 or is_representable(_scale_ratio(op)),
     ),
 )
@@ -186,7 +186,7 @@ DEQUANTIZE_RULES = (
     input_is(0, "input", *SMALL, DType.INT4, DType.FLOAT16),
     output_is(DType.FLOAT32),
     Rule(
-        "an integer input is quantised, with one scale unless it is a constant",
+        "an integer input to be quantised, with one scale unless it is constant",
         lambda op: (
             input_type(op, 0).dtype is DType.FLOAT16
             or per_tensor(input_type(op, 0))
@@ -194,7 +194,7 @@ DEQUANTIZE_RULES = (
         ),
     ),
     Rule(
-        "an int4 input is a constant",
+        "an int4 input to be constant",
         lambda op: input_type(op, 0).dtype is not DType.INT4 or op.constants[0] is not None,
     ),
 )

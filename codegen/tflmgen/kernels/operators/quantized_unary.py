@@ -112,8 +112,8 @@ def _quantized(op: OperatorInstance) -> bool:
     return input_type(op, 0).dtype in (DType.INT8, DType.INT16)
 
 
-def where_quantized(sentence: str, holds: Callable[[OperatorInstance], bool]) -> Rule:
-    return Rule(sentence, lambda op: not _quantized(op) or holds(op))
+def where_quantized(requirement: str, holds: Callable[[OperatorInstance], bool]) -> Rule:
+    return Rule(requirement, lambda op: not _quantized(op) or holds(op))
 
 
 def _output_is(scale_log2: Mapping[DType, int], points: Mapping[DType, int]) -> Callable[[OperatorInstance], bool]:
@@ -141,7 +141,7 @@ def _shifts_fit(op: OperatorInstance) -> bool:
     return _fits(factor) and quantize_multiplier(factor)[1] <= GREATEST_SHIFT[input_type(op, 0).dtype]
 
 
-RATIO = where_quantized("the input's scale is less than 2^23 (int8) or 2^16 (int16) times the output's", _shifts_fit)
+RATIO = where_quantized("an input scale of less than 2^23 (int8) or 2^16 (int16) times the output scale", _shifts_fit)
 
 
 def _int16_scale_is_small(op: OperatorInstance) -> bool:
@@ -149,30 +149,30 @@ def _int16_scale_is_small(op: OperatorInstance) -> bool:
 
 
 SMALL_SCALE = where_quantized(
-    "the scale of an int16 input is at most 1/512, so that no exponential is infinite", _int16_scale_is_small
+    "an int16 input scale of at most 1/512, so that no exponential is infinite", _int16_scale_is_small
 )
 
 SLOPES_FIT = (
-    Rule("the slope is a finite number", lambda op: math.isfinite(op.attributes.alpha)),
+    Rule("a finite slope", lambda op: math.isfinite(op.attributes.alpha)),
     RATIO,
-    where_quantized("the requantised slope is less than 2^30", lambda op: _fits(slopes_of(op)[1])),
+    where_quantized("a requantised slope of less than 2^30", lambda op: _fits(slopes_of(op)[1])),
 )
 
-ROOT_FITS = where_quantized("the scales leave 11 bits of the result", lambda op: _fits(rsqrt_scale(op), RSQRT_BITS))
+ROOT_FITS = where_quantized("scales that leave 11 bits of the result", lambda op: _fits(rsqrt_scale(op), RSQRT_BITS))
 
 TANH_OUTPUT = where_quantized(
-    "a quantised output has scale 1/128 and zero point 0 (int8), or scale 1/32768 (int16)",
+    "scale 1/128 and zero point 0 for an int8 output, scale 1/32768 for an int16 output",
     _output_is({DType.INT8: -7, DType.INT16: -15}, {DType.INT8: 0, DType.INT16: 0}),
 )
 
 LOGISTIC_OUTPUT = where_quantized(
-    "a quantised output has scale 1/256 and zero point -128 (int8), or scale 1/32768 (int16)",
+    "scale 1/256 and zero point -128 for an int8 output, scale 1/32768 for an int16 output",
     _output_is({DType.INT8: -8, DType.INT16: -15}, {DType.INT8: -128, DType.INT16: 0}),
 )
 
-AT_MOST_1 = where_quantized("the input's scale is at most 1", lambda op: scale(input_type(op, 0)) <= 1.0)
+AT_MOST_1 = where_quantized("an input scale of at most 1", lambda op: scale(input_type(op, 0)) <= 1.0)
 
 HARD_SWISH_SCALES = where_quantized(
-    "the input's scale is less than 128 times the output's, and more than a 256th of it",
+    "an input scale of less than 128 times and more than 1/256 of the output scale",
     lambda op: -15 <= hard_swish_factors(op)[0][1] <= 0,
 )

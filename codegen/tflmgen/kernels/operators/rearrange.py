@@ -112,24 +112,24 @@ def _where_constant(
     return lambda op: (None if op.constants[1] is None else shape(op),)
 
 
-def _index_rules(what: str) -> tuple[Rule, ...]:
-    return (*COMMON, SAME_MOVABLE_TYPE, input_is(1, what, DType.INT32, DType.INT64))
+def _index_rules(label: str) -> tuple[Rule, ...]:
+    return (*COMMON, SAME_MOVABLE_TYPE, input_is(1, label, DType.INT32, DType.INT64))
 
 
-RANK_4 = Rule("the input has four dimensions", lambda op: len(_shape(op)) == 4)
+RANK_4 = Rule("an input of 4 dimensions", lambda op: len(_shape(op)) == 4)
 
 REVERSE_RULES = (
     *_index_rules("list of axes"),
     constant(1, "list of axes"),
-    Rule("every reversed axis exists", lambda op: None not in _reverse_axes(op)),
+    Rule("reversed axes within the rank of its input", lambda op: None not in _reverse_axes(op)),
     fits(_reverse_nest),
 )
 
 BROADCAST_RULES = (
     *_index_rules("shape"),
-    Rule("the wanted dimensions are not negative", lambda op: min(_broadcast_shape(op), default=0) >= 0),
+    Rule("a new shape of dimensions of at least 0", lambda op: min(_broadcast_shape(op), default=0) >= 0),
     Rule(
-        "the input's shape broadcasts to the wanted one",
+        "an input that broadcasts to the new shape",
         lambda op: (
             len(_broadcast_shape(op)) >= len(_shape(op))
             and broadcast_shape(_shape(op), _broadcast_shape(op)) == _broadcast_shape(op)
@@ -140,10 +140,10 @@ BROADCAST_RULES = (
 
 TILE_RULES = (
     *_index_rules("list of multiples"),
-    Rule("there is one multiple per dimension", lambda op: len(_multiples(op)) == len(_shape(op))),
-    Rule("multiples are not negative", lambda op: min(_multiples(op), default=0) >= 0),
+    Rule("one multiple per dimension", lambda op: len(_multiples(op)) == len(_shape(op))),
+    Rule("multiples of at least 0", lambda op: min(_multiples(op), default=0) >= 0),
     Rule(
-        "the output's shape is the input's times the multiples",
+        "an output of the input's shape times the multiples",
         lambda op: op.constants[1] is not None or _tiled(op) == static_shape(op.outputs[0]),
     ),
     fits(_tile_nest),
@@ -153,7 +153,9 @@ TO_SPACE_RULES = (
     *COMMON,
     SAME_MOVABLE_TYPE,
     RANK_4,
-    Rule("the channels are a multiple of the block's pixels", lambda op: _shape(op)[3] % op.attributes.size**2 == 0),
+    Rule(
+        "channels that are a multiple of the pixels of a block", lambda op: _shape(op)[3] % op.attributes.size**2 == 0
+    ),
     fits(_to_space_nest),
 )
 
@@ -162,7 +164,7 @@ TO_DEPTH_RULES = (
     SAME_MOVABLE_TYPE,
     RANK_4,
     Rule(
-        "height and width are multiples of the block size",
+        "a height and a width that are multiples of the block size",
         lambda op: _shape(op)[1] % op.attributes.size == 0 and _shape(op)[2] % op.attributes.size == 0,
     ),
     fits(_to_depth_nest),

@@ -180,8 +180,8 @@ def _fold_extreme(function: Callable[..., Any], limit: int) -> Callable[..., Arr
 
     def extreme(array: Array, axis: tuple[int, ...]) -> Array:
         kind: Any = np.finfo(array.dtype) if array.dtype.kind == "f" else np.iinfo(array.dtype)
-        found: Array = function(array, axis=axis, **({} if array.size else {"initial": (kind.min, kind.max)[limit]}))
-        return found
+        extremes: Array = function(array, axis=axis, **({} if array.size else {"initial": (kind.min, kind.max)[limit]}))
+        return extremes
 
     return extreme
 
@@ -209,8 +209,8 @@ def _wrapping(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda array, axis: function(array, axis=axis, dtype=array.dtype)
 
 
-REQUANTIZED = "an int8 or int16 input and output have one scale each, the input's less than 2^30 times the output's"
-UNCHANGED = "an int8 or int16 input and output have the same scale and zero point"
+REQUANTIZED = "one scale each for an int8 or int16 input and output, the input's less than 2^30 times the output's"
+UNCHANGED = "one scale and zero point for an int8 or int16 input and output"
 
 
 def _quantization_fits(name: str, op: OperatorInstance) -> bool:
@@ -237,24 +237,24 @@ def _row(
     rules = (
         *COMMON,
         Rule(
-            f"the input and the output are both {labels(dtypes)}",
+            f"an input and an output of one type: {labels(dtypes)}",
             lambda op: input_type(op, 0).dtype in dtypes and op.outputs[0].dtype is input_type(op, 0).dtype,
         ),
         input_is(1, "list of axes", DType.INT32),
         constant(1, "list of axes"),
-        Rule(f"the input has at most {MAX_RANK} dimensions", lambda op: len(input_type(op, 0).shape) <= MAX_RANK),
+        Rule(f"an input of at most {MAX_RANK} dimensions", lambda op: len(input_type(op, 0).shape) <= MAX_RANK),
         Rule(
-            "every axis is within the rank of its input",
+            "axes within the rank of its input",
             lambda op: axes(op) is not None,
             lambda op: f"axes {np.ravel(np.asarray(op.constants[1])).tolist()} and rank {len(input_type(op, 0).shape)}",
         ),
         where_computed(
-            "the input of a mean of integers, and of a quantised sum, has elements",
+            "an input of at least one element for a mean of integers or a quantised sum",
             lambda op: input_type(op, 0).elements > 0 or not _needs_elements(name, op),
         ),
         Rule(REQUANTIZED if name in ("MEAN", "SUM") else UNCHANGED, partial(_quantization_fits, name)),
-        Rule("no sum of int8 or int16 values can exceed 32 bits", _sums_fit),
-        Rule("the output has the shape that the axes leave", lambda op: (op.outputs[0].shape,) == infer(op)),
+        Rule("sums of int8 or int16 values that fit into 32 bits", _sums_fit),
+        Rule("an output of the shape that the axes leave", lambda op: (op.outputs[0].shape,) == infer(op)),
     )
     return Operator(
         name,

@@ -13,7 +13,7 @@ from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attribut
 from tflmgen.kernels.rules import STATIC, axis_rule, constant, input_is, input_type, static_shape
 from tflmgen.kernels.traits import MONOTONE, Traits, any_axis
 
-SAME_TYPE = Rule("input and output have one type", lambda op: input_type(op, 0).dtype is op.outputs[0].dtype)
+SAME_TYPE = Rule("an input and an output of one type", lambda op: input_type(op, 0).dtype is op.outputs[0].dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ OPERATORS = (
             STATIC,
             SAME_TYPE,
             input_is(1, "new shape", DType.INT32, DType.INT64),
-            Rule("the new shape has as many elements as the input", lambda op: _reshaped(op) is not None),
+            Rule("a new shape of as many elements as the input", lambda op: _reshaped(op) is not None),
         ),
         _infer_reshape,
         _view,
@@ -101,7 +101,7 @@ OPERATORS = (
         _parse_squeeze,
         (1, 1),
         1,
-        (STATIC, SAME_TYPE, Rule("every squeezed dimension exists and is 1", lambda op: _squeezed(op) is not None)),
+        (STATIC, SAME_TYPE, Rule("squeezed dimensions that exist and are 1", lambda op: _squeezed(op) is not None)),
         lambda op: (_squeezed(op),),
         _view,
         traits=VIEW,
@@ -116,7 +116,7 @@ OPERATORS = (
             SAME_TYPE,
             input_is(1, "axis", DType.INT32, DType.INT64),
             constant(1, "axis"),
-            Rule("the axis is one number", lambda op: input_type(op, 1).elements == 1),
+            Rule("an axis that is a single value", lambda op: input_type(op, 1).elements == 1),
             axis_rule(
                 lambda op: int(np.ravel(np.asarray(op.constants[1]))[0]),
                 lambda op: len(input_type(op, 0).shape) + 1,

@@ -134,13 +134,16 @@ def _value_range(op: OperatorInstance, inputs: Inputs) -> Outputs:
 
 
 SIZE_RULES = (
-    Rule("the input has four dimensions", lambda op: len(input_type(op, 0).shape) == 4),
+    Rule("an input of 4 dimensions", lambda op: len(input_type(op, 0).shape) == 4),
     input_is(1, "size", DType.INT32),
     constant(1, "size"),
-    Rule("the size is a height and a width", lambda op: input_type(op, 1).elements == 2),
-    Rule("input and output have pixels", lambda op: min(*constants_of(op, 1), *static_shape(input_type(op, 0))) > 0),
+    Rule("a size that is a height and a width", lambda op: input_type(op, 1).elements == 2),
     Rule(
-        "half_pixel_centers and align_corners exclude one another",
+        "an input and an output of at least one pixel",
+        lambda op: min(*constants_of(op, 1), *static_shape(input_type(op, 0))) > 0,
+    ),
+    Rule(
+        "half_pixel_centers or align_corners, not both",
         lambda op: not (op.attributes.half_pixel_centers and op.attributes.align_corners),
     ),
 )
@@ -165,7 +168,7 @@ OPERATORS = (
         (
             *COMMON,
             Rule(
-                "input and output are both float32 or int8",
+                "an input and an output of one type: float32 or int8",
                 lambda op: (
                     op.outputs[0].dtype in (DType.FLOAT32, DType.INT8)
                     and input_type(op, 0).dtype is op.outputs[0].dtype

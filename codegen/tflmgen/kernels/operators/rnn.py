@@ -23,7 +23,7 @@ from tflmgen.ir import (
     Target,
 )
 from tflmgen.kernels.candidates import on_fpu
-from tflmgen.kernels.choice import fastest
+from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.numeric.quantize_math import Activation, parse_activation
 from tflmgen.kernels.operator import BACKWARD, Operator, Options, Rule, Shape
 from tflmgen.kernels.option_fields import present
@@ -94,8 +94,8 @@ def kernel(op: OperatorInstance, target: Target) -> KernelChoice:
         scales = (("scale", scale(input_type(op, 1))), ("recurrent_scale", scale(input_type(op, 2))))
         fields = (*fields, ("asymmetric", op.attributes.asymmetric), *scales)
         operands = (*operands, Scratch(max(channels, units), 1))
-    made = Kernel(function, HEADER, operands, Params(function, fields), (Overlap(STATE, 1),), macs)
-    return fastest([on_fpu(made, target)], target)
+    kernel = Kernel(function, HEADER, operands, Params(function, fields), (Overlap(STATE, 1),), macs)
+    return choose_fastest([on_fpu(kernel, target)], target)
 
 
 def _is_hybrid(op: OperatorInstance) -> bool:
@@ -129,17 +129,19 @@ def _weights_fit(op: OperatorInstance) -> bool:
 def _operator(name: str, rank: int) -> Operator:
     rules = (
         *COMMON,
-        Rule("all tensors are float32, or all but int8 weights", _types_fit),
+        Rule("float32 tensors; the weights may be int8", _types_fit),
         Rule(
-            f"the input has {rank} dimensions and the weights 2, none of them zero",
+            f"an input of {rank} dimensions and weights of 2, none of them 0",
             lambda op: (
                 len(input_type(op, 0).shape) == rank
                 and len(input_type(op, 1).shape) == 2
                 and input_type(op, 0).elements * input_type(op, 1).elements > 0
             ),
         ),
-        Rule("weights, bias and state have the shapes that the input and the units give", _shapes_fit),
-        Rule("int8 weights have one scale each, and zero point 0", _weights_fit),
+        Rule(
+            "weights, a bias and a state of the shapes that follow from the input and the number of units", _shapes_fit
+        ),
+        Rule("one scale and zero point 0 for each tensor of int8 weights", _weights_fit),
     )
     return Operator(name, parse, (5, 5), 1, rules, infer, kernel, updates=(STATE,))
 

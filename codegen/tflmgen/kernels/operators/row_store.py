@@ -35,8 +35,8 @@ OPERATORS = (
         (3, 3),
         1,
         (
-            Rule("the index is one int32", lambda op: input_type(op, 1).dtype is DType.INT32),
-            Rule("the row is a row of the list", _row_fits),
+            Rule("an int32 index of one element", lambda op: input_type(op, 1).dtype is DType.INT32),
+            Rule("a row of the list's row shape", _row_fits),
         ),
         lambda op: (input_type(op, 0).shape,),
         _kernel,

@@ -67,22 +67,22 @@ def _operator(name: str, shapes: Shapes, *rules: Rule) -> Operator:
             *COMMON,
             input_is(0, "condition", DType.BOOL),
             Rule(
-                f"both choices and the output have one type: {labels(MOVABLE)}",
+                f"choices and an output of one type: {labels(MOVABLE)}",
                 lambda op: (
                     op.outputs[0].dtype in MOVABLE
                     and all(input_type(op, i).dtype is op.outputs[0].dtype for i in (1, 2))
                 ),
             ),
             Rule(
-                "quantised choices and output share one scale and zero point",
+                "one scale and zero point for quantised choices and the output",
                 lambda op: (
                     op.outputs[0].dtype not in QUANTIZED
                     or all(same_quantization(input_type(op, i), op.outputs[0]) for i in (1, 2))
                 ),
             ),
             *rules,
-            Rule("the inputs' shapes broadcast to one", lambda op: broadcast_shape(*shapes(op)) is not None),
-            Rule(f"broadcasting takes at most {MAX_RANK} loops", lambda op: _nest(op, shapes).rank <= MAX_RANK),
+            Rule("inputs whose shapes broadcast together", lambda op: broadcast_shape(*shapes(op)) is not None),
+            Rule(f"shapes that broadcast in at most {MAX_RANK} loops", lambda op: _nest(op, shapes).rank <= MAX_RANK),
         ),
         lambda op: (broadcast_shape(*shapes(op)),),
         partial(_kernel, shapes),
@@ -98,10 +98,10 @@ def _value_range(op: OperatorInstance, inputs: Inputs) -> Outputs:
     channels = channels_of(op.outputs[0])
     if any(choice is None or len(choice.low) not in (1, channels) for choice in choices):
         return None
-    one, other = (broadcast(choice, channels) for choice in choices if choice is not None)
+    left, other = (broadcast(choice, channels) for choice in choices if choice is not None)
     if condition is not None and condition.hull in ((0, 0), (1, 1)):
-        return [one if condition.hull[0] else other]
-    return [one.join(other)]
+        return [left if condition.hull[0] else other]
+    return [left.join(other)]
 
 
 @of_constants
@@ -123,7 +123,7 @@ OPERATORS = (
         "SELECT",
         _by_rows,
         Rule(
-            "both choices have one shape",
+            "choices of equal shapes",
             lambda op: static_shape(input_type(op, 1)) == static_shape(input_type(op, 2)),
         ),
     ),

@@ -91,7 +91,7 @@ class SignalRfft(_Fft):
         _TYPES,
         NOT_SCALAR,
         Rule(
-            "the input's innermost dimension is from 1 to fft_length",
+            "an input with an innermost dimension from 1 to fft_length",
             lambda op: 1 <= static_shape(input_type(op, 0))[-1] <= op.attributes.length,
         ),
     )
@@ -111,7 +111,7 @@ class SignalIrfft(_Fft):
         _TYPES,
         NOT_SCALAR,
         Rule(
-            "the input's innermost dimension is fft_length + 2",
+            "an input with an innermost dimension of fft_length + 2",
             lambda op: static_shape(input_type(op, 0))[-1] == op.attributes.length + 2,
         ),
     )

@@ -59,7 +59,7 @@ class SignalFilterBank(CustomOperator):
         *(vector(i, f"tensor of {what}") for i, what in enumerate(_BANDS, 1)),
         *(constant(i, f"tensor of {what}") for i, what in enumerate(_BANDS, 1)),
         Rule(
-            "there is one more band than channels, and each lies within the input and the weights",
+            "one more band than num_channels, each within the input and the weights",
             _bands_fit,
         ),
     )
@@ -88,7 +88,7 @@ class SignalFilterBankSquareRoot(CustomOperator):
         input_is(1, "tensor of scale bits", DType.INT32),
         output_is(DType.UINT32),
         vector(0, "input"),
-        Rule("the scale bits are one number", lambda op: input_type(op, 1).elements == 1),
+        Rule("scale bits of one element", lambda op: input_type(op, 1).elements == 1),
     )
 
     def infer(self, op: OperatorInstance) -> tuple[Shape]:
@@ -123,14 +123,14 @@ class SignalFilterBankSpectralSubtraction(CustomOperator):
         output_is(DType.UINT32),
         vector(0, "input"),
         Rule(
-            "num_channels is the number of elements of the input",
+            "an input of num_channels elements",
             lambda op: op.attributes.channels == input_type(op, 0).elements,
         ),
     )
 
     def attributes(self, options: Options) -> _Subtraction:
-        def number(name: str, most: int = _U32) -> int:
-            return integer(options, name, 0, most)
+        def number(name: str, maximum: int = _U32) -> int:
+            return integer(options, name, 0, maximum)
 
         return _Subtraction(
             number("num_channels"),
@@ -184,10 +184,10 @@ class SignalPCAN(CustomOperator):
         output_is(DType.UINT32),
         *(vector(i, what) for i, what in enumerate(("input", "noise estimate", "table of gains"))),
         Rule(
-            "input and noise estimate have the same shape",
+            "an input and a noise estimate of equal shapes",
             lambda op: input_type(op, 0).shape == input_type(op, 1).shape,
         ),
-        Rule(f"the table of gains has at least {GAINS} numbers", lambda op: input_type(op, 2).elements >= GAINS),
+        Rule(f"a table of at least {GAINS} gains", lambda op: input_type(op, 2).elements >= GAINS),
     )
 
     def attributes(self, options: Options) -> _Pcan:

@@ -18,10 +18,10 @@ MOST = 2**20
 """Samples that one frame, one delay may have."""
 
 FRAME_AND_VALID = Rule(
-    "the outputs are int16 samples and one Boolean that tells whether they are valid",
+    "int16 samples and one Boolean (whether they are valid) as outputs",
     lambda op: [t.dtype for t in op.outputs] == [DType.INT16, DType.BOOL],
 )
-NOT_EMPTY = Rule("the input is not empty", lambda op: input_type(op, 0).elements > 0)
+NOT_EMPTY = Rule("an input of at least one element", lambda op: input_type(op, 0).elements > 0)
 
 
 def _count(initial: int) -> State:
@@ -57,11 +57,11 @@ class SignalFramer(CustomOperator):
         NOT_SCALAR,
         NOT_EMPTY,
         Rule(
-            "the input's innermost dimension is a multiple of frame_step",
+            "an input whose innermost dimension is a multiple of frame_step",
             lambda op: static_shape(input_type(op, 0))[-1] % op.attributes.step == 0,
         ),
         Rule(
-            "with prefill, frame_step is at most frame_size",
+            "with prefill, a frame_step of at most frame_size",
             lambda op: not op.attributes.prefill or op.attributes.step <= op.attributes.size,
         ),
     )
@@ -115,11 +115,11 @@ class SignalStacker(CustomOperator):
         input_is(0, "input", DType.INT16),
         FRAME_AND_VALID,
         Rule(
-            "the input is a vector of num_channels elements",
+            "an input that is a vector of num_channels elements",
             lambda op: input_type(op, 0).shape == (op.attributes.channels,),
         ),
         Rule(
-            "stacker_step is at most the number of frames stacked",
+            "a stacker_step of at most the number of stacked frames",
             lambda op: op.attributes.step * op.attributes.channels <= op.attributes.size,
         ),
     )
@@ -197,10 +197,10 @@ class SignalOverlapAdd(CustomOperator):
     rules = (
         *COMMON,
         one_type(DType.INT16, DType.FLOAT32),
-        Rule("the input has at least two dimensions", lambda op: len(input_type(op, 0).shape) >= 2),
+        Rule("an input of at least 2 dimensions", lambda op: len(input_type(op, 0).shape) >= 2),
         NOT_EMPTY,
         Rule(
-            "frame_step is at most the input's innermost dimension",
+            "a frame_step of at most the input's innermost dimension",
             lambda op: op.attributes.step <= static_shape(input_type(op, 0))[-1],
         ),
     )

@@ -13,12 +13,12 @@ from tflmgen.kernels.rules import COMMON, input_is, input_type, output_is, stati
 HEADER = "signal_window.h"
 IN_PLACE = (Overlap(0, 0),)
 
-NOT_SCALAR = Rule("the input has at least one dimension", lambda op: len(input_type(op, 0).shape) >= 1)
+NOT_SCALAR = Rule("an input of at least 1 dimension", lambda op: len(input_type(op, 0).shape) >= 1)
 
 
-def vector(index: int, what: str) -> Rule:
+def vector(index: int, label: str) -> Rule:
     """Input `index` has one dimension."""
-    return Rule(f"the {what} has one dimension", lambda op: len(input_type(op, index).shape) == 1)
+    return Rule(f"the {label} to have 1 dimension", lambda op: len(input_type(op, index).shape) == 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class SignalWindow(CustomOperator):
         NOT_SCALAR,
         vector(1, "window"),
         Rule(
-            "the window is as long as the input's innermost dimension",
+            "a window as long as the input's innermost dimension",
             lambda op: static_shape(input_type(op, 1))[0] == static_shape(input_type(op, 0))[-1],
         ),
     )
@@ -68,7 +68,7 @@ class SignalFftAutoScale(CustomOperator):
         *COMMON,
         input_is(0, "input", DType.INT16),
         Rule(
-            "the outputs are the frame as int16 and the bits as int32",
+            "an int16 frame and int32 bits as outputs",
             lambda op: [t.dtype for t in op.outputs] == [DType.INT16, DType.INT32],
         ),
         vector(0, "input"),
@@ -98,16 +98,16 @@ class SignalEnergy(CustomOperator):
         input_is(0, "input", DType.INT16),
         output_is(DType.UINT32),
         vector(0, "input"),
-        Rule("the input holds pairs of numbers", lambda op: input_type(op, 0).elements % 2 == 0),
+        Rule("an input of pairs of numbers", lambda op: input_type(op, 0).elements % 2 == 0),
         Rule(
-            "the range lies within the spectrum",
+            "a range within the spectrum",
             lambda op: op.attributes.start <= op.attributes.end <= input_type(op, 0).elements // 2,
         ),
     )
 
     def attributes(self, options: Options) -> _Range:
-        most = 2**31 - 1
-        return _Range(integer(options, "start_index", 0, most), integer(options, "end_index", 0, most))
+        maximum = 2**31 - 1
+        return _Range(integer(options, "start_index", 0, maximum), integer(options, "end_index", 0, maximum))
 
     def infer(self, op: OperatorInstance) -> tuple[Shape]:
         return ((static_shape(input_type(op, 0))[0] // 2,),)

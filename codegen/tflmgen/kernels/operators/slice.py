@@ -148,8 +148,8 @@ def _declared(op: OperatorInstance, entry: int) -> int:
 
 
 def _cuts(op: OperatorInstance) -> list[Cut]:
-    found = _strided_cuts(op) if isinstance(op.attributes, Masks) else _slice_cuts(op)
-    return [cut for cut in found or () if cut is not None]
+    cuts = _strided_cuts(op) if isinstance(op.attributes, Masks) else _slice_cuts(op)
+    return [cut for cut in cuts or () if cut is not None]
 
 
 def rows_cut(op: OperatorInstance) -> int | None:
@@ -231,19 +231,21 @@ SHARED = (
     SAME_MOVABLE_TYPE,
     *_bounds(1, 2),
     Rule(
-        "a begin read at run time is int32",
+        "a begin that is read at run time to be int32",
         lambda op: op.constants[1] is not None or input_type(op, 1).dtype is DType.INT32,
     ),
 )
 
 LAST = (
-    Rule("bounds read at run time leave the size fixed, in steps of 1, in at most 6 dimensions", _run_time_starts_fit),
+    Rule(
+        "bounds read at run time to leave the size fixed, in steps of 1, in at most 6 dimensions", _run_time_starts_fit
+    ),
     fits(_nest),
 )
 
 SLICE_RULES = (
     *SHARED,
-    Rule("begin and size have one number per dimension, within the input", lambda op: _slice_cuts(op) is not None),
+    Rule("a begin and a size of one number per dimension, within the input", lambda op: _slice_cuts(op) is not None),
     *LAST,
 )
 
@@ -252,11 +254,11 @@ STRIDED_RULES = (
     input_is(3, "stride", DType.INT32, DType.INT64),
     constant(3, "stride"),
     Rule(
-        "begin, end and stride have one number per entry",
+        "a begin, an end and a stride of the same length",
         lambda op: all(input_type(op, i).elements == len(constants_of(op, 3)) for i in (1, 2)),
     ),
-    Rule("no stride is 0", lambda op: all(step != 0 for step in constants_of(op, 3))),
-    Rule("the bounds fit the input's dimensions", lambda op: _strided_cuts(op) is not None),
+    Rule("strides other than 0", lambda op: all(step != 0 for step in constants_of(op, 3))),
+    Rule("bounds that fit the input's dimensions", lambda op: _strided_cuts(op) is not None),
     *LAST,
 )
 

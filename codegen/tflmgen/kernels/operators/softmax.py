@@ -126,26 +126,26 @@ def _scale_is_representable(op: OperatorInstance) -> bool:
     return input_type(op, 0).dtype is not DType.INT8 or scaling(scale(input_type(op, 0)), op.attributes.beta) > 1
 
 
-NOT_SCALAR = Rule("the input has at least 1 dimension", lambda op: bool(input_type(op, 0).shape))
+NOT_SCALAR = Rule("an input of at least 1 dimension", lambda op: bool(input_type(op, 0).shape))
 DEPTH_RULE = Rule(
-    f"an int8 or int16 input's last dimension is at most {MAX_DEPTH}",
+    f"a last dimension of at most {MAX_DEPTH} for an int8 or int16 input",
     lambda op: input_type(op, 0).dtype is DType.FLOAT32 or static_shape(input_type(op, 0))[-1] <= MAX_DEPTH,
 )
-SAME_SHAPE = Rule("the output has the input's shape", lambda op: op.outputs[0].shape == input_type(op, 0).shape)
+SAME_SHAPE = Rule("an output of the input's shape", lambda op: op.outputs[0].shape == input_type(op, 0).shape)
 
 RULES = (
     *COMMON,
     input_is(0, "input", DType.INT8, DType.INT16, DType.FLOAT32),
     output_is(DType.INT8, DType.INT16, DType.FLOAT32),
-    Rule("float32 gives float32, int16 gives int16, int8 gives int8 or int16", _types_fit),
+    Rule("a float32 output for float32, int16 for int16, int8 or int16 for int8", _types_fit),
     NOT_SCALAR,
     QUANTIZED_PER_TENSOR,
     Rule(
-        "an int8 output has scale 1/256 and zero point -128, an int16 one 1/65536 and -32768, of an int16 input "
-        "1/32768 and 0",
+        "scale 1/256 and zero point -128 for an int8 output, 1/65536 and -32768 for an int16 "
+        "output of int8, 1/32768 and 0 for an int16 output of int16",
         _output_is_probability,
     ),
-    Rule("the input's scale times beta is more than 2^-26 with int8, less than 2 with int16", _scale_is_representable),
+    Rule("an input scale times beta of more than 2^-26 with int8, less than 2 with int16", _scale_is_representable),
     DEPTH_RULE,
     SAME_SHAPE,
 )

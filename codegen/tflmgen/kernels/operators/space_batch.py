@@ -84,12 +84,12 @@ SHARED = (
     input_is(2, "table of paddings or crops", DType.INT32),
     constant(2, "table of paddings or crops"),
     Rule(
-        "the block has one or two dimensions, and the input at least one more",
+        "a block of 1 or 2 dimensions, and an input of at least one dimension more",
         lambda op: len(_block(op)) in (1, 2) and len(_shape(op)) > len(_block(op)),
     ),
-    Rule("block dimensions are at least 1", lambda op: min(_block(op)) >= 1),
+    Rule("block dimensions of at least 1", lambda op: min(_block(op)) >= 1),
     Rule(
-        "the table has two numbers per block dimension, not negative",
+        "a table of two numbers per block dimension, each at least 0",
         lambda op: static_shape(input_type(op, 2)) == (len(_block(op)), 2) and min(constants_of(op, 2)) >= 0,
     ),
 )
@@ -97,15 +97,18 @@ SHARED = (
 TO_BATCH_RULES = (
     *SHARED,
     Rule(
-        "each padded dimension is a multiple of its block dimension",
+        "padded dimensions that are multiples of their block dimensions",
         lambda op: all((d + sum(e)) % b == 0 for d, b, e in zip(_shape(op)[1:], _block(op), _edges(op), strict=False)),
     ),
 )
 
 TO_SPACE_RULES = (
     *SHARED,
-    Rule("the batches are a multiple of the block's size", lambda op: _shape(op)[0] % math.prod(_block(op)) == 0),
-    Rule("crops leave something of each dimension", lambda op: min(_to_space_shape(op)) > 0),
+    Rule(
+        "a number of batches that is a multiple of the block's elements",
+        lambda op: _shape(op)[0] % math.prod(_block(op)) == 0,
+    ),
+    Rule("crops that leave at least one element of each dimension", lambda op: min(_to_space_shape(op)) > 0),
 )
 
 TO_BATCH_FAULT = (

@@ -27,7 +27,7 @@ from tflmgen.ir import (
     Target,
 )
 from tflmgen.kernels.candidates import fast_kernels, on_fpu
-from tflmgen.kernels.choice import fastest
+from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.costs.model import svdf_cost
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.numeric.quantize_math import Activation, is_representable, parse_activation, quantize_multiplier
@@ -82,11 +82,11 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
             operands = (Input(0), Input(1), _real_time_weights(op), *rest[1:], quantized)
             return Kernel("tflmgen_svdf_hybrid", HEADER, operands, fields, in_place, macs)
         fields = params("tflmgen_svdf_f32", sizes, limits)
-        made = Kernel("tflmgen_svdf_f32", HEADER, (Input(0), Input(1), *rest), fields, in_place, macs)
-        return fastest([on_fpu(made, target)], target)
+        kernel = Kernel("tflmgen_svdf_f32", HEADER, (Input(0), Input(1), *rest), fields, in_place, macs)
+        return choose_fastest([on_fpu(kernel, target)], target)
     to_state, to_output = map(quantize_multiplier, _factors(op))
     if fast := fast_kernels(Svdf(op, target, to_state, to_output)):
-        return fastest(fast, target)
+        return choose_fastest(fast, target)
     folded = offsets(op)
     added: Operand = ConstantArray.of("offsets", folded, DType.INT32) if folded.any() else Null()
     function = "tflmgen_svdf_s8" if input_type(op, STATE).dtype is DType.INT8 else "tflmgen_svdf_s8_s16"
@@ -131,42 +131,43 @@ def _hybrid_weights_fit(op: OperatorInstance) -> bool:
     return all(per_tensor(input_type(op, i)) and zero_point(input_type(op, i)) == 0 for i in (1, 2))
 
 
-def _where_int8(sentence: str, holds: Callable[[OperatorInstance], bool]) -> Rule:
-    return Rule(sentence, lambda op: input_type(op, 0).dtype is not DType.INT8 or holds(op))
+def _where_int8(requirement: str, holds: Callable[[OperatorInstance], bool]) -> Rule:
+    return Rule(requirement, lambda op: input_type(op, 0).dtype is not DType.INT8 or holds(op))
 
 
 RULES = (
-    Rule("there are 5 inputs", lambda op: len(op.inputs) == 5),
-    Rule("every input but the bias is present", lambda op: all(op.inputs[i] is not None for i in (0, 1, 2, STATE))),
+    Rule("5 inputs", lambda op: len(op.inputs) == 5),
+    Rule("every input except the bias", lambda op: all(op.inputs[i] is not None for i in (0, 1, 2, STATE))),
     STATIC,
     Rule(
-        "all tensors are float32, or all but int8 weights of both kinds; or the input, the weights and the output are "
-        "int8, the bias int32, and the state and the weights through time both int8 or both int16",
+        "float32 tensors, where the feature and time weights may be int8; or an int8 input, "
+        "feature weights and output, an int32 bias, and a state and time weights that are both "
+        "int8 or both int16",
         _types_fit,
     ),
     Rule(
-        "the input and both kinds of weights have 2 dimensions, none of them zero",
+        "an input, feature weights and time weights of 2 dimensions, none of them 0",
         lambda op: all(len(input_type(op, i).shape) == 2 and input_type(op, i).elements > 0 for i in (0, 1, 2)),
     ),
     Rule(
-        "the filters are a multiple of the rank",
+        "a number of filters that is a multiple of the rank",
         lambda op: static_shape(input_type(op, 1))[0] % op.attributes.rank == 0,
     ),
-    Rule("weights, bias and state have the shapes that input and weights through time give", _shapes_fit),
-    Rule("the weights are constants", lambda op: op.constants[1] is not None and op.constants[2] is not None),
-    Rule("int8 weights beside float32 have one scale each, and zero point 0", _hybrid_weights_fit),
+    Rule("weights, a bias and a state of the shapes that follow from the input and the time weights", _shapes_fit),
+    Rule("the weights to be constant", lambda op: op.constants[1] is not None and op.constants[2] is not None),
+    Rule("one scale and zero point 0 for each tensor of int8 weights with float32 inputs", _hybrid_weights_fit),
     _where_int8(
-        "int8 and int16 tensors are quantised, with one scale each",
+        "one scale for each int8 and int16 tensor",
         lambda op: all(map(per_tensor, (*(input_type(op, i) for i in (0, 1, 2, STATE)), op.outputs[0]))),
     ),
     _where_int8(
-        "the weights' zero points are 0",
+        "zero point 0 for the weights",
         lambda op: not zero_point(input_type(op, 1)) and not zero_point(input_type(op, 2)),
     ),
-    _where_int8("the scales give multipliers less than 2^30", lambda op: all(map(is_representable, _factors(op)))),
-    _where_int8("an int8 input has less than 2^16 channels", lambda op: static_shape(input_type(op, 0))[1] < 2**16),
+    _where_int8("scales whose multipliers are less than 2^30", lambda op: all(map(is_representable, _factors(op)))),
+    _where_int8("an int8 input of fewer than 2^16 channels", lambda op: static_shape(input_type(op, 0))[1] < 2**16),
     _where_int8(
-        "the activation of int8 is none, or RELU with an output zero point of -128",
+        "no activation with int8, or RELU with an output zero point of -128",
         lambda op: (
             op.attributes.activation is Activation.NONE
             or (op.attributes.activation is Activation.RELU and zero_point(op.outputs[0]) == -128)

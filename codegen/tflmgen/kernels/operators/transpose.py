@@ -40,7 +40,7 @@ RULES = (
     input_is(1, "permutation", DType.INT32, DType.INT64),
     constant(1, "permutation"),
     Rule(
-        "the permutation names every dimension once",
+        "a permutation that names every dimension once",
         lambda op: sorted(permutation_of(op)) == list(range(len(input_type(op, 0).shape))),
     ),
     fits(_nest),

@@ -11,7 +11,7 @@ import numpy as np
 
 from tflmgen.ir import DType, Input, Kernel, KernelChoice, Null, OperatorInstance, Output, Target
 from tflmgen.kernels.candidates import fast_kernels
-from tflmgen.kernels.choice import fastest
+from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.numeric.int8_layer import layer_of
 from tflmgen.kernels.numeric.quantize_math import parse_activation
 from tflmgen.kernels.numeric.weights import (
@@ -74,7 +74,7 @@ def _fields(op: OperatorInstance) -> Fields:
 
 
 def kernel(op: OperatorInstance, target: Target) -> KernelChoice:
-    return fastest([*_fast_kernels(op, target), portable_kernel(op)], target)
+    return choose_fastest([*_fast_kernels(op, target), portable_kernel(op)], target)
 
 
 def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
@@ -113,19 +113,17 @@ def _sizes_fit(op: OperatorInstance) -> bool:
 
 
 RULES = (
-    Rule("the output shape is present", lambda op: op.inputs[0] is not None),
+    Rule("an output shape", lambda op: op.inputs[0] is not None),
     *map(_on_convolution, TYPE_RULES),
     Rule(
-        "the filter is float32 beside float32, else int8",
+        "a float32 filter for float32 inputs, an int8 filter otherwise",
         lambda op: input_type(op, 1).dtype is (DType.FLOAT32 if op.outputs[0].dtype is DType.FLOAT32 else DType.INT8),
     ),
     input_is(0, "output shape", DType.INT32),
     _on_convolution(FOUR_DIMENSIONS),
+    Rule("a filter with as many input channels as the input and as many output channels as the output", _channels_fit),
     Rule(
-        "the filter has one channel per channel of the input, and one filter per channel of the output", _channels_fit
-    ),
-    Rule(
-        "the bias beside int16, if any, is int64",
+        "an int64 bias, if any, for int16 inputs",
         lambda op: (
             op.outputs[0].dtype is not DType.INT16
             or (bias := bias_type(_as_convolution(op))) is None
@@ -134,8 +132,8 @@ RULES = (
     ),
     _on_convolution(bias_size_rule(OUTPUT_CHANNELS)),
     *map(_on_convolution, quantization_rules(OUTPUT_CHANNELS)),
-    Rule("the filter fits into the output, or the padding is SAME", lambda op: _window(op).fits),
-    Rule("the input has the size that a convolution of the output would give", _sizes_fit),
+    Rule("a filter that fits into the output, or SAME padding", lambda op: _window(op).fits),
+    Rule("an input of the size that a convolution of the output would have", _sizes_fit),
 )
 
 OPERATORS = (Operator("TRANSPOSE_CONV", parse, (3, 4), 1, RULES, infer, kernel, traits=Traits(clamped=True)),)

@@ -40,28 +40,28 @@ def _kernel(op: OperatorInstance, target: Target) -> Kernel:
 RULES = (
     *COMMON,
     Rule(
-        f"input, update and output have one type: {labels(MOVABLE)}",
+        f"an input, an update and an output of one type: {labels(MOVABLE)}",
         lambda op: (
             op.outputs[0].dtype in MOVABLE and all(input_type(op, i).dtype is op.outputs[0].dtype for i in range(2))
         ),
     ),
     Rule(
-        "quantised input, update and output share one scale and zero point",
+        "one scale and zero point for a quantised input, update and output",
         lambda op: (
             op.outputs[0].dtype not in QUANTIZED
             or all(same_quantization(input_type(op, i), op.outputs[0]) for i in range(2))
         ),
     ),
     input_is(2, "place of the update", DType.INT32, DType.INT64),
-    Rule(f"the input has 1 to {MAX_RANK} dimensions", lambda op: 1 <= len(_shape(op, 0)) <= MAX_RANK),
+    Rule(f"an input of 1 to {MAX_RANK} dimensions", lambda op: 1 <= len(_shape(op, 0)) <= MAX_RANK),
     Rule(
-        "the update fits into the input, and is not empty",
+        "an update of at least one element that fits into the input",
         lambda op: (
             len(_shape(op, 1)) == len(_shape(op, 0))
             and all(0 < u <= d for u, d in zip(_shape(op, 1), _shape(op, 0), strict=True))
         ),
     ),
-    Rule("the place has one number per dimension", lambda op: _shape(op, 2) == (len(_shape(op, 0)),)),
+    Rule("start indices of one number per dimension", lambda op: _shape(op, 2) == (len(_shape(op, 0)),)),
 )
 
 OPERATORS = (

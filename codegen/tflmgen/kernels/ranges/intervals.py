@@ -107,6 +107,6 @@ def of_array(array: NDArray[Any], kind: TensorType) -> Interval | None:
 
 def join_all(intervals: Sequence[Interval]) -> Interval:
     first, *rest = intervals
-    for one in rest:
-        first = first.join(one)
+    for interval in rest:
+        first = first.join(interval)
     return first

@@ -63,11 +63,11 @@ def by_table(fold: Fold) -> Transfer:
 
 def broadcast_pair(op: OperatorInstance, inputs: Inputs) -> tuple[Interval, Interval] | None:
     """Both operands, broadcast to the channels of the output."""
-    one, other = inputs
-    if one is None or other is None:
+    left, other = inputs
+    if left is None or other is None:
         return None
     channels = channels_of(op.outputs[0])
-    return broadcast(one, channels), broadcast(other, channels)
+    return broadcast(left, channels), broadcast(other, channels)
 
 
 def broadcast(interval: Interval, channels: int) -> Interval:
@@ -76,8 +76,8 @@ def broadcast(interval: Interval, channels: int) -> Interval:
     return Interval(np.broadcast_to(interval.low, shape), np.broadcast_to(interval.high, shape))
 
 
-def corners(one: Interval, other: Interval) -> list[tuple[Integers, Integers]]:
-    return list(itertools.product((one.low, one.high), (other.low, other.high)))
+def corners(left: Interval, other: Interval) -> list[tuple[Integers, Integers]]:
+    return list(itertools.product((left.low, left.high), (other.low, other.high)))
 
 
 def hull(ends: Sequence[Integers]) -> Interval:
@@ -92,7 +92,7 @@ def growing(function: Callable[[Integers, Integers], Integers]) -> Transfer:
         pair = broadcast_pair(op, inputs)
         if pair is None:
             return None
-        one, other = pair
-        return [Interval(function(one.low, other.low), function(one.high, other.high))]
+        left, other = pair
+        return [Interval(function(left.low, other.low), function(left.high, other.high))]
 
     return ranges

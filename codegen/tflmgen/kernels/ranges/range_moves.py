@@ -20,14 +20,14 @@ def moved_ranges(name: str, op: OperatorInstance, inputs: Inputs) -> Outputs:
     """What moves by indices that are known moves the numbers of the elements, from which channels follow."""
     traits = traits_of(name)
     data = range(len(op.inputs)) if traits.joins else [traits.data]
-    found = [interval for i in data if (interval := inputs[i]) is not None]
-    if len(found) < len(data):
+    intervals = [interval for i in data if (interval := inputs[i]) is not None]
+    if len(intervals) < len(data):
         return None
     sources = _sources(name, op, data)
     if sources is None:
-        everything = join_all([interval.spread(1) for interval in found])
+        everything = join_all([interval.spread(1) for interval in intervals])
         return [everything.spread(channels_of(kind)) if is_tracked(kind) else None for kind in op.outputs]
-    joined = Interval(np.concatenate([i.low for i in found]), np.concatenate([i.high for i in found]))
+    joined = Interval(np.concatenate([i.low for i in intervals]), np.concatenate([i.high for i in intervals]))
     return [joined.picked(source) if source.size else None for source in sources]
 
 
@@ -51,12 +51,12 @@ def _sources(name: str, op: OperatorInstance, data: Sequence[int]) -> list[Integ
     instance = OperatorInstance(
         tuple(types), tuple(_numbered(kind) for kind in op.outputs), tuple(constants), op.attributes
     )
-    found = fold(name, instance)
-    if found is None:
+    sources = fold(name, instance)
+    if sources is None:
         return None
     return [
         array.astype(np.int64).reshape(-1, max(1, channels_of(kind)))
-        for array, kind in zip(found, op.outputs, strict=True)
+        for array, kind in zip(sources, op.outputs, strict=True)
     ]
 
 

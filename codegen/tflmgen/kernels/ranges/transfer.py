@@ -21,8 +21,8 @@ def output_ranges(name: str, op: OperatorInstance, inputs: Inputs) -> tuple[Inte
     if known is None:
         known = [None] * len(op.outputs)
     return tuple(
-        allowed if one is None or allowed is None else one
-        for one, allowed in zip(known, (_allowed(name, op, i) for i in range(len(op.outputs))), strict=True)
+        allowed if interval is None or allowed is None else interval
+        for interval, allowed in zip(known, (_allowed(name, op, i) for i in range(len(op.outputs))), strict=True)
     )
 
 

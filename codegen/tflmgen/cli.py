@@ -13,7 +13,7 @@ import typer
 from tflmgen import __version__
 from tflmgen.failure import guarded, leave_on_sigterm
 from tflmgen.option_groups import with_groups
-from tflmgen.options import BuildOptions, Format, NewBoardOptions, OutputOptions, SessionOptions
+from tflmgen.options import BuildOptions, Format, NewBoardOptions, OutputOptions, QuantizeOptions, SessionOptions
 from tflmgen.typer_classes import Command, Group
 
 app = typer.Typer(
@@ -286,6 +286,38 @@ def export_library(
     from tflmgen.commands.export import export_command
 
     export_command(model, board, form, directory, options, output)
+
+
+@command(epilog="Example:  tflmgen quantize kws.tflite --calibration samples.npz -o kws-int8.tflite")
+@with_groups
+@guarded
+def quantize(
+    model: Model,
+    *,
+    calibration: Annotated[
+        Path,
+        typer.Option(
+            "--calibration",
+            readable=False,
+            metavar="CAL.npz",
+            help="Typical inputs: one array per input name with the samples along a first dimension, or sets: s0_in_0, "
+            "s1_in_0 and so on.",
+        ),
+    ],
+    file: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="OUT.tflite", show_default="MODEL-int8.tflite", help="Written."),
+    ] = None,
+    choices: QuantizeOptions,
+    signature: Annotated[
+        str | None, typer.Option("--signature", metavar="KEY", help="Signature of sets that name none.")
+    ] = None,
+    output: OutputOptions,
+) -> None:
+    """Quantise a float MODEL with any control flow: a .tflite file in int8 or int16 that TFLite Micro runs, too."""
+    from tflmgen.commands.quantize import quantize_command
+
+    quantize_command(model, calibration, file, choices, signature, output)
 
 
 boards_app = typer.Typer(cls=Group, invoke_without_command=True, context_settings=app.info.context_settings)

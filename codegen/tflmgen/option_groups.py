@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from tflmgen.options import BuildOptions, NewBoardOptions, OutputOptions, SessionOptions
+from tflmgen.options import BuildOptions, NewBoardOptions, OutputOptions, QuantizeOptions, SessionOptions
 
 OPTIONS: Mapping[type, Mapping[str, Any]] = {
     BuildOptions: {
@@ -95,6 +95,28 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
             metavar="PORT",
             help="Serial port of an attached board, which `tflmgen flash` has flashed with the same model and options.",
         ),
+    },
+    QuantizeOptions: {
+        "activations": typer.Option(
+            "--activations",
+            help="Element type of activations. auto: int8, and int16 or float32 where int8 exceeds --max-error or "
+            "--min-agreement.",
+        ),
+        "io": typer.Option(
+            "--io", help="Inputs and outputs: float32 as before, or integers, which need no conversions on the board."
+        ),
+        "max_error": typer.Option(
+            "--max-error", metavar="E", min=0.0, help="Largest absolute error of an output on held-out samples."
+        ),
+        "min_agreement": typer.Option(
+            "--min-agreement",
+            metavar="SHARE",
+            min=0.0,
+            max=1.0,
+            show_default="0.99 with auto",
+            help="Least share of results (the largest output) and of branches and trip counts that stay the same.",
+        ),
+        "strict": typer.Option("--strict", help="Fail if an operator would stay in float."),
     },
     NewBoardOptions: {
         "like": typer.Option("--like", metavar="BOARD", help="Board to copy what other options leave out."),

@@ -75,6 +75,37 @@ class BuildOptions:
         return " ".join([f"--optimize {self.optimize.value}", *words])
 
 
+class Activations(str, Enum):
+    """Element type of activations; auto: int8, and int16 or float32 where int8 costs too much accuracy."""
+
+    INT8 = "int8"
+    INT16 = "int16"
+    AUTO = "auto"
+
+
+class QuantizedIo(str, Enum):
+    """Element type of the inputs and outputs of a quantised model: float32 as before, or that of the activations."""
+
+    FLOAT = "float"
+    INT8 = "int8"
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizeOptions:
+    """What a quantised model is to be.
+
+    max_error      largest absolute difference of an output on held-out sets; None: any
+    min_agreement  least share of sets whose largest output element stays, and of decisions of control flow; None: any
+    strict         operators that would stay in float are an error
+    """
+
+    activations: Activations = Activations.INT8
+    io: QuantizedIo = QuantizedIo.FLOAT
+    max_error: float | None = None
+    min_agreement: float | None = None
+    strict: bool = False
+
+
 class Emulator(str, Enum):
     """Emulator that runs a board's firmware; auto is Renode, or QEMU for MVE and if Renode is not installed."""
 

@@ -8,6 +8,7 @@ from tflmgen.quantize.calibration import calibrate, measure
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration, split
 from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, matching_operators, run_sets
 from tflmgen.quantize.observed_build import ObservedBuild, Watcher, observed_build
+from tflmgen.quantize.quantize_file import LimitError, QuantizedFile, quantize_file
 from tflmgen.quantize.quantize_model import (
     QuantizationChoice,
     QuantizedModel,
@@ -40,9 +41,11 @@ __all__ = [
     "Calibration",
     "CalibrationData",
     "Evaluation",
+    "LimitError",
     "Limits",
     "ObservedBuild",
     "QuantizationChoice",
+    "QuantizedFile",
     "QuantizedModel",
     "RangeMethod",
     "Run",
@@ -68,6 +71,7 @@ __all__ = [
     "observed_build",
     "prepare_float",
     "promotion_order",
+    "quantize_file",
     "quantize_model",
     "read_calibration",
     "run_sets",

@@ -1,0 +1,127 @@
+"""tflmgen quantize."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tflmgen.options import OutputOptions, QuantizeOptions
+from tflmgen.project import check_writable, write_whole
+from tflmgen.quantize import Evaluation, QuantizedFile, quantize_file
+from tflmgen.terminal import Column, Console, Table, count
+
+OUTPUTS = (
+    Column("output", min_width=16),
+    Column("largest error", numeric=True),
+    Column("SQNR dB", numeric=True),
+    Column("same largest element", numeric=True),
+)
+IN_FLOAT = (Column("#"), Column("operator", min_width=12), Column("why it stays in float", min_width=30, wraps=True))
+
+
+def quantize_command(
+    model: Path,
+    calibration: Path,
+    target: Path | None,
+    choices: QuantizeOptions,
+    signature: str | None,
+    output: OutputOptions,
+) -> None:
+    """Writes the quantised model to `target`, by default MODEL-int8.tflite, and prints its errors on held-out sets."""
+    console = Console(output)
+    path = target or Path(f"{model.stem}-{choices.activations.value}.tflite")
+    check_writable(path)
+    with console.progress(f"Quantising {model.name}") as progress:
+        result = quantize_file(model, calibration, choices, signature, progress)
+    write_whole(path, result.quantized.data)
+    before = model.stat().st_size
+    console.json({"model": model.name, "output": str(path), "bytes": [before, path.stat().st_size], **_json(result)})
+    console.table(Table(f"{model.name} on {len(result.data.held_out.sets)} held-out sets", OUTPUTS, _rows(result)))
+    notes = result.quantized.assignment.notes
+    if notes:
+        rows = [(f"{note.subgraph}.{note.operator}", note.name, note.reason) for note in notes]
+        console.table(Table("Operators in float", IN_FLOAT, rows))
+    for line in _lines(result):
+        console.line(line)
+    console.line(f"Wrote {path}: {count(path.stat().st_size)} bytes, {count(before)} before.")
+
+
+def _rows(result: QuantizedFile) -> list[tuple[str, ...]]:
+    return [
+        (
+            error.output,
+            f"{error.max_abs:.4g}",
+            "exact" if math.isinf(error.sqnr_db) and error.max_abs == 0 else f"{error.sqnr_db:.1f}",
+            "" if error.agreement is None else f"{error.agreement:.1%}",
+        )
+        for error in result.evaluation.outputs
+    ]
+
+
+def _lines(result: QuantizedFile) -> Iterator[str]:
+    types = Counter(form.dtype.label for form in result.quantized.assignment.forms.values())
+    if result.quantized.assignment.notes:
+        types["float32"] = len(result.quantized.assignment.notes)
+    listed = ", ".join(f"{number} in {label}" for label, number in sorted(types.items()))
+    yield f"Operators on real numbers: {listed or 'none'}. Ranges by {result.method.value}."
+    if result.evaluation.decisions:
+        differing = sum(decision.differing for decision in result.evaluation.decisions)
+        total = sum(decision.total for decision in result.evaluation.decisions)
+        yield f"Branches and trip counts that differ from float: {count(differing)} of {count(total)}."
+    for name, number in sorted(result.quantized.conversions.items()):
+        kind = "to float" if name.startswith("D") else "to integers"
+        yield f"Conversions {kind} in branches, loops and calls: {number} {name}."
+    for warning in _warnings(result):
+        yield f"warning: {warning}"
+
+
+def _warnings(result: QuantizedFile) -> Iterator[str]:
+    yield from result.data.warnings
+    for unreached in result.calibration.unreached:
+        yield f"{unreached}, so that its operators stay in float. Add samples that reach it"
+    if result.types is not None and not result.types.is_within:
+        agreement = min(result.evaluation.agreement, result.evaluation.branch_agreement)
+        yield f"no types reach the agreement of 99 % that auto aims at; these reach {agreement:.1%}"
+
+
+def _json(result: QuantizedFile) -> dict[str, Any]:
+    assignment = result.quantized.assignment
+    return {
+        "samples": result.calibration.samples,
+        "held_out": len(result.data.held_out.sets),
+        "ranges": result.method.value,
+        "evaluation": _evaluation(result.evaluation),
+        "operators": [
+            {"subgraph": key[0], "operator": key[1], "type": form.dtype.label}
+            for key, form in sorted(assignment.forms.items())
+        ],
+        "in_float": [
+            {"subgraph": note.subgraph, "operator": note.operator, "name": note.name, "reason": note.reason}
+            for note in assignment.notes
+        ],
+        "conversions": dict(result.quantized.conversions),
+        "wider_webs": {
+            f"{key[0]}.{key[1]}": dtype.label
+            for key, dtype in sorted((result.types.wanted if result.types else {}).items())
+        },
+        "warnings": list(_warnings(result)),
+    }
+
+
+def _evaluation(evaluation: Evaluation) -> dict[str, Any]:
+    return {
+        "branch_agreement": evaluation.branch_agreement,
+        "outputs": [
+            {
+                "signature": error.signature,
+                "output": error.output,
+                "max_error": error.max_abs,
+                "sqnr_db": error.sqnr_db if math.isfinite(error.sqnr_db) else None,
+                "agreement": error.agreement,
+            }
+            for error in evaluation.outputs
+        ],
+    }

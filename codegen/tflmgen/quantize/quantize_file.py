@@ -1,0 +1,188 @@
+"""The whole way from a float model and calibration data to a quantised file: measure, choose, rewrite, evaluate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tflmgen.errors import Location, ModelError, Problem, TflmgenError
+from tflmgen.frontend import TensorKey, read_model
+from tflmgen.ir import DType
+from tflmgen.options import Activations, QuantizedIo, QuantizeOptions
+from tflmgen.quantize.calibration import measure
+from tflmgen.quantize.calibration_data import CalibrationData, read_calibration
+from tflmgen.quantize.evaluation import Evaluation, Run, run_sets
+from tflmgen.quantize.observed_build import ObservedBuild, observed_build
+from tflmgen.quantize.quantize_model import QuantizationChoice, QuantizedModel, prepare_float, quantize_model
+from tflmgen.quantize.range_choice import RangeMethod, affine_of, choose_range
+from tflmgen.quantize.sensitivity import measure_sensitivity, merged_statistics, web_values
+from tflmgen.quantize.statistics import Calibration
+from tflmgen.quantize.type_search import Limits, TypeChoice, choose_types, evaluate
+from tflmgen.quantize.web_types import Assignment, Range, RangeChoice
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizedFile:
+    """A quantised file with all that is known of it.
+
+    methods  how ranges were chosen -> errors of the file that has them; `method` is that of `quantized`
+    types    the search for types, with auto
+    """
+
+    quantized: QuantizedModel
+    calibration: Calibration
+    data: CalibrationData
+    evaluation: Evaluation
+    method: RangeMethod
+    methods: Mapping[RangeMethod, Evaluation]
+    types: TypeChoice | None = None
+
+
+class LimitError(TflmgenError):
+    """No quantised model is within the user's limits; the text says how near the best one is."""
+
+
+def quantize_file(
+    path: Path, calibration: Path, settings: QuantizeOptions, signature: str | None, progress: Progress
+) -> QuantizedFile:
+    """Quantises a model with the input sets of an .npz file.
+
+    signature  key of the signature of sets that name none
+
+    Raises ModelError for a model that cannot be compiled, has nothing to quantise, or, if strict, operators without a
+    quantised kernel; VectorsError for data that do not fit the model; LimitError if the limits cannot be met.
+    """
+    source = prepare_float(read_model(path))
+    progress("Compiling the float model")
+    with observed_build(source) as build:
+        data = read_calibration(calibration, build.signatures, signature)
+        measured = measure(build, data.fit, lambda done, total: progress(f"Calibrating: set {done + 1} of {total}"))
+        result = _best(build, data, measured, settings, progress)
+    limits = _limits(settings)
+    if settings.strict:
+        _refuse_float(result.quantized)
+    if limits is not None and not limits.allow(result.evaluation):
+        raise LimitError(_beyond(path, result.evaluation, settings))
+    return result
+
+
+def range_choice(calibration: Calibration, method: RangeMethod) -> RangeChoice:
+    """Ranges of groups of tensors by a method, from the histogram of all values of the group."""
+
+    def choose(keys: Iterable[TensorKey], dtype: DType, bounds: Range) -> Range:
+        statistics = merged_statistics(calibration, sorted(keys))
+        if statistics is None or method is RangeMethod.MIN_MAX:
+            return bounds
+        return affine_of(*choose_range(statistics, dtype, method), dtype).bounds
+
+    return choose
+
+
+def web_members(assignment: Assignment, calibration: Calibration) -> dict[TensorKey, list[TensorKey]]:
+    """Tensors that calibration reached by the root of their web, for webs in integers."""
+    members: dict[TensorKey, list[TensorKey]] = {}
+    for key in sorted(calibration.tensors):
+        root = assignment.webs.root(key)
+        if assignment.type_of(key).dtype in (DType.INT8, DType.INT16):
+            members.setdefault(root, []).append(key)
+    return members
+
+
+def _best(
+    build: ObservedBuild,
+    data: CalibrationData,
+    calibration: Calibration,
+    settings: QuantizeOptions,
+    progress: Progress,
+) -> QuantizedFile:
+    """The quantised model with the range method of least error; with auto, with types for the limits."""
+    dtype = DType.INT16 if settings.activations is Activations.INT16 else DType.INT8
+    choice = QuantizationChoice(dtype, {}, settings.io is QuantizedIo.FLOAT)
+    reference = run_sets(build, data.held_out)
+    methods: dict[RangeMethod, tuple[QuantizedModel, Evaluation]] = {}
+    for method in (RangeMethod.MIN_MAX, RangeMethod.MSE) if dtype is DType.INT8 else (RangeMethod.MIN_MAX,):
+        progress(f"Quantising, ranges by {method.value}")
+        own = replace(choice, choose_range=range_choice(calibration, method))
+        methods[method] = _evaluated(build, reference, data, calibration, own)
+    method = min(methods, key=lambda method: _badness(methods[method][1]))
+    quantized, evaluation = methods[method]
+    types = None
+    if settings.activations is Activations.AUTO and not (_limits(settings) or Limits()).allow(evaluation):
+        choice = replace(choice, choose_range=range_choice(calibration, method))
+        types = _search(build, data, calibration, quantized, choice, (_limits(settings) or Limits()), progress)
+        quantized, evaluation = (
+            quantize_model(build.model, calibration, replace(choice, wanted=types.wanted)),
+            types.evaluation,
+        )
+    evaluations = {method: evaluation for method, (_, evaluation) in methods.items()}
+    return QuantizedFile(quantized, calibration, data, evaluation, method, evaluations, types)
+
+
+def _limits(settings: QuantizeOptions) -> Limits | None:
+    """The user's limits, which it is an error to exceed."""
+    if settings.max_error is None and settings.min_agreement is None:
+        return None
+    return Limits(settings.max_error, settings.min_agreement)
+
+
+def _evaluated(
+    build: ObservedBuild,
+    reference: Run,
+    data: CalibrationData,
+    calibration: Calibration,
+    choice: QuantizationChoice,
+) -> tuple[QuantizedModel, Evaluation]:
+    quantized = quantize_model(build.model, calibration, choice)
+    return quantized, evaluate(build, reference, quantized.model, data.held_out)
+
+
+def _badness(evaluation: Evaluation) -> tuple[float, float]:
+    """Flipped decisions first, then noise of the worst output."""
+    return 1 - evaluation.branch_agreement, -evaluation.sqnr_db
+
+
+def _search(
+    build: ObservedBuild,
+    data: CalibrationData,
+    calibration: Calibration,
+    quantized: QuantizedModel,
+    choice: QuantizationChoice,
+    limits: Limits,
+    progress: Progress,
+) -> TypeChoice:
+    webs = web_values(calibration, web_members(quantized.assignment, calibration))
+    sensitivities = measure_sensitivity(
+        build,
+        data.held_out,
+        list(webs.values()),
+        progress=lambda done, total: progress(f"Measuring sensitivity: web {done + 1} of {total}"),
+    )
+
+    def quantize(wanted: Mapping[TensorKey, DType]) -> QuantizedModel:
+        return quantize_model(build.model, calibration, replace(choice, wanted=dict(wanted)))
+
+    return choose_types(
+        build, data.held_out, webs, sensitivities, lambda wanted: quantize(wanted).model, limits, progress
+    )
+
+
+def _refuse_float(quantized: QuantizedModel) -> None:
+    problems = []
+    for note in quantized.assignment.notes:
+        graph = quantized.source.subgraphs[note.subgraph]
+        where = Location(quantized.source.name, graph.index, graph.name, note.operator, note.name)
+        problems.append(Problem(where, f"it stays in float32: {note.reason}", "Leave out --strict to keep it so"))
+    if problems:
+        raise ModelError(problems)
+
+
+def _beyond(path: Path, evaluation: Evaluation, settings: QuantizeOptions) -> str:
+    agreement = min(evaluation.agreement, evaluation.branch_agreement)
+    advice = "" if settings.activations is Activations.AUTO else ". Try --activations auto"
+    return (
+        f"{path}: on held-out sets the quantised model has an error of {evaluation.max_abs:.4g} and agrees in "
+        f"{agreement:.1%} of the results and decisions, which is beyond the limits{advice}"
+    )

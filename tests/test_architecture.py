@@ -71,7 +71,7 @@ NAMES_OPERATORS = {
         "passes.refine_by_comparison"
     ),
     "quantisation: operators with weights, conversions, and operators that others stand in for": (
-        "quantize.float_simplification quantize.integer_forms quantize.integer_rewrite quantize.quantize_model "
+        "quantize.float_simplification quantize.integer_forms quantize.integer_rewrite quantize.model_quantization "
         "quantize.web_types"
     ),
 }

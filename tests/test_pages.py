@@ -25,8 +25,8 @@ DOCS = ROOT / "docs"
 TRANSCRIPTS = ("getting-started", "export", "streams", "transcripts")
 COMPILER = "12.2"
 
-OWN = {"model"}
-"""What pages call a model of the reader's own, without .tflite."""
+OWN = {"model", "model-int8"}
+"""What pages call models of the reader's own, without .tflite."""
 
 needs_no_renode = pytest.mark.skipif(shutil.which("renode") is not None, reason="shows what is printed without Renode")
 

@@ -61,6 +61,15 @@ def _print_version(requested: bool) -> None:
         raise typer.Exit
 
 
+def _quantized(model: Path, options: BuildOptions, output: OutputOptions) -> tuple[Path, BuildOptions]:
+    """The model, or with --quantize the file of the quantised one, and the options that remain."""
+    if options.quantize is None:
+        return model, options
+    from tflmgen.commands.quantize import quantize_first
+
+    return quantize_first(model, options, output)
+
+
 @app.callback()
 def _tflmgen(
     version: Annotated[
@@ -88,6 +97,7 @@ def build(
     """Write a PlatformIO project with MODEL as C, compile it, and compare its memory with the board's."""
     from tflmgen.commands.build import build_command
 
+    model, options = _quantized(model, options, output)
     build_command(model, board, directory, not no_compile, options, output)
 
 
@@ -118,6 +128,7 @@ def run(
     """Run MODEL's firmware on given inputs, on an emulated board or on this computer, and save its outputs."""
     from tflmgen.commands.run import run_command
 
+    model, options = _quantized(model, options, output)
     run_command(model, board, inputs, outputs, options, session, output)
 
 
@@ -159,6 +170,7 @@ def compare(
     from tflmgen.compare import Tolerance
 
     run_comparison = layers_command if layers else test_command
+    model, options = _quantized(model, options, output)
     run_comparison(model, board, vectors, Tolerance(atol, rtol), junit, options, session, output)
 
 
@@ -178,6 +190,7 @@ def bench(
     """Count the instructions of MODEL's firmware, per operator and in total, and measure its stack, flash and RAM."""
     from tflmgen.commands.bench import bench_command
 
+    model, options = _quantized(model, options, output)
     bench_command(model, board, inputs, report, options, session, output)
 
 
@@ -201,6 +214,7 @@ def flash(
     """Build MODEL's firmware and put it on an attached board."""
     from tflmgen.commands.flash import flash_command
 
+    model, options = _quantized(model, options, output)
     flash_command(model, board, port, directory, options, output)
 
 
@@ -252,6 +266,7 @@ def inspect(
     output: OutputOptions,
 ) -> None:
     """Show MODEL's subgraphs, operators, tensors and signatures, and the plan of its arena."""
+    model, options = _quantized(model, options, output)
     if pareto:
         from tflmgen.commands.pareto import pareto_command
 
@@ -285,6 +300,7 @@ def export_library(
     """Write MODEL as a C library for a build system, with an example that runs it."""
     from tflmgen.commands.export import export_command
 
+    model, options = _quantized(model, options, output)
     export_command(model, board, form, directory, options, output)
 
 

@@ -76,6 +76,13 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
             show_default=False,
             help="Memory of the board for the arena, state, weights, code or data: arena=dtcm. Repeatable.",
         ),
+        "quantize": typer.Option(
+            "--quantize",
+            readable=False,
+            metavar="CAL.npz",
+            show_default=False,
+            help="Quantise MODEL first with this calibration data, as `tflmgen quantize` does, to MODEL-int8.tflite.",
+        ),
     },
     SessionOptions: {
         "emulator": typer.Option(

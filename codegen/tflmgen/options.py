@@ -43,6 +43,7 @@ class BuildOptions:
     ram_budget         bytes of arena and state, as explore.parse_budget reads them
     push_rows          inputs that arrive row by row
     place              memory of each section; not part of `text`, since the C code is the same in any memory
+    quantize           calibration data; commands quantise the model first, and go on with that file
     """
 
     name: str = ""
@@ -58,6 +59,7 @@ class BuildOptions:
     ram_budget: str | None = None
     push_rows: list[str] | None = None
     place: list[str] | None = None
+    quantize: Path | None = None
 
     @property
     def text(self) -> str:

@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, tuple[object, ...]]] = {
     "pareto without control flow": ("pareto", ("inspect", LSTM, "--pareto", "--board", "mps2_an386")),
     "run": ("run", ("run", GATE, "--board", "host", "--inputs", VECTORS, "--outputs", "out.npz")),
     "test": ("test", ("test", GATE, "--board", "host", *SETS)),
+    "quantize": ("quantize", ("quantize", "adder.tflite", "--calibration", "calibration.npz")),
     "test, wrong": ("test", ("test", "adder.tflite", "--board", "host", "--vectors", "wrong.npz")),
     "test without vectors": ("test", ("test", "adder.tflite", "--board", "host")),
     "layers": ("test_layers", ("test", "adder.tflite", "--layers", "--board", "host")),
@@ -43,6 +44,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_adder(tmp_path / "adder.tflite")
     x = np.array([[1, 2, 3, 4]], np.float32)
+    np.savez("calibration.npz", s0_in_0=x, s0_in_1=-x, s1_in_0=-x, s1_in_1=x)
     np.savez("wrong.npz", s0_in_0=x, s0_in_1=x, s0_out_0=np.array([[2, 4.5, np.nan, 8]], np.float32))
 
 

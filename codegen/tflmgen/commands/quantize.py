@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tflmgen.options import OutputOptions, QuantizeOptions
+from tflmgen.options import BuildOptions, OutputOptions, QuantizeOptions
 from tflmgen.project import check_writable, write_whole
 from tflmgen.quantize import Evaluation, QuantizedFile, quantize_file
 from tflmgen.terminal import Column, Console, Table, count
@@ -47,6 +48,21 @@ def quantize_command(
     for line in _lines(result):
         console.line(line)
     console.line(f"Wrote {path}: {count(path.stat().st_size)} bytes, {count(before)} before.")
+
+
+def quantize_first(model: Path, options: BuildOptions, output: OutputOptions) -> tuple[Path, BuildOptions]:
+    """Quantises for a command that goes on with the file: its path, and the options without --quantize."""
+    assert options.quantize is not None
+    console, choices = Console(output), QuantizeOptions()
+    path = Path(f"{model.stem}-{choices.activations.value}.tflite")
+    check_writable(path)
+    with console.progress(f"Quantising {model.name}") as progress:
+        result = quantize_file(model, options.quantize, choices, None, progress)
+    write_whole(path, result.quantized.data)
+    for line in _lines(result):
+        console.line(line)
+    console.line(f"Wrote {path}.")
+    return path, replace(options, quantize=None)
 
 
 def _rows(result: QuantizedFile) -> list[tuple[str, ...]]:
@@ -102,11 +118,13 @@ def _json(result: QuantizedFile) -> dict[str, Any]:
             {"subgraph": note.subgraph, "operator": note.operator, "name": note.name, "reason": note.reason}
             for note in assignment.notes
         ],
-        "conversions": dict(result.quantized.conversions),
-        "wider_webs": {
-            f"{key[0]}.{key[1]}": dtype.label
+        "conversions": [
+            {"name": name, "count": number} for name, number in sorted(result.quantized.conversions.items())
+        ],
+        "wider_webs": [
+            {"subgraph": key[0], "tensor": key[1], "type": dtype.label}
             for key, dtype in sorted((result.types.wanted if result.types else {}).items())
-        },
+        ],
         "warnings": list(_warnings(result)),
     }
 

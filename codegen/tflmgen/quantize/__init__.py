@@ -7,14 +7,14 @@ Decided here: the type and scale of each tensor, across branches, loops, calls a
 from tflmgen.quantize.calibration import calibrate, measure
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration, split
 from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, matching_operators, run_sets
-from tflmgen.quantize.observed_build import ObservedBuild, Watcher, observed_build
-from tflmgen.quantize.quantize_file import LimitError, QuantizedFile, quantize_file
-from tflmgen.quantize.quantize_model import (
+from tflmgen.quantize.file_quantization import LimitError, QuantizedFile, quantize_file
+from tflmgen.quantize.model_quantization import (
     QuantizationChoice,
     QuantizedModel,
     prepare_float,
     quantize_model,
 )
+from tflmgen.quantize.observed_build import ObservedBuild, Watcher, observed_build
 from tflmgen.quantize.range_choice import (
     Affine,
     RangeMethod,

@@ -13,8 +13,8 @@ from tflmgen.options import Activations, QuantizedIo, QuantizeOptions
 from tflmgen.quantize.calibration import measure
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration
 from tflmgen.quantize.evaluation import Evaluation, Run, run_sets
+from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, prepare_float, quantize_model
 from tflmgen.quantize.observed_build import ObservedBuild, observed_build
-from tflmgen.quantize.quantize_model import QuantizationChoice, QuantizedModel, prepare_float, quantize_model
 from tflmgen.quantize.range_choice import RangeMethod, affine_of, choose_range
 from tflmgen.quantize.sensitivity import measure_sensitivity, merged_statistics, web_values
 from tflmgen.quantize.statistics import Calibration

@@ -1,0 +1,103 @@
+"""tflmgen quantize: what it writes, and what it says of bad data and models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.commands import tflmgen
+from tflmgen.frontend import ModelBuilder, read_model, write_model
+from tflmgen.ir import DType
+
+SHAPE = (1, 4)
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_model_of(["TANH"])
+    samples = np.linspace(-2, 2, 160, dtype=np.float32).reshape(40, 1, 4)
+    np.savez("good.npz", x=samples)
+    np.savez("nan.npz", x=np.where(samples > 1.9, np.float32(np.nan), samples))
+    np.savez("shape.npz", x=samples[:, :, :3])
+    np.savez("name.npz", y=samples)
+
+
+def write_model_of(operators: list[str]) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    tensor = graph.tensor("x", DType.FLOAT32, SHAPE)
+    graph.inputs = [tensor]
+    for name in operators:
+        result = graph.tensor(name.lower(), DType.FLOAT32, SHAPE)
+        graph.operator(name, [tensor], [result])
+        tensor = result
+    graph.outputs = [tensor]
+    Path("model.tflite").write_bytes(write_model(builder.model()))
+
+
+def types_of(path: str) -> list[str]:
+    graph = read_model(Path(path)).subgraphs[0]
+    return [graph.tensors[op.outputs[0]].type_name for op in graph.operators]
+
+
+def test_float_inputs_and_outputs() -> None:
+    finished = tflmgen("quantize", "model.tflite", "--calibration", "good.npz")
+    assert finished.code == 0, finished.err
+    assert types_of("model-int8.tflite") == ["int8", "int8", "float32"]
+    graph = read_model(Path("model-int8.tflite")).subgraphs[0]
+    assert [graph.tensors[i].name for i in (*graph.inputs, *graph.outputs)] == ["x", "tanh"]
+
+
+def test_integer_inputs_and_outputs() -> None:
+    finished = tflmgen("quantize", "model.tflite", "--calibration", "good.npz", "-o", "q.tflite", "--io", "int8")
+    assert finished.code == 0, finished.err
+    assert types_of("q.tflite") == ["int8"]
+
+
+def test_an_operator_without_a_kernel_stays_in_float() -> None:
+    write_model_of(["TANH", "EXP", "TANH"])
+    finished = tflmgen("quantize", "model.tflite", "--calibration", "good.npz", "--json")
+    (note,) = finished.json["in_float"]
+    assert (note["name"], note["reason"]) == ("EXP", "TFLite Micro has no int8 kernel of EXP")
+    assert types_of("model-int8.tflite") == ["int8", "int8", "float32", "float32", "int8", "int8", "float32"]
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("--calibration", "nan.npz"), "nan"),
+        (("--calibration", "shape.npz"), "float32[1,4]"),
+        (("--calibration", "name.npz"), "array 'x' is missing"),
+        (("--calibration", "none.npz"), "No such file"),
+        (("--calibration", "good.npz", "--max-error", "1e-9"), "beyond the limits"),
+    ],
+)
+def test_bad_data_and_limits(words: tuple[str, ...], error: str) -> None:
+    finished = tflmgen("quantize", "model.tflite", *words)
+    assert finished.code == 1
+    assert error.lower() in finished.err.lower()
+    assert not Path("model-int8.tflite").exists()
+
+
+def test_strict_refuses_operators_in_float() -> None:
+    write_model_of(["TANH", "EXP"])
+    finished = tflmgen("quantize", "model.tflite", "--calibration", "good.npz", "--strict")
+    assert finished.code == 1
+    assert "operator 1 (EXP): it stays in float32: TFLite Micro has no int8 kernel of EXP" in finished.err
+    assert not Path("model-int8.tflite").exists()
+
+
+def test_a_quantised_model_is_refused() -> None:
+    assert tflmgen("quantize", "model.tflite", "--calibration", "good.npz", "--io", "int8").code == 0
+    finished = tflmgen("quantize", "model-int8.tflite", "--calibration", "good.npz")
+    assert finished.code == 1
+    assert "there is nothing to quantise" in finished.err
+
+
+def test_build_in_one_step() -> None:
+    finished = tflmgen("build", "model.tflite", "--quantize", "good.npz", "--board", "mps2_an386", "--no-compile")
+    assert finished.code == 0, finished.err
+    assert Path("model-int8-mps2_an386").is_dir()
+    assert "Wrote model-int8.tflite." in finished.out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,56 @@ def test_kernels_reach_elements_through_types_that_may_alias() -> None:
     plain = re.compile(r"\b(u?int(16|32|64)_t|float|double|bool|int|long|short) \*|, (u?int(16|32|64)_t|float)[,)]")
     code = {k.name: re.sub(r"/\*.*?\*/", "", k.read_text(encoding="utf-8"), flags=re.DOTALL) for k in KERNELS}
     assert not [(name, m[0]) for name, text in code.items() for m in plain.finditer(text)]
+
+
+STRUCT = re.compile(r"struct (tflmgen_\w+)\s*{([^{}]*)};")
+FIELD = re.compile(r"(\w+)(?:\[[^]]*\])*$")
+FUNCTION = re.compile(r"\(([^(){};]*const struct tflmgen_\w+ \*[^(){};]*)\)\s*{")
+
+
+def fields_and_reads(flags: Sequence[str]) -> tuple[set[str], set[str]]:
+    """The fields of structs that kernels have as parameters, and those of them that compiled C reads.
+
+    Each field is marked as deprecated, so that the compiler names it wherever it is used. Structs that only assembly
+    reads, which are laid out for it by C, are left out.
+    """
+    includes = "".join(f'#include "{header.name}"\n' for header in KERNELS)
+    compiler = ("arm-none-eabi-gcc", *flags)
+    expand = [*compiler, "-E", "-P", f"-I{FIRMWARE / 'kernels'}", "-"]
+    text = subprocess.run(expand, input=includes, capture_output=True, text=True, check=True).stdout
+    taken, by_assembly = set(), set()
+    functions = list(FUNCTION.finditer(text))
+    for function, end in zip(functions, [*(f.start() for f in functions[1:]), len(text)], strict=True):
+        body = text[function.end() : end]
+        for struct, name in re.findall(r"const struct (tflmgen_\w+) \*\s*(\w+)", function[1]):
+            taken.add(struct)
+            if "__asm__" in body and f"{name}->" not in body:
+                by_assembly.add(struct)
+    fields = set()
+
+    def marked(match: re.Match[str]) -> str:
+        if match[1] not in taken - by_assembly:
+            return match[0]
+        lines = []
+        for field in match[2].strip().rstrip(";").split(";"):
+            name = f"{match[1]}.{FIELD.findall(field)[0]}"
+            fields.add(name)
+            lines.append(f'{field} __attribute__((deprecated("{name}")));\n')
+        return f"struct {match[1]} {{\n{''.join(lines)}}};"
+
+    check = [*compiler, "-std=c99", "-fsyntax-only", "-Wdeprecated-declarations", "-xc", "-"]
+    done = subprocess.run(check, input=STRUCT.sub(marked, text), capture_output=True, text=True, check=True)
+    return fields, set(re.findall(r"deprecated: (tflmgen_\w+\.\w+)", done.stderr))
+
+
+def test_kernels_read_each_field_of_their_params() -> None:
+    """Generated code carries every field in flash wherever a compiler does not fold it."""
+    if may_lack("arm-none-eabi-gcc"):
+        pytest.skip("needs arm-none-eabi-gcc")
+    found = [fields_and_reads(BOARDS[board].cpu_flags) for board in ("mps2_an385_m0", "mps2_an386", "mps3_an547")]
+    fields, reads = (set().union(*parts) for parts in zip(*found, strict=True))
+    assert len(fields) > 500
+    assert fields - reads == set()
 
 
 def test_no_heap_and_no_stdio() -> None:

@@ -8,19 +8,23 @@
 #include "dot.h"
 #include "requantize.h"
 
-#define TFLMGEN_BATCH_MATMUL_FIELDS  \
-    int32_t batches[3];              \
-    int32_t left_batch_strides[3];   \
-    int32_t right_batch_strides[3];  \
-    int32_t output_batch_strides[3]; \
-    int32_t rows;                    \
-    int32_t columns;                 \
-    int32_t depth;                   \
-    int32_t left_row_stride;         \
-    int32_t left_depth_stride;       \
-    int32_t right_depth_stride;      \
-    int32_t right_column_stride;     \
-    int32_t output_row_stride;       \
+/* Of kernels whose output is dense: no strides of the output. */
+#define TFLMGEN_DENSE_BATCH_MATMUL_FIELDS \
+    int32_t batches[3];                   \
+    int32_t left_batch_strides[3];        \
+    int32_t right_batch_strides[3];       \
+    int32_t rows;                         \
+    int32_t columns;                      \
+    int32_t depth;                        \
+    int32_t left_row_stride;              \
+    int32_t left_depth_stride;            \
+    int32_t right_depth_stride;           \
+    int32_t right_column_stride;
+
+#define TFLMGEN_BATCH_MATMUL_FIELDS   \
+    TFLMGEN_DENSE_BATCH_MATMUL_FIELDS \
+    int32_t output_batch_strides[3];  \
+    int32_t output_row_stride;        \
     int32_t output_column_stride;
 
 struct tflmgen_batch_matmul_f32 {

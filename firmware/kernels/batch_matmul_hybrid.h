@@ -7,7 +7,7 @@
 #include "dynamic_quantize.h"
 
 struct tflmgen_batch_matmul_hybrid {
-    TFLMGEN_BATCH_MATMUL_FIELDS
+    TFLMGEN_DENSE_BATCH_MATMUL_FIELDS
     bool asymmetric;  /* rows are quantised with a zero point */
     bool per_channel; /* a scale for each column */
 };

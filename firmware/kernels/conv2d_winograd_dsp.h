@@ -19,7 +19,10 @@
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
 struct tflmgen_conv2d_winograd_dsp_s8 {
-    TFLMGEN_WINDOW_FIELDS
+    TFLMGEN_IMAGE_FIELDS
+    int32_t output_channels;
+    int32_t padding_top;
+    int32_t padding_left;
     int32_t padding_value;
     int32_t output_min;
     int32_t output_max;

@@ -10,7 +10,10 @@
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
 struct tflmgen_depthwise3x3_dsp_s8 {
-    TFLMGEN_WINDOW_FIELDS
+    TFLMGEN_IMAGE_FIELDS
+    int32_t stride_height;
+    int32_t padding_top;
+    int32_t padding_left;
     int32_t padding_value;
     int32_t output_zero_point;
     int32_t output_min;

@@ -14,7 +14,7 @@
 #define TFLMGEN_DEPTHWISE_S16_DSP_CHANNELS 4 /* of a group */
 
 struct tflmgen_depthwise_conv2d_s16_dsp {
-    TFLMGEN_DILATED_WINDOW_FIELDS
+    TFLMGEN_DILATED_CHANNEL_WINDOW_FIELDS
     int32_t output_min;
     int32_t output_max;
 };

@@ -14,7 +14,7 @@
 #ifdef __thumb__
 
 struct tflmgen_depthwise_direct_thumb_s8 {
-    TFLMGEN_DILATED_WINDOW_FIELDS
+    TFLMGEN_DILATED_CHANNEL_WINDOW_FIELDS
     int32_t padding_value;
     bool pads; /* whether some window reaches beyond the input */
     int32_t output_min;

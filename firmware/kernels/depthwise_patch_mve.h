@@ -20,7 +20,7 @@
 #define TFLMGEN_DEPTHWISE_PATCH_MVE_CHANNEL 20 /* bytes of the stream */
 
 struct tflmgen_depthwise_patch_mve_s8 {
-    TFLMGEN_DILATED_WINDOW_FIELDS
+    TFLMGEN_DILATED_CHANNEL_WINDOW_FIELDS
     int32_t padding_value;
     bool squares;   /* outputs are made in squares, not in lines */
     int32_t pixels; /* the most of an output row that are computed from one piece */

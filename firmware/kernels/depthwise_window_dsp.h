@@ -16,7 +16,7 @@
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
 struct tflmgen_depthwise_window_dsp_s8 {
-    TFLMGEN_DILATED_WINDOW_FIELDS
+    TFLMGEN_DILATED_CHANNEL_WINDOW_FIELDS
     int32_t padding_value;
     int32_t pairs;
     int32_t output_min;

@@ -16,7 +16,7 @@
 #define TFLMGEN_DEPTHWISE_WINDOW_MVE_CHANNELS 8 /* at a time */
 
 struct tflmgen_depthwise_window_mve_s8 {
-    TFLMGEN_DILATED_WINDOW_FIELDS
+    TFLMGEN_DILATED_CHANNEL_WINDOW_FIELDS
     int32_t padding_value;
     bool by_twos; /* two neighbouring pixels of 3x3 windows at a time */
     int32_t output_zero_point;

@@ -9,39 +9,39 @@
 #include "window.h"
 
 struct tflmgen_pool2d_s8 {
-    TFLMGEN_WINDOW_FIELDS
+    TFLMGEN_CHANNEL_WINDOW_FIELDS
     int32_t output_min;
     int32_t output_max;
 };
 
 struct tflmgen_pool2d_s16 {
-    TFLMGEN_WINDOW_FIELDS
+    TFLMGEN_CHANNEL_WINDOW_FIELDS
     int32_t output_min;
     int32_t output_max;
 };
 
 struct tflmgen_pool2d_f32 {
-    TFLMGEN_WINDOW_FIELDS
+    TFLMGEN_CHANNEL_WINDOW_FIELDS
     float output_min;
     float output_max;
 };
 
 struct tflmgen_pool2d_zeros_s8 {
-    TFLMGEN_WINDOW_FIELDS
+    TFLMGEN_CHANNEL_WINDOW_FIELDS
     int32_t output_min;
     int32_t output_max;
     int32_t zero;
 };
 
 struct tflmgen_pool2d_zeros_s16 {
-    TFLMGEN_WINDOW_FIELDS
+    TFLMGEN_CHANNEL_WINDOW_FIELDS
     int32_t output_min;
     int32_t output_max;
     int32_t zero;
 };
 
 struct tflmgen_pool2d_zeros_f32 {
-    TFLMGEN_WINDOW_FIELDS
+    TFLMGEN_CHANNEL_WINDOW_FIELDS
     float output_min;
     float output_max;
     float zero;

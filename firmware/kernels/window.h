@@ -5,14 +5,15 @@
 #include "common.h"
 
 /* The params of every kernel with windows: tensors are [batch, height, width, channels]. */
-#define TFLMGEN_WINDOW_FIELDS \
-    int32_t batches;          \
-    int32_t input_height;     \
-    int32_t input_width;      \
-    int32_t input_channels;   \
-    int32_t output_height;    \
-    int32_t output_width;     \
-    int32_t output_channels;  \
+#define TFLMGEN_IMAGE_FIELDS \
+    int32_t batches;         \
+    int32_t input_height;    \
+    int32_t input_width;     \
+    int32_t input_channels;  \
+    int32_t output_height;   \
+    int32_t output_width;
+
+#define TFLMGEN_FILTER_FIELDS \
     int32_t filter_height;    \
     int32_t filter_width;     \
     int32_t stride_height;    \
@@ -20,11 +21,29 @@
     int32_t padding_top;      \
     int32_t padding_left;
 
-/* The same, and how far apart a convolution's taps are. */
+/* How far apart a convolution's taps are. */
+#define TFLMGEN_DILATION_FIELDS \
+    int32_t dilation_height;    \
+    int32_t dilation_width;
+
+/* Windows that see all channels of the input, or several: any number of output channels. */
+#define TFLMGEN_WINDOW_FIELDS \
+    TFLMGEN_IMAGE_FIELDS      \
+    int32_t output_channels;  \
+    TFLMGEN_FILTER_FIELDS
+
 #define TFLMGEN_DILATED_WINDOW_FIELDS \
     TFLMGEN_WINDOW_FIELDS             \
-    int32_t dilation_height;          \
-    int32_t dilation_width;
+    TFLMGEN_DILATION_FIELDS
+
+/* Windows of one channel: there are as many output channels as input channels. */
+#define TFLMGEN_CHANNEL_WINDOW_FIELDS \
+    TFLMGEN_IMAGE_FIELDS              \
+    TFLMGEN_FILTER_FIELDS
+
+#define TFLMGEN_DILATED_CHANNEL_WINDOW_FIELDS \
+    TFLMGEN_CHANNEL_WINDOW_FIELDS             \
+    TFLMGEN_DILATION_FIELDS
 
 /* Where a window lies along one dimension: tap i at origin + i * dilation, those with first <= i < end in the input. */
 struct tflmgen_taps {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
@@ -12,10 +12,8 @@ from typing import Any, Protocol
 from unittest import mock
 
 import numpy as np
-from tflmgen.compiler import compile_model
-from tflmgen.ir.kernel import Kernel, Target
+from tflmgen.ir.kernel import Kernel, Params, Target
 from tflmgen.ir.kernel_choice import KernelChoice
-from tflmgen.ir.program import KernelCall, walk_instructions
 from tflmgen.kernels.operators import (
     arithmetic,
     batch_matmul,
@@ -29,10 +27,8 @@ from tflmgen.kernels.operators import (
 from tflmgen.kernels.operators import lstm as lstm_operators
 from tflmgen.kernels.operators import svdf as svdf_operators
 from tflmgen.kernels.registry import family_of
-from tflmgen.options import BuildOptions
-from tflmgen.project.board import load_board
 
-from support.commands import tflmgen
+from support.counted_calls import counted_calls
 from support.model_writer import ModelWriter, SubgraphWriter
 from support.recurrent_layers import lstm, svdf, weights_of
 
@@ -118,7 +114,7 @@ class Sample:
     """The call that a layer became, and what it took."""
 
     kernel: Kernel
-    cycles: int
+    cycles: float
 
 
 def write_model(path: Path, layers: Iterable[Measured], rng: np.random.Generator) -> None:
@@ -220,12 +216,13 @@ def _of_family(name: str, kernels: Iterable[Kernel]) -> list[Kernel]:
 
 
 @contextlib.contextmanager
-def only(name: str) -> Iterator[None]:
+def only(name: str) -> Iterator[dict[tuple[str, Params | None], Kernel]]:
     """Layers get a kernel of this family, where there is one for them; where there are several, in turn.
 
-    Kernels for every Cortex-M are otherwise made only where there is no other.
+    Kernels for every Cortex-M are otherwise made only where there is no other. Value: the kernels, by what a call says.
     """
     numbers = itertools.count()
+    taken: dict[tuple[str, Params | None], Kernel] = {}
 
     def chooser(kernels: Iterable[Kernel], _: Target) -> KernelChoice:
         found = list(kernels)
@@ -234,7 +231,9 @@ def only(name: str) -> Iterator[None]:
         first = (
             next(numbers) % len(wanted) if wanted and name.startswith(("depthwise3x3", "fully_connected_mve")) else 0
         )
-        return KernelChoice.of(replace((wanted or found)[first], backward=None))
+        kernel = replace((wanted or found)[first], backward=None)
+        taken[kernel.function, kernel.params] = kernel
+        return KernelChoice.of(kernel)
 
     with contextlib.ExitStack() as stack:
         for module in CHOOSERS:
@@ -242,27 +241,17 @@ def only(name: str) -> Iterator[None]:
         if "thumb" in name:
             alone = property(lambda _: frozenset({"thumb"}))
             stack.enter_context(mock.patch.object(Target, "instructions", alone))
-        yield
+        yield taken
 
 
-def measure(name: str | None, board: str, layers: Iterable[Measured], folder: Path, seed: int = 0) -> list[Sample]:
-    """The layers as kernels of family `name`, or as what is chosen for them where there is no name."""
+def measure(name: str, board: str, layers: Iterable[Measured], folder: Path, seed: int = 0) -> list[Sample]:
+    """The layers as kernels of family `name`; those that have no such kernel are left out."""
     path = folder / "layers.tflite"
     write_model(path, layers, np.random.default_rng(seed))
-    context: Callable[[], Any] = contextlib.nullcontext if name is None else lambda: only(name)
-    with context():
-        calls = {}
-        options, most = (("--winograd",), 1 << 30) if name is not None and "winograd" in name else ((), 0)
-        program = compile_model(path, replace(load_board(board).target, winograd=most), BuildOptions()).program
-        for call in walk_instructions(item for function in program.functions for item in function.body):
-            if isinstance(call, KernelCall):
-                calls[call.origin.operator] = Kernel(call.function, call.header, (), call.params, variant=call.variant)
-    with context():  # anew: by strips in turn, from the first one on
-        done = tflmgen("bench", path, "--board", board, "--json", *options)
-    assert done.code == 0, done.err
-    samples = [
-        Sample(calls[one["operator"]], one["cycles_estimated"])
-        for one in done.json["operators"]
-        if one["operator"] in calls
+    with only(name) as taken:
+        counted = counted_calls(path, board, *(("--winograd",) if "winograd" in name else ()))
+    return [
+        Sample(taken[one.call.function, one.call.params], one.cycles)
+        for one in counted
+        if family_of(one.call.function) == name
     ]
-    return [s for s in samples if (known := family_of(s.kernel.function)) and name in (None, known)]

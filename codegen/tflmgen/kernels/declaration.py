@@ -6,7 +6,7 @@ Selection, cost estimates, the tests of every C function and the pages read them
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar
 
 from tflmgen.ir import Kernel, Reader
@@ -77,4 +77,8 @@ class KernelDeclaration:
             if type(request) is computes.request:
                 answer = computes.kernels(request)
                 kernels += [answer] if isinstance(answer, Kernel) else answer or ()
-        return kernels
+        return [_of_layer(kernel, request) for kernel in kernels]
+
+
+def _of_layer(kernel: Kernel, request: Request) -> Kernel:
+    return replace(kernel, layer=request.numbers, smaller=tuple(_of_layer(k, request) for k in kernel.smaller))

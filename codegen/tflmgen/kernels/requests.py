@@ -15,7 +15,7 @@ from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.int16_layer import Int16Layer
 from tflmgen.kernels.numeric.quantize_math import Activation
 from tflmgen.kernels.numeric.weights import overlaps
-from tflmgen.kernels.numeric.window import Steps, Window
+from tflmgen.kernels.numeric.window import Fields, Steps, Window
 
 Factor = tuple[int, int]
 """(multiplier, shift) of tflmgen_requantize."""
@@ -33,6 +33,11 @@ class Request:
 
     op: OperatorInstance
     target: Target
+
+    @property
+    def numbers(self) -> Fields:
+        """What estimates of cycles may count with beside a kernel's own numbers, which come first: the window's."""
+        return ()
 
     @property
     def is_faster_by_portable_kernel(self) -> bool:
@@ -57,6 +62,10 @@ class WindowRequest(LayerRequest):
     """terms: taps * (input channels of a group)."""
 
     window: Window
+
+    @property
+    def numbers(self) -> Fields:
+        return self.window.fields(len(self.layer.weights))
 
 
 class Convolution(WindowRequest):
@@ -142,6 +151,10 @@ class Int16Convolution(Int16Request):
     WHAT: ClassVar[str] = "int16 CONV_2D without groups"
     window: Window
 
+    @property
+    def numbers(self) -> Fields:
+        return self.window.fields(len(self.layer.weights))
+
 
 class Int16Depthwise(Int16Convolution):
     """One filter per channel."""
@@ -192,6 +205,10 @@ class Pooling(PortableRequest):
 
     kind: str
     window: Window
+
+    @property
+    def numbers(self) -> Fields:
+        return self.window.fields(self.window.input[3])
 
     @property
     def sums_fit_16_bits(self) -> bool:

@@ -73,11 +73,12 @@ def cycles_of(selected: Selected | CostedKernel) -> int:
 
 
 def numbers_of(kernel: Kernel) -> Numbers:
-    """What terms count with: the integers of a call's const struct, and flags of its function's name."""
+    """What terms count with: the layer's numbers, the integers of a call's const struct, which may say otherwise of the
+    same layer (a line for a column, say), and flags of its function's name."""
     assert kernel.params is not None
     numbers: dict[str, int] = {}
     limits = {"output_min": -FLOAT_MAX, "output_max": FLOAT_MAX}
-    for name, value in kernel.params.fields:
+    for name, value in (*kernel.layer, *kernel.params.fields):
         if isinstance(value, tuple):
             numbers |= {f"{name}{place}": int(part) for place, part in enumerate(value)}
         elif isinstance(value, (int, bool)):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 Numbers = Mapping[str, int]
-"""The fields of a call's const struct, of arrays each element (extent0, extent1), and its function's flags."""
+"""The layer's numbers and the fields of a call's const struct, of arrays each element (extent0, extent1), and its
+function's flags."""
 
 Work = TypeVar("Work")
 

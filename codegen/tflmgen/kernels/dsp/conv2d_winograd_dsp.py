@@ -53,7 +53,9 @@ def conv2d_winograd_dsp(request: Convolution) -> Kernel | None:
         return None
     fields = params(
         "tflmgen_conv2d_winograd_dsp_s8",
-        window.fields(channels),
+        window.image_fields,
+        (("output_channels", channels),),
+        window.padding_fields,
         (("padding_value", zero_point(input_type(op, 0))),),
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )

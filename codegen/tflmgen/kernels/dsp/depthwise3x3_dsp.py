@@ -83,7 +83,9 @@ def _kernel(request: DepthwiseConvolution, found: _Channels, pitch: int, strip: 
     kind = f"to{pitch // 2 - 2}{NAMES[found.shift]}{'_odd' if odd else ''}"
     fields = params(
         "tflmgen_depthwise3x3_dsp_s8",
-        window.fields(channels),
+        window.image_fields,
+        (("stride_height", window.steps.stride_height),),
+        window.padding_fields,
         (("padding_value", zero_point(input_type(op, 0))), ("output_zero_point", layer.zero_point)),
         (("output_min", layer.low if found.clamped else -128), ("output_max", layer.high if found.clamped else 127)),
         (("strip", strip),),

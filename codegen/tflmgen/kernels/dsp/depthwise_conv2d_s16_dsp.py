@@ -25,7 +25,7 @@ def depthwise_conv2d_s16_dsp(request: Int16Depthwise) -> Kernel:
     weights[:, :whole] = weights[:, :whole].reshape(taps, -1, CHANNELS)[:, :, ORDER].reshape(taps, whole)
     fields = params(
         "tflmgen_depthwise_conv2d_s16_dsp",
-        window.fields(channels),
+        window.channel_fields,
         window.dilation_fields,
         range_fields(op, request.activation),
     )

@@ -45,7 +45,7 @@ def depthwise_window_dsp(request: DepthwiseConvolution) -> Kernel | None:
     pairs = -(-taps // 2)
     fields = params(
         "tflmgen_depthwise_window_dsp_s8",
-        window.fields(channels),
+        window.channel_fields,
         window.dilation_fields,
         (("padding_value", zero_point(input_type(op, 0))), ("pairs", pairs)),
         (("output_min", layer.low if found.clamped else -128), ("output_max", layer.high if found.clamped else 127)),

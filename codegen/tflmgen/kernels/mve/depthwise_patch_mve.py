@@ -57,7 +57,7 @@ def depthwise_patch_mve(request: DepthwiseConvolution) -> list[Kernel]:
     def kernel(name: str, lines: int) -> Kernel:
         fields = params(
             "tflmgen_depthwise_patch_mve_s8",
-            window.fields(channels),
+            window.channel_fields,
             window.dilation_fields,
             (("padding_value", padding), ("squares", lines == 2), ("pixels", pixels)),
             (("output_zero_point", layer.zero_point),),

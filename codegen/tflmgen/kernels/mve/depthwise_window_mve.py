@@ -39,7 +39,7 @@ def depthwise_window_mve(request: DepthwiseConvolution) -> Kernel | None:
     def kernel(by_twos: bool) -> Kernel:
         fields = params(
             "tflmgen_depthwise_window_mve_s8",
-            window.fields(channels),
+            window.channel_fields,
             window.dilation_fields,
             (("padding_value", zero_point(input_type(op, 0))), ("by_twos", by_twos)),
             (("output_zero_point", layer.zero_point),),

@@ -157,6 +157,16 @@ class Window:
 
     def fields(self, output_channels: int) -> Fields:
         """TFLMGEN_WINDOW_FIELDS of a params struct."""
+        return (*self.image_fields, ("output_channels", output_channels), *self._filter_fields)
+
+    @property
+    def channel_fields(self) -> Fields:
+        """TFLMGEN_CHANNEL_WINDOW_FIELDS: of a kernel with as many output channels as input channels."""
+        return (*self.image_fields, *self._filter_fields)
+
+    @property
+    def image_fields(self) -> Fields:
+        """TFLMGEN_IMAGE_FIELDS."""
         return (
             ("batches", self.input[0]),
             ("input_height", self.input[1]),
@@ -164,13 +174,21 @@ class Window:
             ("input_channels", self.input[3]),
             ("output_height", self.height.output),
             ("output_width", self.width.output),
-            ("output_channels", output_channels),
+        )
+
+    @property
+    def padding_fields(self) -> Fields:
+        return ("padding_top", self.height.padding), ("padding_left", self.width.padding)
+
+    @property
+    def _filter_fields(self) -> Fields:
+        """TFLMGEN_FILTER_FIELDS."""
+        return (
             ("filter_height", self.taps[0]),
             ("filter_width", self.taps[1]),
             ("stride_height", self.steps.stride_height),
             ("stride_width", self.steps.stride_width),
-            ("padding_top", self.height.padding),
-            ("padding_left", self.width.padding),
+            *self.padding_fields,
         )
 
     def overlap_distance(self, output_channels: int, last: int = 1) -> int:

@@ -155,7 +155,6 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
         ("batches", _three(nest.extents, 1)),
         ("left_batch_strides", _three(nest.strides[0], 0)),
         ("right_batch_strides", _three(nest.strides[1], 0)),
-        ("output_batch_strides", _three(nest.strides[2], 0)),
         ("rows", left.rows),
         ("columns", right.columns),
         ("depth", left.columns),
@@ -163,12 +162,15 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
         ("left_depth_stride", left.column_stride),
         ("right_depth_stride", right.row_stride),
         ("right_column_stride", right.column_stride),
-        ("output_row_stride", product.row_stride),
-        ("output_column_stride", product.column_stride),
     )
     macs = output.elements * left.columns
     if _is_hybrid(op):
         return _hybrid_kernel(op, left, fields, macs)
+    fields += (
+        ("output_batch_strides", _three(nest.strides[2], 0)),
+        ("output_row_stride", product.row_stride),
+        ("output_column_stride", product.column_stride),
+    )
     if output.dtype is DType.FLOAT32:
         params = Params("tflmgen_batch_matmul_f32", fields)
         return Kernel("tflmgen_batch_matmul_f32", HEADER, (Input(0), Input(1), Output(0)), params, macs=macs)

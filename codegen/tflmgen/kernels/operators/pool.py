@@ -71,7 +71,7 @@ def portable_pool(op: OperatorInstance, kind: str) -> Kernel:
     results: Fields = (("output_min", least), ("output_max", greatest))
     suffix = {DType.FLOAT32: "f32", DType.INT8: "s8", DType.INT16: "s16"}[output.dtype]
     window = _window(op)
-    fields = window.fields(static_shape(output)[3]) + results
+    fields = window.channel_fields + results
     struct, zeros = f"tflmgen_pool2d_{suffix}", ""
     if op.attributes.zeros:
         struct, zeros = f"tflmgen_pool2d_zeros_{suffix}", "zeros_"

@@ -34,7 +34,7 @@ def depthwise_direct_thumb(request: DepthwiseConvolution) -> Kernel | None:
         return None
     fields = params(
         "tflmgen_depthwise_direct_thumb_s8",
-        window.fields(channels),
+        window.channel_fields,
         window.dilation_fields,
         (("padding_value", zero_point(input_type(op, 0))), ("pads", window.reaches_out)),
         (("output_min", layer.low if clamped else -128), ("output_max", layer.high if clamped else 127)),

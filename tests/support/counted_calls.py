@@ -1,0 +1,47 @@
+"""What the kernel calls of a model take on a board, as `bench` counts them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from tflmgen.compiler import Compilation
+from tflmgen.ir.program import KernelCall, walk_instructions
+from tflmgen.project import compile_for
+
+from support.commands import tflmgen
+
+
+@dataclass(frozen=True, slots=True)
+class CountedCall:
+    """A call, and the cycles of one execution."""
+
+    call: KernelCall
+    cycles: float
+
+
+def counted_calls(path: Path, board: str, *options: str) -> list[CountedCall]:
+    """The calls that an invoke of the model executes, with made inputs."""
+    compilations = []
+
+    def compile_noted(*arguments: Any) -> Compilation:
+        compilations.append(compile_for(*arguments))
+        return compilations[-1]
+
+    with mock.patch("tflmgen.commands.bench.compile_for", compile_noted):
+        done = tflmgen("bench", path, "--board", board, "--json", *options)
+    assert done.code == 0, done.err
+    calls = kernel_calls(compilations[-1])
+    return [
+        CountedCall(calls[row["step"]], row["cycles_estimated"] / row["executions"])
+        for row in done.json["operators"]
+        if row["executions"] and row["step"] in calls
+    ]
+
+
+def kernel_calls(compilation: Compilation) -> dict[int, KernelCall]:
+    """The calls of a model's program, by step."""
+    items = walk_instructions(item for function in compilation.program.functions for item in function.body)
+    return {item.step: item for item in items if isinstance(item, KernelCall)}

@@ -44,6 +44,11 @@ class Windows:
         """Whether a row of a window is no whole number of words."""
         return self.columns * self.depth % 4 != 0
 
+    @property
+    def loose(self) -> int:
+        """Values of a window's row beside its whole words; kernels may fill up rows."""
+        return self.n.get("row_pitch", self.columns * self.depth) % 4
+
     @cached_property
     def down(self) -> NDArray[np.int64]:
         """By line of the output: how many rows of its windows lie in the input."""
@@ -209,9 +214,9 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     "tap_output": Term("taps inside, for each output", lambda w: w.taps_inside * w.outputs),
     "product_inside": Term("products with values inside", lambda w: w.taps_inside * w.depth * w.outputs),
     "mac": Term("products", lambda w: w.pixels * w.outputs * w.values),
-    "ragged": Term("windows whose rows are no whole words", lambda w: w.pixels * w.is_ragged),
-    "ragged_row": Term("rows of those", lambda w: w.pixels * w.rows * w.is_ragged),
+    "ragged_row": Term("rows of windows whose rows are no whole words", lambda w: w.pixels * w.rows * w.is_ragged),
     "ragged_value": Term("values of those", lambda w: w.pixels * w.values * w.is_ragged),
+    "loose_value": Term("values of rows beside their whole words", lambda w: w.pixels * w.rows * w.loose),
     # How windows are gathered
     "alone": Term("windows gathered one by one", lambda w: w.alone),
     "alone_row": Term("rows of those", lambda w: w.alone * w.rows),

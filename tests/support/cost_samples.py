@@ -237,7 +237,7 @@ def only(name: str) -> Iterator[dict[tuple[str, Params | None], Kernel]]:
 
     with contextlib.ExitStack() as stack:
         for module in CHOOSERS:
-            stack.enter_context(mock.patch.object(module, "fastest", chooser))
+            stack.enter_context(mock.patch.object(module, "choose_fastest", chooser))
         if "thumb" in name:
             alone = property(lambda _: frozenset({"thumb"}))
             stack.enter_context(mock.patch.object(Target, "instructions", alone))

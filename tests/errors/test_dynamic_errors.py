@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,21 +47,7 @@ def test_a_loop_that_grows_without_bound() -> None:
 
 
 MIXES: dict[str, tuple[Sequence[int], dict[int, Any], dict[str, Any]]] = {
-    "BROADCAST_TO": ((-1, 2), {1: ints(4, 2)}, {}),
-    "SPACE_TO_BATCH_ND": ((1, -1, 4, 2), {1: ints(2, 2), 2: np.zeros((2, 2), np.int32)}, {}),
-    "TRANSPOSE_CONV": (
-        (1, -1, 4, 2),
-        {0: ints(1, 8, 8, 2), 1: np.ones((2, 2, 2, 2), np.float32)},
-        {"padding": 0, "stride_h": 2, "stride_w": 2},
-    ),
-    "CONV_3D": (
-        (1, -1, 4, 4, 2),
-        {1: np.ones((1, 1, 1, 2, 2), np.float32)},
-        {"padding": 0, "stride_d": 1, "stride_h": 1, "stride_w": 1},
-    ),
-    "BATCH_TO_SPACE_ND": ((4, -1, 2, 2), {1: ints(2, 2), 2: np.zeros((2, 2), np.int32)}, {}),
-    "SCATTER_ND": ((-1, 2), {0: np.zeros((4, 1), np.int32), 2: ints(8, 2)}, {}),
-    "GATHER_ND": ((-1, 2), {1: np.zeros((3, 1), np.int32)}, {}),
+    "DYNAMIC_UPDATE_SLICE": ((-1, 2), {1: np.ones((1, 2), np.float32), 2: ints(0, 0)}, {}),
 }
 """Operator -> shape of its data, its other operands by position, and its options."""
 
@@ -69,14 +55,7 @@ MIXES: dict[str, tuple[Sequence[int], dict[int, Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", MIXES)
 def test_operators_that_mix_rows(name: str) -> None:
     shape, operands, options = MIXES[name]
-
-    def build(g: SubgraphWriter) -> None:
-        x, y = (vary(g, name, "float32", shape) for name in "xy")
-        constants = {at: g.constant(f"c{at}", array) for at, array in operands.items()}
-        g.operator(name, [constants.get(at, x) for at in range(len(operands) + 1)], [y], options)
-        g.inputs, g.outputs = [x], [y]
-
-    (text,) = problems(one_graph(build), max_dim=4)
+    (text,) = problems(_operator(name, shape, operands, options), max_dim=4)
     axis = shape.index(-1)
     assert text == (
         f"m.tflite: subgraph 0 'main', operator 0 ({name}): {name} cannot be computed on 'x', whose dimension {axis} "
@@ -84,6 +63,102 @@ def test_operators_that_mix_rows(name: str) -> None:
         "--max-shape and --max-dim, inputs have the shapes that the file stores; or convert the model with static "
         "shapes"
     )
+
+
+def _operator(name: str, shape: Sequence[int], operands: Mapping[int, Any], options: Mapping[str, Any]) -> bytes:
+    """The operator on x; `operands` are the others by position, among them names of inputs of one more dimension."""
+
+    def build(g: SubgraphWriter) -> None:
+        x, y = (vary(g, name, "float32", shape) for name in "xy")
+        others = {
+            at: vary(g, f"i{at}", "int32", array) if isinstance(array, tuple) else g.constant(f"c{at}", array)
+            for at, array in operands.items()
+        }
+        inputs = [others.get(at, x) for at in range(len(operands) + 1)]
+        g.operator(name, inputs, [y], options)
+        g.inputs, g.outputs = [x, *(others[at] for at in operands if isinstance(operands[at], tuple))], [y]
+
+    return one_graph(build)
+
+
+UPSAMPLE: dict[str, Any] = {"padding": 0, "stride_h": 2, "stride_w": 2}
+WHOLE: dict[str, Any] = {"padding": 0, "stride_d": 1, "stride_h": 1, "stride_w": 1}
+REFUSED: dict[str, tuple[str, Sequence[int], dict[int, Any], dict[str, Any], str]] = {
+    "channels that are enlarged": (
+        "TRANSPOSE_CONV",
+        (1, 4, 4, -1),
+        {0: ints(1, 8, 8, 2), 1: np.ones((2, 2, 2, 2), np.float32)},
+        UPSAMPLE,
+        "TRANSPOSE_CONV requires channels and weights whose dimensions do not depend on the run time",
+    ),
+    "an image too small for the size": (
+        "TRANSPOSE_CONV",
+        (1, -1, 4, 2),
+        {0: ints(1, 80, 8, 2), 1: np.ones((2, 2, 2, 2), np.float32)},
+        UPSAMPLE,
+        "TRANSPOSE_CONV makes 1 to 8 of 80 elements along axis 1",
+    ),
+    "a size of another image": (
+        "TRANSPOSE_CONV",
+        (1, -1, 4, 2),
+        {0: ints(1, 8, 5, 2), 1: np.ones((2, 2, 2, 2), np.float32)},
+        UPSAMPLE,
+        "requires an input of the size that a convolution of the output would give; this one has 4 elements along axis "
+        "2, the output 5",
+    ),
+    "steps of an enlargement": (
+        "TRANSPOSE_CONV",
+        (1, -1, 4, 2),
+        {0: ints(1, 8, 8, 2), 1: np.ones((2, 2, 2, 2), np.float32)},
+        UPSAMPLE | {"stride_h": 0},
+        "stride_h is 0",
+    ),
+    "channels of volumes": (
+        "CONV_3D",
+        (1, 4, -1, 4, -1),
+        {1: np.ones((1, 1, 1, 2, 2), np.float32)},
+        WHOLE,
+        "CONV_3D requires channels and weights whose dimensions do not depend on the run time",
+    ),
+    "indices of a point": (
+        "GATHER_ND",
+        (-1, 2),
+        {1: (3, -1)},
+        {},
+        "GATHER_ND requires points whose number of indices does not depend on the run time",
+    ),
+    "a block from the run time": (
+        "SPACE_TO_BATCH_ND",
+        (1, -1, 2),
+        {1: (1,), 2: np.zeros((1, 2), np.int32)},
+        {},
+        "SPACE_TO_BATCH_ND requires the block shape to be constant",
+    ),
+    "paddings without a bound": (
+        "SPACE_TO_BATCH_ND",
+        (1, -1, 2),
+        {1: ints(2), 2: (1, 2)},
+        {},
+        "axis 1 of 'y' has no upper bound: set one with --max-shape or --max-dim",
+    ),
+    "crops of other dimensions": (
+        "BATCH_TO_SPACE_ND",
+        (2, -1, 2),
+        {1: ints(2), 2: np.zeros((2, 2), np.int32)},
+        {},
+        "BATCH_TO_SPACE_ND requires a table of two numbers per block dimension",
+    ),
+}
+"""What -> operator, shape of its data, other operands by position (a tuple: the shape of an input), options, error."""
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_to_be_known(name: str) -> None:
+    operator, shape, operands, options, sentence = REFUSED[name]
+    bound: dict[str, Any] = {"max_shape": ["x=1,4,2"]} if "without a bound" in name else {"max_dim": 4}
+    (text,) = problems(_operator(operator, shape, operands, options), **bound)
+    assert text.startswith(f"m.tflite: subgraph 0 'main', operator 0 ({operator}): ")
+    assert sentence in text
 
 
 def _layer(shape: Sequence[int], batches: int = 1, channels: int = 3) -> bytes:
@@ -127,6 +202,28 @@ def test_the_state_of_a_recurrent_layer() -> None:
 
     (text,) = problems(one_graph(build), max_dim=3)
     assert text.endswith("UNIDIRECTIONAL_SEQUENCE_RNN requires variables as the tensors that it updates")
+
+
+def test_a_signal_of_varying_length() -> None:
+    def build(g: SubgraphWriter) -> None:
+        x, y = vary(g, "x", "int16", (1, -1)), vary(g, "y", "uint32", (1, -1))
+        options = bytes(flexbuffers.Dumps({"start_index": 0, "end_index": 2}))
+        g.operator("CUSTOM:SignalEnergy", [x], [y], custom_options=options)
+        g.inputs, g.outputs = [x], [y]
+
+    (text,) = problems(one_graph(build), max_dim=4)
+    assert "operator 0 (CUSTOM:SignalEnergy): CUSTOM:SignalEnergy " in text
+
+
+def test_a_range_from_the_run_time() -> None:
+    def build(g: SubgraphWriter) -> None:
+        limit, y = g.tensor("limit", "int32", []), vary(g, "y", "int32", (-1,))
+        bounds = [g.constant(name, np.int32(number)) for name, number in (("start", 0), ("step", 1))]
+        g.operator("RANGE", [bounds[0], limit, bounds[1]], [y])
+        g.inputs, g.outputs = [limit], [y]
+
+    (text,) = problems(one_graph(build), max_dim=4)
+    assert "operator 0 (RANGE): " in text
 
 
 def test_what_keeps_a_state_of_its_own() -> None:

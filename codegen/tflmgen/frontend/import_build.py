@@ -45,10 +45,12 @@ class Builder:
 
     def shape(self, value: Value) -> Value:
         """Dimensions of a value in use, as an int32 vector."""
-        rank = len(value.type.shape)
-        extents = [self.extent(value, axis) for axis in range(rank)]
-        type_ = TensorType(DType.INT32, (rank,))
-        return self.op("PACK", extents, type_, {"values_count": rank, "axis": 0})
+        return self.packed([self.extent(value, axis) for axis in range(len(value.type.shape))])
+
+    def packed(self, extents: Sequence[Value]) -> Value:
+        """Extents as an int32 vector."""
+        count = len(extents)
+        return self.op("PACK", extents, TensorType(DType.INT32, (count,)), {"values_count": count, "axis": 0})
 
     def element(self, vector: Value, index: int) -> Value:
         """Element `index` of an integer vector as an extent (int32 scalar)."""
@@ -228,6 +230,9 @@ class Builder:
         for extent in extents[1:]:
             result = self.op("ADD", (result, extent), EXTENT, {"fused_activation_function": 0})
         return result
+
+    def difference(self, first: Value, second: Value) -> Value:
+        return self.op("SUB", (first, second), EXTENT, {"fused_activation_function": 0})
 
     def quotient(self, extent: Value, divisor: int) -> Value:
         """An extent divided by a number; an error at run time where something is left."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from tflmgen.frontend.import_build import EXTENT, Builder, with_dim
 from tflmgen.frontend.import_context import Context
+from tflmgen.frontend.import_row_batches import batch_to_space, space_to_batch
 from tflmgen.frontend.import_row_call import RowCall, check_rows, checked
 from tflmgen.frontend.import_row_moves import (
     depth_to_space,
@@ -26,11 +27,13 @@ from tflmgen.frontend.import_row_moves import (
     tile,
     unpack,
 )
+from tflmgen.frontend.import_row_points import gather_nd, scatter_nd
 from tflmgen.frontend.import_row_recurrent import recurrent
 from tflmgen.frontend.import_row_resize import resize
-from tflmgen.frontend.import_row_shapes import filled_shape, fully_connected, reshape, shape_of
+from tflmgen.frontend.import_row_shapes import broadcast_to, filled_shape, fully_connected, reshape, shape_of
 from tflmgen.frontend.import_row_slices import slice_rows, strided_slice_rows
-from tflmgen.frontend.import_row_windows import slide
+from tflmgen.frontend.import_row_transposed import transpose
+from tflmgen.frontend.import_row_windows import slide, slide_volume
 from tflmgen.frontend.import_row_wise import row_wise, unify_extents
 from tflmgen.ir import DType, TensorType, Value, constant_array
 from tflmgen.kernels import Operators, Traits, in_use, normalize_axis, traits_of
@@ -265,8 +268,10 @@ READERS: Mapping[str, Reader] = {
     "RESHAPE": reshape,
     "FULLY_CONNECTED": fully_connected,
     "FILL": filled_shape,
-    "BROADCAST_TO": filled_shape,
+    "BROADCAST_TO": broadcast_to,
     "GATHER": _gather,
+    "GATHER_ND": gather_nd,
+    "SCATTER_ND": scatter_nd,
     "SLICE": slice_rows,
     "STRIDED_SLICE": strided_slice_rows,
     "BATCH_MATMUL": _batch_matmul,
@@ -283,6 +288,10 @@ READERS: Mapping[str, Reader] = {
     "RESIZE_BILINEAR": resize,
     "DEPTH_TO_SPACE": depth_to_space,
     "SPACE_TO_DEPTH": space_to_depth,
+    "CONV_3D": slide_volume,
+    "TRANSPOSE_CONV": transpose,
+    "SPACE_TO_BATCH_ND": space_to_batch,
+    "BATCH_TO_SPACE_ND": batch_to_space,
 }
 """Operators that are imported each in a way of its own."""
 

@@ -16,8 +16,8 @@ from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import RowCall, RowError, bounded, checked
 from tflmgen.frontend.import_row_wise import row_wise
-from tflmgen.ir import DType, OperatorInstance, TensorType, Value, constant_array
-from tflmgen.kernels import MAX_RANK, fold, traits_of
+from tflmgen.ir import DType, OperatorInstance, Value, constant_array
+from tflmgen.kernels import MAX_RANK, Repeat, fold, traits_of
 
 Outputs = tuple[Value, ...] | None
 
@@ -81,7 +81,7 @@ def reshape(context: Context, builder: Builder, call: RowCall) -> Outputs:
             context.largest.get(shape, np.full(rank, -1))
         )
         shape = cast
-    dims = _known_dims(context, call, shape, numbers, rank)
+    dims = known_dims(context, call, shape, numbers, rank)
     return (respread(builder, value, shape, _bounds(value, dims), dims),)
 
 
@@ -108,7 +108,7 @@ def _rows_joined(context: Context, builder: Builder, call: RowCall) -> Outputs:
     return (viewed,)
 
 
-def _known_dims(
+def known_dims(
     context: Context, call: RowCall, shape: Value, numbers: Sequence[int] | None, rank: int
 ) -> list[tuple[int, bool]]:
     """Per dimension of the output: its upper bound (-1: unknown), and whether the bound is exact."""
@@ -145,9 +145,7 @@ def respread(
         raise RowError(f"a dynamic shape is supported up to {MAX_RANK} dimensions")
     resolved = builder.new_shape(builder.shape(value), builder.view(shape, (len(bounds),)))
     dims, extents = _limited(builder, resolved, bounds, [is_exact for _, is_exact in max_dims])
-    dims_vector = builder.op(
-        "PACK", dims, TensorType(DType.INT32, (len(dims),)), {"values_count": len(dims), "axis": 0}
-    )
+    dims_vector = builder.packed(dims)
     return builder.spread(builder.dense(value), value.type.with_shape(tuple(bounds)), dims_vector, extents)
 
 
@@ -177,6 +175,34 @@ def fully_connected(context: Context, builder: Builder, call: RowCall) -> Output
     return row_wise(context, builder, replace(call, inputs=(matrix, *call.inputs[1:])))
 
 
+def broadcast_to(context: Context, builder: Builder, call: RowCall) -> Outputs:
+    """BROADCAST_TO of a dynamic operand: its rows are repeated; an error at run time unless they fit or are one."""
+    value, shape = call.inputs[:2]
+    if value is None or shape is None or value not in context.extents:
+        return filled_shape(context, builder, call)
+    rank, absent = shape.type.elements, shape.type.elements - len(value.type.shape)
+    if absent < 0:
+        return None
+    array = constant_array(shape, context.constants)
+    numbers = None if array is None else tuple(int(n) for n in array.reshape(-1))
+    dynamic = {axis + absent for axis in context.extents[value]}
+    bounds, exact = [], []
+    for axis, (size, is_exact) in enumerate(known_dims(context, call, shape, numbers, rank)):
+        most = value.type.max_shape[axis - absent] if axis >= absent else 1
+        is_fixed = is_exact or (axis not in dynamic and most != 1)
+        if size < 0 and not (axis in dynamic and context.bounds.largest is None):
+            size = bounded(context, call, axis)
+        bounds.append(most if is_fixed and not is_exact else max(size, most) if size < 0 else size)
+        exact.append(is_fixed)
+    wanted, extents = _limited(builder, shape, bounds, exact)
+    for axis in sorted(dynamic):
+        value = builder.repeat(value, wanted[axis], bounds[axis], Repeat(axis - absent, broadcast=True))
+    (output,) = row_wise(context, builder, replace(call, inputs=(value, builder.integers("shape", bounds))))
+    if extents:
+        context.extents[output] = dict(extents)
+    return (output,)
+
+
 def filled_shape(context: Context, builder: Builder, call: RowCall) -> Outputs:
     """FILL and BROADCAST_TO with a dynamic shape: they fill the largest one, and the extents follow from it."""
     shape_index = 0 if call.op.name == "FILL" else 1
@@ -184,7 +210,7 @@ def filled_shape(context: Context, builder: Builder, call: RowCall) -> Outputs:
     if shape is None or operand is None or shape.is_constant or operand in context.extents:
         return None
     rank = shape.type.elements
-    dims = _known_dims(context, call, shape, None, rank)
+    dims = known_dims(context, call, shape, None, rank)
     sizes = (1,) * (rank - len(operand.type.shape)) + operand.type.max_shape
     dims = [(size, True) if size != 1 else dim for dim, size in zip(dims, sizes, strict=True)]
     bounds = [size if size >= 0 else bounded(context, call, axis) for axis, (size, _) in enumerate(dims)]

@@ -1,4 +1,4 @@
-"""Filters and pools over images whose height or width is known at run time only.
+"""Filters and pools over images and volumes whose extents in space are known at run time only.
 
 The operator runs over the largest image. What is not in use becomes padding, which changes no result: zeros for a
 filter, the least number for the greatest of a window. The extent of the output is counted at run time (WINDOW_COUNT).
@@ -32,6 +32,8 @@ MEANS = {"AVERAGE_POOL_2D": "AVERAGE_POOL_IN_USE", "L2_POOL_2D": "L2_POOL_IN_USE
 """Pools in which padding takes no part -> the operator that computes one at the image's extents."""
 
 VALID = 1
+SPACE = (1, 2, 3)
+"""Axes of a volume along which a filter moves."""
 
 
 def slide(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ...] | None:
@@ -48,6 +50,43 @@ def slide(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ...
     operator = checked(context, call, call.inputs)
     instance = instance_of(call.inputs, operator.outputs, operator.attributes, context.constants)
     return _Slide(context, builder, call, _window_of(call, instance), instance).outputs(image, dynamic)
+
+
+def slide_volume(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ...] | None:
+    """CONV_3D of a volume with a dynamic depth, height or width; its SAME padding is laid around the volume."""
+    volume = call.inputs[0]
+    if volume is None or len(volume.type.shape) != 5:
+        return None
+    extents = context.extents.get(volume, {})
+    if not any(axis in extents for axis in SPACE):
+        return None
+    if 4 in extents or any(v in context.extents for v in call.inputs[1:] if v is not None):
+        raise RowError(f"{call.op.name} requires channels and weights whose dimensions do not depend on the run time")
+    attributes = checked(context, call, call.inputs).attributes
+    assert call.inputs[1] is not None
+    taps = call.inputs[1].type.max_shape
+    counts = {}
+    for axis in SPACE:
+        reach = (taps[axis - 1] - 1) * attributes.dilations[axis - 1] + 1
+        spacing, most = Spacing(attributes.strides[axis - 1], reach, attributes.same), volume.type.max_shape[axis]
+        if axis in extents:
+            counts[axis] = builder.window_count(extents[axis], spacing)
+        room = _room(spacing, most)
+        if attributes.same and (axis in extents or room > most):
+            varying, fixed = axis in extents, builder.integers("padding", (room - most) // 2)
+            padding = builder.window_padding(extents[axis], spacing) if varying else fixed
+            volume = builder.place(volume, padding, 0, axis, room)
+    options = {**(call.op.options or {}), "padding": VALID}
+    valid = replace(call, op=replace(call.op, options=options), inputs=(volume, *call.inputs[1:]))
+    (output,) = row_wise(context, builder, valid, frozenset((0, axis) for axis in counts))
+    context.extents[output] = {**context.extents.get(output, {}), **counts}
+    return (output,)
+
+
+def _room(spacing: Spacing, most: int) -> int:
+    """Rows that `most` rows and the padding before them, or their last window, take at most."""
+    windows = -(-most // spacing.stride)
+    return max(most, (windows - 1) * spacing.stride + spacing.reach)
 
 
 def _window_of(call: RowCall, instance: OperatorInstance) -> Window:
@@ -86,7 +125,8 @@ class _Slide:
                     image = builder.fill(image, self._neutral(image), axis)
             else:
                 padding = builder.window_padding(builder.extent(image, axis), self._spacing(axis))
-                image = builder.place(image, padding, self._neutral(image), axis, self._room(axis))
+                room = _room(self._spacing(axis), self._window.input[axis])
+                image = builder.place(image, padding, self._neutral(image), axis, room)
         options = {**(self._call.op.options or {}), "padding": VALID, EXPLICIT_PADDING: (*before, *after)}
         valid = replace(self._call, op=replace(self._call.op, options=options), inputs=(image, *self._call.inputs[1:]))
         (output,) = row_wise(context, builder, valid, frozenset((0, axis) for axis in dynamic))
@@ -105,12 +145,6 @@ class _Slide:
             return self._window.steps.before[axis - 1], self._window.steps.after[axis - 1]
         over = (self._window.height, self._window.width)[axis - 1]
         return over.padding, max(0, (over.output - 1) * spacing.stride + spacing.reach - size - over.padding)
-
-    def _room(self, axis: int) -> int:
-        """Rows that the image and the padding before it, or its last window, take at most."""
-        spacing, max_size = self._spacing(axis), self._window.input[axis]
-        windows = -(-max_size // spacing.stride)
-        return max(max_size, (windows - 1) * spacing.stride + spacing.reach)
 
     def _neutral(self, image: Value) -> float:
         """The number of which a window takes no notice."""

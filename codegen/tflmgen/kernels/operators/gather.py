@@ -14,7 +14,7 @@ from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attribut
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import MOVABLE, constants_of
 from tflmgen.kernels.rules import COMMON, QUANTIZED, axis_rule, input_is, input_type, same_quantization, static_shape
-from tflmgen.kernels.traits import BY_AXIS, MONOTONE
+from tflmgen.kernels.traits import BY_AXIS, MONOTONE, Traits
 
 HEADER = "gather.h"
 TABLE = {"GATHER": 0, "EMBEDDING_LOOKUP": 1}
@@ -186,6 +186,12 @@ SCATTER_ND_RULES = (
 )
 
 
+def _is_kept_apart(op: OperatorInstance, axis: int) -> bool:
+    """Points stay apart, and so do the elements of what each of them picks."""
+    del op, axis
+    return True
+
+
 @of_constants
 def _fold_gather(op: OperatorInstance) -> list[Array] | None:
     source, indices = operands(op)
@@ -215,6 +221,16 @@ OPERATORS = (
         GATHER_ND_RULES,
         lambda op: (_shape(op, 1)[:-1] + _shape(op, 0)[_depth(op, 1) :],),
         _gather_nd,
+        traits=Traits(row_wise=_is_kept_apart),
     ),
-    Operator("SCATTER_ND", no_attributes, (3, 3), 1, SCATTER_ND_RULES, _scattered, _scatter_nd),
+    Operator(
+        "SCATTER_ND",
+        no_attributes,
+        (3, 3),
+        1,
+        SCATTER_ND_RULES,
+        _scattered,
+        _scatter_nd,
+        traits=Traits(shape_operands=(2,)),
+    ),
 )

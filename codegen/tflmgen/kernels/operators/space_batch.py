@@ -11,6 +11,7 @@ from tflmgen.kernels.numeric.strides import Ints
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of
 from tflmgen.kernels.rules import COMMON, QUANTIZED, SAME_QUANTIZATION, constant, input_is, input_type, static_shape
+from tflmgen.kernels.traits import Traits
 
 HEADER = "space_batch.h"
 
@@ -75,6 +76,14 @@ def _to_space(op: OperatorInstance, target: Target) -> Kernel:
     return Kernel("tflmgen_batch_to_space", HEADER, (Input(0), Output(0)), params)
 
 
+def _is_after_space(op: OperatorInstance, axis: int) -> bool:
+    """Batches and space are rearranged; only what lies after them is kept apart."""
+    return axis > len(_block(op))
+
+
+TRAITS = Traits(row_wise=_is_after_space, shape_operands=(2,))
+
+
 SHARED = (
     *COMMON,
     SAME_MOVABLE_TYPE,
@@ -126,8 +135,16 @@ OPERATORS = (
         lambda op: (_to_batch_shape(op),),
         _to_batch,
         fault=TO_BATCH_FAULT,
+        traits=TRAITS,
     ),
     Operator(
-        "BATCH_TO_SPACE_ND", no_attributes, (3, 3), 1, TO_SPACE_RULES, lambda op: (_to_space_shape(op),), _to_space
+        "BATCH_TO_SPACE_ND",
+        no_attributes,
+        (3, 3),
+        1,
+        TO_SPACE_RULES,
+        lambda op: (_to_space_shape(op),),
+        _to_space,
+        traits=TRAITS,
     ),
 )

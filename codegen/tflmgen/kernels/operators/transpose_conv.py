@@ -136,4 +136,6 @@ RULES = (
     Rule("an input of the size that a convolution of the output would have", _sizes_fit),
 )
 
-OPERATORS = (Operator("TRANSPOSE_CONV", parse, (3, 4), 1, RULES, infer, kernel, traits=Traits(clamped=True)),)
+TRAITS = Traits(clamped=True, shape_operands=(0,))
+
+OPERATORS = (Operator("TRANSPOSE_CONV", parse, (3, 4), 1, RULES, infer, kernel, traits=TRAITS),)

@@ -8,7 +8,7 @@ digits_settle a network on the same digits whose state is iterated until it sett
 vowels_lstm   Keras 3 LSTM on JapaneseVowels: who of nine speakers says /ae/ (While over time)
 motions_gru   Keras 3 GRU on BasicMotions: standing, walking, running or badminton (While over time)
 
-For each it writes MODEL.tflite, MODEL_cal.npz (training samples for calibration, `x`) and MODEL_test.npz (`x`, `labels`).
+For each it writes MODEL.tflite, MODEL_cal.npz (training samples, `x`) and MODEL_test.npz (`x`, `labels`).
 Inputs are rounded to 1/16, as an ADC would, so that the committed files are small.
 """
 
@@ -35,7 +35,8 @@ Split = tuple[Array, Array, Array, Array]
 
 HERE = Path(__file__).resolve().parent
 SEED = 7
-CALIBRATION = 96
+CALIBRATION, MORE_CALIBRATION = 96, 384
+"""Samples for calibration; more where a comparison ends a loop, so that one trip more or less shows."""
 SURE = 0.9
 """Probability from which the first classifier's answer is taken."""
 SETTLED = 0.05
@@ -165,7 +166,7 @@ def recurrent(layer: Any, data: Split, classes: int, epochs: int) -> Any:
     return lambda x: model(x, training=False)
 
 
-def write(folder: Path, name: str, run: Any, data: Split) -> None:
+def write(folder: Path, name: str, run: Any, data: Split, samples: int = CALIBRATION) -> None:
     """Converts a function of one sample, and writes the model, calibration samples and test samples."""
     x, _, tx, labels = data
     spec = tf.TensorSpec((1, *x.shape[1:]), tf.float32, name="x")
@@ -173,7 +174,7 @@ def write(folder: Path, name: str, run: Any, data: Split) -> None:
     frozen = convert_variables_to_constants_v2(concrete, lower_control_flow=False)
     model = tf.lite.TFLiteConverter.from_concrete_functions([frozen]).convert()
     (folder / f"{name}.tflite").write_bytes(model)
-    chosen = np.random.default_rng(SEED).permutation(len(x))[:CALIBRATION]
+    chosen = np.random.default_rng(SEED).permutation(len(x))[:samples]
     np.savez_compressed(folder / f"{name}_cal.npz", x=x[chosen])
     np.savez_compressed(folder / f"{name}_test.npz", x=tx, labels=labels.astype(np.int8))
     right = [int(np.argmax(concrete(tf.constant(one[None]))) == label) for one, label in zip(tx, labels, strict=True)]
@@ -186,7 +187,7 @@ def main() -> None:
     images = digits()
     write(folder, "digits_exit", early_exit(images), images)
     flat = images[0].reshape(-1, 64), images[1], images[2].reshape(-1, 64), images[3]
-    write(folder, "digits_settle", settling(flat), flat)
+    write(folder, "digits_settle", settling(flat), flat, MORE_CALIBRATION)
     vowels = series("JapaneseVowels", 24)
     lstm = recurrent(keras.layers.LSTM(24, unroll=False), vowels, 9, 60)
     write(folder, "vowels_lstm", lstm, tuple(part[:n] for part, n in zip(vowels, (None, None, 180, 180), strict=True)))

@@ -143,7 +143,7 @@ def test_sets_are_split_the_same_way_every_time(tmp_path: Path) -> None:
     arrays = {f"s{k}_in_{i}": [f32([[k] * 4]), LIMIT][i] for k in range(40) for i in range(2)}
     data = read_calibration(written(tmp_path, **arrays), SIGNATURES)
     assert [int(s.inputs[0][0, 0]) for s in data.held_out.sets] == list(range(3, 40, 4))
-    assert data.samples == 30
+    assert (len(data.fit.sets), data.samples) == (30, 40)
     assert data.warnings == ()
 
 

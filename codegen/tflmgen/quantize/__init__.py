@@ -4,6 +4,7 @@ In: a Model and sets of inputs. Out: a quantised Model, and what it costs in acc
 Decided here: the type and scale of each tensor, across branches, loops, calls and variables.
 """
 
+from tflmgen.quantize.calibrated_quantization import CalibratedModel, quantize_with_data
 from tflmgen.quantize.calibration import calibrate, measure
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration, split
 from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, matching_operators, run_sets
@@ -38,6 +39,7 @@ from tflmgen.quantize.type_search import Limits, TypeChoice, choose_types, evalu
 
 __all__ = [
     "Affine",
+    "CalibratedModel",
     "Calibration",
     "CalibrationData",
     "Evaluation",
@@ -73,6 +75,7 @@ __all__ = [
     "promotion_order",
     "quantize_file",
     "quantize_model",
+    "quantize_with_data",
     "read_calibration",
     "run_sets",
     "split",

@@ -17,18 +17,22 @@ FEW_SAMPLES = 32
 _HELD_OUT_EVERY = 4
 """Every how many sets one is held out: range methods are compared on data that they were not chosen on."""
 
+_FEWEST_HELD_OUT = 4
+"""Held-out sets below which the error on them says nothing: all sets are then measured."""
+
 
 @dataclass(frozen=True, slots=True)
 class CalibrationData:
-    """Input sets for ranges (`fit`) and for measuring errors (`held_out`), and warnings for the user."""
+    """Input sets for ranges (`fit`) and for comparing ranges (`held_out`), both together, and warnings for the user."""
 
     fit: Vectors
     held_out: Vectors
+    everything: Vectors
     warnings: tuple[str, ...] = ()
 
     @property
     def samples(self) -> int:
-        return len(self.fit.sets)
+        return len(self.everything.sets)
 
 
 def read_calibration(path: Path, signatures: Sequence[Signature], key: str | None = None) -> CalibrationData:
@@ -45,13 +49,13 @@ def read_calibration(path: Path, signatures: Sequence[Signature], key: str | Non
     for number, vector_set in enumerate(vectors.sets):
         _check_finite(path, vectors, number, vector_set, signatures)
     fit, held_out = split(vectors)
-    return CalibrationData(fit, held_out, tuple(_warnings(path, vectors, signatures)))
+    return CalibrationData(fit, held_out, vectors, tuple(_warnings(path, vectors, signatures)))
 
 
 def split(vectors: Vectors) -> tuple[Vectors, Vectors]:
     """Sets for ranges and held-out sets: every fourth, of each signature.
 
-    A sequence on one instance stays whole, and fewer than four sets are too few: both parts are all sets then.
+    A sequence on one instance stays whole, and fewer than 16 sets are too few: both parts are all sets then.
     """
     held_out: list[VectorSet] = []
     fit: list[VectorSet] = []
@@ -59,7 +63,7 @@ def split(vectors: Vectors) -> tuple[Vectors, Vectors]:
     for vector_set in vectors.sets:
         seen[vector_set.signature] = number = seen.get(vector_set.signature, 0) + 1
         (fit if number % _HELD_OUT_EVERY else held_out).append(vector_set)
-    if vectors.stateful or not held_out:
+    if vectors.stateful or len(held_out) < _FEWEST_HELD_OUT:
         return vectors, vectors
     return replace(vectors, sets=tuple(fit)), replace(vectors, sets=tuple(held_out))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tflmgen.emulators import Vectors
 from tflmgen.frontend import TensorKey
 from tflmgen.ir import DType
-from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, run_sets
+from tflmgen.quantize.evaluation import Evaluation, compare_runs, run_sets
 from tflmgen.quantize.observed_build import ObservedBuild
 from tflmgen.quantize.range_choice import Affine, RangeMethod, affine_of, choose_range
 from tflmgen.quantize.statistics import Calibration, TensorStatistics
@@ -80,11 +80,15 @@ def measure_sensitivity(
     total = len(webs) * len(dtypes) * len(methods)
     measured: list[Sensitivity] = []
     for web in webs:
+        done: dict[tuple[DType, Affine], Evaluation] = {}
         for dtype in dtypes:
             for method in methods:
                 progress(len(measured), total)
                 affine = affine_of(*choose_range(web.statistics, dtype, method), dtype)
-                measured.append(_measured(build, held_out, reference, web, (dtype, method, affine)))
+                if (dtype, affine) not in done:
+                    run = run_sets(build, held_out, dict.fromkeys(web.members, affine))
+                    done[dtype, affine] = compare_runs(build, held_out, reference, run, build.model)
+                measured.append(Sensitivity(web.root, dtype, method, affine, done[dtype, affine]))
     return measured
 
 
@@ -96,16 +100,3 @@ def best_methods(measured: Sequence[Sensitivity]) -> dict[TensorKey, RangeMethod
         if before is None or sensitivity.badness < before.badness:
             best[sensitivity.root] = sensitivity
     return {root: sensitivity.method for root, sensitivity in best.items()}
-
-
-def _measured(
-    build: ObservedBuild,
-    held_out: Vectors,
-    reference: Run,
-    web: WebValues,
-    choice: tuple[DType, RangeMethod, Affine],
-) -> Sensitivity:
-    dtype, method, affine = choice
-    run = run_sets(build, held_out, dict.fromkeys(web.members, affine))
-    evaluation = compare_runs(build, held_out, reference, run, build.model)
-    return Sensitivity(web.root, dtype, method, affine, evaluation)

@@ -69,6 +69,7 @@ def choose_types(
     """Types of webs for `limits`.
 
     build          of the float model
+    held_out       sets on which the limits are to hold: many, since a decision flips seldom
     sensitivities  of each web in int8
     quantize       makes the quantised Model for types of webs
 

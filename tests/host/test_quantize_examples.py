@@ -1,0 +1,60 @@
+"""The examples of quantisation: trained models with control flow keep their accuracy and their decisions in int8."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from support.repository import ROOT
+from tflmgen.emulators import Vectors, VectorSet
+from tflmgen.frontend import read_model
+from tflmgen.quantize import (
+    Evaluation,
+    Limits,
+    QuantizationChoice,
+    compare_runs,
+    observed_build,
+    prepare_float,
+    quantize_with_data,
+    read_calibration,
+    run_sets,
+)
+
+FOLDER = ROOT / "examples" / "quantize"
+MODELS = {"digits_exit": False, "digits_settle": True, "vowels_lstm": False, "motions_gru": False}
+"""Example -> whether it wants `--activations auto`: the others keep their accuracy with int8 alone."""
+
+
+@cache
+def measured(name: str) -> tuple[float, float, int, Evaluation]:
+    """Accuracy in float and quantised, the number of test samples, and the errors against float."""
+    source = prepare_float(read_model(FOLDER / f"{name}.tflite"))
+    limits = Limits() if MODELS[name] else None
+    path = FOLDER / f"{name}_cal.npz"
+
+    choice = QuantizationChoice()
+    made = quantize_with_data(source, lambda build: read_calibration(path, build.signatures), choice, limits)
+    with np.load(FOLDER / f"{name}_test.npz") as test:
+        x, labels = test["x"], test["labels"]
+    vectors = Vectors(tuple(VectorSet("", 0, (one[None],)) for one in x))
+    with observed_build(source) as build, observed_build(made.quantized.model) as quantized:
+        runs = run_sets(build, vectors), run_sets(quantized, vectors)
+        evaluation = compare_runs(build, vectors, runs[0], runs[1], quantized.model)
+    right = [np.mean([o[0].argmax() == y for o, y in zip(run.outputs, labels, strict=True)]) for run in runs]
+    return float(right[0]), float(right[1]), len(x), evaluation
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_accuracy_stays_within_one_percentage_point(name: str) -> None:
+    in_float, quantized, samples, _ = measured(name)
+    assert in_float > 0.9
+    assert quantized >= in_float - max(0.01, 0.5 / samples)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_branches_and_trip_counts_stay(name: str) -> None:
+    *_, evaluation = measured(name)
+    assert not evaluation.lost
+    assert sum(decision.total for decision in evaluation.decisions) > 0
+    assert evaluation.branch_agreement >= 0.99

@@ -155,7 +155,7 @@ def test_the_search_takes_as_few_wide_webs_as_the_limit_wants(max_error: float, 
     with observed_build(_rounded_model({})) as build:
         webs = web_values(measure(build, held_out), {root: [root] for root in ROOTS})
         measured = measure_sensitivity(build, held_out, list(webs.values()))
-        choice = choose_types(build, held_out, webs, measured, quantize, Limits(max_error, None))
+        choice = choose_types(build, held_out, webs, lambda: measured, quantize, Limits(max_error, None))
         dtypes = list(choice.wanted.values())
         assert {dtype: dtypes.count(dtype) for dtype in set(dtypes)} == expected
         assert choice.is_within

@@ -4,7 +4,6 @@ In: a Model and sets of inputs. Out: a quantised Model, and what it costs in acc
 Decided here: the type and scale of each tensor, across branches, loops, calls and variables.
 """
 
-from tflmgen.quantize.calibrated_quantization import CalibratedModel, quantize_with_data
 from tflmgen.quantize.calibration import calibrate, measure
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration, split
 from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, matching_operators, run_sets
@@ -39,7 +38,6 @@ from tflmgen.quantize.type_search import Limits, TypeChoice, choose_types, evalu
 
 __all__ = [
     "Affine",
-    "CalibratedModel",
     "Calibration",
     "CalibrationData",
     "Evaluation",
@@ -75,7 +73,6 @@ __all__ = [
     "promotion_order",
     "quantize_file",
     "quantize_model",
-    "quantize_with_data",
     "read_calibration",
     "run_sets",
     "split",

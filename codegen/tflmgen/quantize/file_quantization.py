@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tflmgen.errors import Location, ModelError, Problem, TflmgenError
-from tflmgen.frontend import TensorKey, read_model
+from tflmgen.frontend import Model, TensorKey, read_model
 from tflmgen.ir import DType
 from tflmgen.options import Activations, QuantizedIo, QuantizeOptions
 from tflmgen.quantize.calibration import measure
@@ -16,12 +16,15 @@ from tflmgen.quantize.evaluation import Evaluation, Run, run_sets
 from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, prepare_float, quantize_model
 from tflmgen.quantize.observed_build import ObservedBuild, observed_build
 from tflmgen.quantize.range_choice import RangeMethod, affine_of, choose_range
-from tflmgen.quantize.sensitivity import measure_sensitivity, merged_statistics, web_values
+from tflmgen.quantize.sensitivity import Sensitivity, measure_sensitivity, merged_statistics, web_values
 from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.type_search import Limits, TypeChoice, choose_types, evaluate
 from tflmgen.quantize.web_types import Assignment, Range, RangeChoice
 
 Progress = Callable[[str], None]
+
+_SENSITIVITY_SETS = 16
+"""Held-out sets on which each web is measured alone: enough for the order of the webs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class QuantizedFile:
     """A quantised file with all that is known of it.
 
     methods  how ranges were chosen -> errors of the file that has them; `method` is that of `quantized`
-    types    the search for types, with auto
+    types    the search for types, with auto: on all sets, since a decision flips seldom
     """
 
     quantized: QuantizedModel
@@ -110,13 +113,11 @@ def _best(
     method = min(methods, key=lambda method: _badness(methods[method][1]))
     quantized, evaluation = methods[method]
     types = None
-    if settings.activations is Activations.AUTO and not (_limits(settings) or Limits()).allow(evaluation):
+    if settings.activations is Activations.AUTO:
         choice = replace(choice, choose_range=range_choice(calibration, method))
         types = _search(build, data, calibration, quantized, choice, (_limits(settings) or Limits()), progress)
-        quantized, evaluation = (
-            quantize_model(build.model, calibration, replace(choice, wanted=types.wanted)),
-            types.evaluation,
-        )
+        choice = replace(choice, wanted=types.wanted)
+        quantized, evaluation = _evaluated(build, reference, data, calibration, choice)
     evaluations = {method: evaluation for method, (_, evaluation) in methods.items()}
     return QuantizedFile(quantized, calibration, data, evaluation, method, evaluations, types)
 
@@ -154,19 +155,20 @@ def _search(
     progress: Progress,
 ) -> TypeChoice:
     webs = web_values(calibration, web_members(quantized.assignment, calibration))
-    sensitivities = measure_sensitivity(
-        build,
-        data.held_out,
-        list(webs.values()),
-        progress=lambda done, total: progress(f"Measuring sensitivity: web {done + 1} of {total}"),
-    )
 
-    def quantize(wanted: Mapping[TensorKey, DType]) -> QuantizedModel:
-        return quantize_model(build.model, calibration, replace(choice, wanted=dict(wanted)))
+    def quantize(wanted: Mapping[TensorKey, DType]) -> Model:
+        return quantize_model(build.model, calibration, replace(choice, wanted=dict(wanted))).model
 
-    return choose_types(
-        build, data.held_out, webs, sensitivities, lambda wanted: quantize(wanted).model, limits, progress
-    )
+    def measured() -> list[Sensitivity]:
+        few = replace(data.held_out, sets=data.held_out.sets[:_SENSITIVITY_SETS])
+        return measure_sensitivity(
+            build,
+            few,
+            list(webs.values()),
+            progress=lambda done, total: progress(f"Measuring sensitivity: web {done + 1} of {total}"),
+        )
+
+    return choose_types(build, data.everything, webs, measured, quantize, limits, progress)
 
 
 def _refuse_float(quantized: QuantizedModel) -> None:

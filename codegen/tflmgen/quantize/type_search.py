@@ -61,7 +61,7 @@ def choose_types(
     build: ObservedBuild,
     held_out: Vectors,
     webs: Mapping[TensorKey, WebValues],
-    sensitivities: Sequence[Sensitivity],
+    sensitivities: Callable[[], Sequence[Sensitivity]],
     quantize: Callable[[Wanted], Model],
     limits: Limits,
     progress: Callable[[str], None] = lambda _: None,
@@ -70,7 +70,7 @@ def choose_types(
 
     build          of the float model
     held_out       sets on which the limits are to hold: many, since a decision flips seldom
-    sensitivities  of each web in int8
+    sensitivities  measures those of each web in int8, if int8 alone is not enough
     quantize       makes the quantised Model for types of webs
 
     Without a choice within the limits, the last one tried: all webs in float32 that may be.
@@ -78,7 +78,7 @@ def choose_types(
     search = _Search(build, held_out, quantize, limits, progress)
     if search.is_good({}):
         return search.choice({})
-    order = promotion_order(webs, sensitivities)
+    order = promotion_order(webs, sensitivities())
     base: dict[TensorKey, DType] = {}
     for dtype in _STEPS:
         everything = dict.fromkeys(order, dtype)

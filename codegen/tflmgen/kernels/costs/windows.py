@@ -85,10 +85,10 @@ class Windows:
         return ceil(self.pixels / self.by.pixels)
 
     @cached_property
-    def full_blocks(self) -> tuple[int, int]:
-        """Blocks of pixels, and pixels computed alone: the last one, where it is left over, or all of fewer."""
+    def full_blocks(self) -> int:
+        """Blocks of pixels, but for pixels computed alone: a last one that is left over, or all of fewer."""
         blocks, left = divmod(self.pixels, self.by.pixels)
-        return (blocks + 1, 0) if blocks and left > 1 else (blocks, left)
+        return blocks + (blocks > 0 and left > 1)
 
     @property
     def line_blocks(self) -> int:
@@ -234,9 +234,7 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     "block": Term("blocks of pixels by output channels", lambda w: w.blocks * w.groups),
     "step": Term("steps of values in blocks", lambda w: w.blocks * w.groups * w.steps),
     "pass": Term("passes of eight steps in blocks", lambda w: w.blocks * w.groups * ceil(w.steps / 8)),
-    "full_block": Term("blocks, the last pixel apart", lambda w: w.full_blocks[0] * w.groups),
-    "full_step": Term("steps in those", lambda w: w.full_blocks[0] * w.groups * w.steps),
-    "lone_step": Term("steps of pixels left over", lambda w: w.full_blocks[1] * w.groups * w.steps),
+    "full_step": Term("steps in blocks, the last pixel apart", lambda w: w.full_blocks * w.groups * w.steps),
     "left_over": Term("steps where pixels are left over", lambda w: (w.pixels % w.by.pixels > 0) * w.groups * w.steps),
     "line_block": Term("blocks of pixels of a line", lambda w: w.line_blocks * w.groups),
     "line_step": Term("steps in those", lambda w: w.line_blocks * w.groups * w.steps),

@@ -72,7 +72,7 @@ NAMES_OPERATORS = {
     ),
     "quantisation: operators with weights, conversions, and operators that others stand in for": (
         "quantize.float_simplification quantize.integer_forms quantize.integer_rewrite quantize.model_quantization "
-        "quantize.web_types"
+        "quantize.trained_weights quantize.web_types"
     ),
 }
 """Why -> the modules outside kernels/operators that name operators; all others ask for traits (kernels/traits.py)."""

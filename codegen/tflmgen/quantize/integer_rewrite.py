@@ -160,8 +160,7 @@ class _SubGraphRewriter:
     def _convert_again(self, op: Operator) -> None:
         """A conversion that the file has, between what its operand and its result are now."""
         source, result = op.inputs[0], op.outputs[0]
-        made = self._types.get(result) or _type_of(self._tensors[result])
-        self._add_conversion(source, result, self._types.get(source) or _type_of(self._tensors[source]), made)
+        self._add_conversion(source, result, self._types.get(result) or _type_of(self._tensors[result]))
 
     def _operand(self, tensor: int, element: ElementType) -> int:
         """The tensor in an element type: itself, or a converted copy."""
@@ -171,8 +170,11 @@ class _SubGraphRewriter:
         if own == element:
             return tensor
         if (tensor, element) not in self._converted:
+            # No kernel makes int32 of float32 at once.
+            is_far = own == FLOAT and element.dtype is DType.INT32
+            source = self._operand(tensor, self._web(tensor)) if is_far else tensor
             copy = self._new(tensor, element)
-            self._add_conversion(tensor, copy, own, element)
+            self._add_conversion(source, copy, element)
             self._converted[tensor, element] = copy
         return self._converted[tensor, element]
 
@@ -198,10 +200,9 @@ class _SubGraphRewriter:
         self._types[index] = element
         return index
 
-    def _add_conversion(self, source: int, result: int, before: ElementType, after: ElementType) -> None:
-        name = "DEQUANTIZE" if after.dtype.is_float else "QUANTIZE"
+    def _add_conversion(self, source: int, result: int, made: ElementType) -> None:
+        name = "DEQUANTIZE" if made.dtype.is_float else "QUANTIZE"
         op = Operator(0, name, 1, (source,), (result,), options_with_defaults(name, {}), b"", ())
-        del before
         self._add(op, op.inputs, op.outputs)
 
     def _add_with_results(self, op: Operator, inputs: Sequence[int], types: Mapping[int, ElementType]) -> None:
@@ -213,7 +214,7 @@ class _SubGraphRewriter:
             if self._types[tensor] != element:
                 outputs[place] = self._new(tensor, element)
                 self._converted[tensor, element] = outputs[place]
-                conversions.append((outputs[place], tensor, element, self._types[tensor]))
+                conversions.append((outputs[place], tensor, self._types[tensor]))
         self._add(op, inputs, outputs)
         for conversion in conversions:
             self._add_conversion(*conversion)

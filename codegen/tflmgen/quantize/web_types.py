@@ -25,6 +25,7 @@ from tflmgen.quantize.integer_forms import (
 )
 from tflmgen.quantize.quantization_scales import range_quantization, representable_range
 from tflmgen.quantize.statistics import Calibration
+from tflmgen.quantize.trained_weights import trained_webs
 from tflmgen.quantize.web_constraints import UnionFind, Webs, bindings, find_webs
 
 OperatorKey = tuple[int, int]
@@ -88,12 +89,14 @@ class TypeSolver:
     choose_range: RangeChoice = whole_range
     webs: Webs = field(init=False)
     ranges: dict[TensorKey, Range] = field(init=False)
+    trained: frozenset[TensorKey] = field(init=False)
     _forms: dict[OperatorKey, Form] = field(init=False, default_factory=dict)
     _notes: dict[OperatorKey, Note] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.webs = find_webs(self.model)
         self.ranges = self._ranges()
+        self.trained = trained_webs(self.model, self.webs)
 
     def solve(self) -> Assignment:
         """The types; forms whose rules the real scales break are given up until none does."""
@@ -149,7 +152,8 @@ class TypeSolver:
         return tuple(sorted(root for root in roots if root not in self.ranges))
 
     def _wanted(self, root: TensorKey) -> DType:
-        return self.wanted.get(root, self.activations) if root in self.ranges else DType.FLOAT32
+        is_float = root not in self.ranges or root in self.trained
+        return DType.FLOAT32 if is_float else self.wanted.get(root, self.activations)
 
     def _web_dtypes(self, refused: set[OperatorKey]) -> dict[TensorKey, DType]:
         """Element types of webs, and the forms that go with them, without those of `refused`."""
@@ -185,6 +189,8 @@ class TypeSolver:
     def _form(self, graph: SubGraph, op: Operator, roots: list[TensorKey], refused: set[OperatorKey]) -> Form | str:
         wanted = {self._wanted(root) for root in roots}
         if DType.FLOAT32 in wanted:
+            if self.trained.intersection(roots):
+                return "the model trains weights with it"
             unseen = any(root not in self.ranges for root in roots)
             return "calibration never reached it" if unseen else "its operands or results are kept in float32"
         if (graph.index, op.index) in refused:

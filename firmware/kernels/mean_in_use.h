@@ -1,5 +1,6 @@
 /* MEAN of integers over dimensions known at run time only. What is not in use is a zero (the zero point), so that the
- * sums are those of the largest tensor; what they are divided by is the number of elements in use, at least 1. */
+ * sums are those of the largest tensor; what they are divided by is the number of elements in use. The mean of none is 0,
+ * whatever the zero point, as in TFLite's reference/reduce.h. */
 #ifndef TFLMGEN_KERNELS_MEAN_IN_USE_H
 #define TFLMGEN_KERNELS_MEAN_IN_USE_H
 
@@ -12,9 +13,14 @@
                                                      const struct tflmgen_reduce_quantized *params)                   \
     {                                                                                                                 \
         struct tflmgen_reduce_quantized mean = *params;                                                               \
-        const int32_t bits = tflmgen_min_s32(31 - tflmgen_leading_zeros((uint32_t)*count), 31 + params->shift);       \
-        mean.multiplier = (int32_t)((int64_t)params->multiplier * ((int64_t)1 << bits) / *count);                     \
-        mean.shift = params->shift - bits;                                                                            \
+        if (*count == 0) {                                                                                            \
+            mean.multiplier = 0;                                                                                      \
+            mean.output_zero_point = 0;                                                                               \
+        } else {                                                                                                      \
+            const int32_t bits = tflmgen_min_s32(31 - tflmgen_leading_zeros((uint32_t)*count), 31 + params->shift);   \
+            mean.multiplier = (int32_t)((int64_t)params->multiplier * ((int64_t)1 << bits) / *count);                 \
+            mean.shift = params->shift - bits;                                                                        \
+        }                                                                                                             \
         tflmgen_rescaled_sum_##suffix(input, output, &mean);                                                          \
     }
 
@@ -32,7 +38,7 @@ TFLMGEN_KERNEL void tflmgen_mean_in_use_s32(const tflmgen_s32 *input, const tflm
                                             const struct tflmgen_counted_mean *params)
 {
     struct tflmgen_counted_mean mean = *params;
-    mean.count = *count;
+    mean.count = tflmgen_max_s32(*count, 1);
     tflmgen_counted_mean_s32(input, output, &mean);
 }
 

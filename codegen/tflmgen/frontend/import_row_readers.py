@@ -105,7 +105,6 @@ def _reduction(context: Context, builder: Builder, call: RowCall) -> Outputs:
     count = math.prod(value.type.max_shape[axis or 0] for axis in reduced.difference(dynamic))
     number = builder.times(builder.product([builder.extent(value, axis) for axis in dynamic]), count)
     if not value.type.dtype.is_float:
-        number = builder.limited_extent(number, value.type.elements, 1, wrong_argument=True)
         mean = replace(call, op=replace(call.op, name="MEAN_IN_USE"), inputs=(*inputs, number))
         return row_wise(context, builder, mean, absorbed)
     summed = replace(call, op=replace(call.op, name=name), inputs=inputs)

@@ -116,17 +116,23 @@ def _kernel(name: str) -> Callable[[OperatorInstance, Target], Kernel]:
         del target
         tensor = input_type(op, 0)
         fields = loops(static_shape(tensor), axes(op) or frozenset())
+        of_nothing = name == "MEAN" and not tensor.dtype.is_float and reduced_count(op) == 0
         function, struct = f"tflmgen_{name.lower()}_{SUFFIX[tensor.dtype]}", "tflmgen_reduce"
+        if of_nothing and tensor.dtype not in QUANTIZED:
+            function = f"tflmgen_sum_{SUFFIX[tensor.dtype]}"
         if name in ("MEAN", "SUM") and tensor.dtype in QUANTIZED:
             function, struct = f"tflmgen_rescaled_sum_{SUFFIX[tensor.dtype]}", "tflmgen_reduce_quantized"
             multiplier, shift = quantize_multiplier(_factor(op))
-            if name == "MEAN":
+            if of_nothing:
+                multiplier = 0
+            elif name == "MEAN":
                 multiplier, shift = mean_multiplier(multiplier, shift, reduced_count(op))
             fields += (
                 ("offset", -zero_point(tensor) * reduced_count(op)),
                 ("multiplier", multiplier),
                 ("shift", shift),
-                ("output_zero_point", zero_point(op.outputs[0])),
+                # As in TFLite, a mean of no integers is 0, whatever the zero point.
+                ("output_zero_point", 0 if of_nothing else zero_point(op.outputs[0])),
             )
         return Kernel(function, HEADER, (Input(0), Output(0)), Params(struct, fields), (Overlap(0, 0),))
 
@@ -161,6 +167,8 @@ def _sum_range(is_mean: bool) -> Transfer:
         if inputs[0] is None or source.dtype not in QUANTIZED:
             return None
         x, count = _kept_channels(op, inputs[0]), reduced_count(op)
+        if not count:
+            return None
         multiplier, shift = quantize_multiplier(_factor(op))
         if is_mean:
             multiplier, shift = mean_multiplier(multiplier, shift, count)
@@ -224,9 +232,11 @@ def _quantization_fits(name: str, op: OperatorInstance) -> bool:
     return scale(before) == scale(after) and zero_point(before) == zero_point(after)
 
 
-def _needs_elements(name: str, op: OperatorInstance) -> bool:
-    dtype = input_type(op, 0).dtype
-    return dtype in QUANTIZED if name == "SUM" else name == "MEAN" and not dtype.is_float
+# LiteRT's kernels leave such an output as their memory holds it.
+QUANTIZED_SUM_HAS_ELEMENTS = where_computed(
+    "an input of at least one element for a quantised sum",
+    lambda op: input_type(op, 0).elements > 0 or input_type(op, 0).dtype not in QUANTIZED,
+)
 
 
 def _row(
@@ -248,10 +258,7 @@ def _row(
             lambda op: axes(op) is not None,
             lambda op: f"axes {np.ravel(np.asarray(op.constants[1])).tolist()} and rank {len(input_type(op, 0).shape)}",
         ),
-        where_computed(
-            "an input of at least one element for a mean of integers or a quantised sum",
-            lambda op: input_type(op, 0).elements > 0 or not _needs_elements(name, op),
-        ),
+        *((QUANTIZED_SUM_HAS_ELEMENTS,) if name == "SUM" else ()),
         Rule(REQUANTIZED if name in ("MEAN", "SUM") else UNCHANGED, partial(_quantization_fits, name)),
         Rule("sums of int8 or int16 values that fit into 32 bits", _sums_fit),
         Rule("an output of the shape that the axes leave", lambda op: (op.outputs[0].shape,) == infer(op)),

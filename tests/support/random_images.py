@@ -37,8 +37,9 @@ class _Layers:
         image = self._image("x")
         graph.inputs = [image]
         makers = [self._filter, self._filter, self._pool, self._residual, self._padded, self._turned, self._resized]
-        for _ in range(layers):
-            image = self._random.choice(makers)(image)
+        enlarged = self._random.choice([None, *range(layers)])
+        for layer in range(layers):
+            image = (self._enlarged if layer == enlarged else self._random.choice(makers))(image)
         graph.outputs = [image, self._end(image)]
 
     def _image(self, name: str = "") -> int:
@@ -95,6 +96,25 @@ class _Layers:
         self._least = tuple(-(-size // stride) for size, stride in zip(self._least, strides, strict=True))
         first, second, out = self._filter(image, strides, 0), self._filter(image, strides, 0), self._image()
         self._graph.operator("ADD", [first, second], [out])
+        return out
+
+    def _enlarged(self, image: int) -> int:
+        """Twice as high and wide, or by one pixel less: the size is computed from the image's."""
+        random, rng, graph = self._random, np.random.default_rng(self._random.randint(0, 999)), self._graph
+        taps = random.randint(1, 4), random.randint(1, 4)
+        less = random.randint(0, 1), random.randint(0, 1)
+        scales, zeros = rng.uniform(0.002, 0.01, CHANNELS).tolist(), [0] * CHANNELS
+        shape = (CHANNELS, *taps, CHANNELS)
+        weights = self._constant(rng.integers(-127, 128, shape), "int8", scale=scales, zero_point=zeros)
+        sizes = [graph.tensor(f"size{len(graph.tensors)}_{i}", "int32", [4]) for i in range(3)]
+        graph.operator("SHAPE", [image], [sizes[0]], {"out_type": 2})
+        graph.operator("MUL", [sizes[0], self._constant([1, 2, 2, 1])], [sizes[1]])
+        graph.operator("SUB", [sizes[1], self._constant([0, *less, 0])], [sizes[2]])
+        out = self._image()
+        graph.operator(
+            "TRANSPOSE_CONV", [sizes[2], weights, image], [out], {"padding": 0, "stride_h": 2, "stride_w": 2}
+        )
+        self._least = (2 * self._least[0] - less[0], 2 * self._least[1] - less[1])
         return out
 
     def _padded(self, image: int) -> int:

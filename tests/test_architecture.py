@@ -43,6 +43,8 @@ ONLY_IN = {
     "ai_edge_litert": set[str](),
     "platformio": set[str](),
     "serial": {"emulators"},
+    "tree_sitter": {"proof"},
+    "tree_sitter_c": {"proof"},
 }
 """Packages that only these units may import; PlatformIO runs as a process of its own."""
 

@@ -30,7 +30,7 @@ from tflmgen.memory import packing_bound
 from tflmgen.options import BuildOptions
 from tflmgen.passes import check_names, limits_by_loop
 from tflmgen.plugins import load_operators
-from tflmgen.proof import check_constants, check_meaning, check_memory
+from tflmgen.proof import Entry, check_constants, check_meaning, check_memory, check_text
 from tflmgen.settings import Settings, parse_options
 
 ARENA_LIMIT = 1 << 30
@@ -99,9 +99,23 @@ def _compiled(imported: Module, name: str, selector: Selector, settings: Setting
     check_constants(module, program, anew.selected, reader_of)
     remarks = remarks_of(imported, module.removed, program)
     sources = emit(program, name, module.sha256, options.text, options.progress_hook, remarks=remarks)
+    check_sources(program, name, sources)
     plan_options = {"name": name, "optimize": options.optimize.value, "max_iterations": options.max_iterations or []}
     plan = plan_json(module, plan_choice.best, program, sources, plan_options, packing_bound(modules[0]))
     return Compilation(name, module, program, sources, plan, _plugin_files(modules[0], selector.operators))
+
+
+def check_sources(program: Program, name: str, sources: Sources) -> None:
+    """Raises InternalError where the generated C does not do what the Program says."""
+    entries = [
+        Entry(
+            tuple(name + tensor.function for tensor in entry.inputs),
+            tuple(name + tensor.function for tensor in entry.outputs),
+            name + entry.invoke,
+        )
+        for entry in sources.entries
+    ]
+    check_text(program, name, sources.files[f"src/{name}.c"], sources.files[f"src/{name}_weights.h"], entries)
 
 
 def optimise(

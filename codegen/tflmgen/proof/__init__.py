@@ -1,11 +1,13 @@
-"""The proof of each build: the Program computes its Module, and no byte is lost on the way.
+"""The proof of each build: the Program computes its Module, no byte is lost on the way, and the C text says the same.
 
-In: the Module after the passes, the Program, and what computes each operator. Out: nothing, or an InternalError.
-Decided here: nothing. Shares no code with schedule, memory, exploration and lowering.
+In: the Module after the passes, the Program, what computes operators, and Sources. Out: nothing, or an InternalError.
+Decided here: nothing. Shares no code with schedule, memory, exploration, lowering and emission.
 """
 
+from tflmgen.proof.c_library_text import Entry
+from tflmgen.proof.c_text_check import check_text
 from tflmgen.proof.meaning import check_meaning
 from tflmgen.proof.packed_constants import check_constants
 from tflmgen.proof.symbolic_memory import check_memory
 
-__all__ = ["check_constants", "check_meaning", "check_memory"]
+__all__ = ["Entry", "check_constants", "check_meaning", "check_memory", "check_text"]

@@ -1,0 +1,378 @@
+"""Functions of the generated C as statements: what each line does, by syntax alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tflmgen.proof.c_syntax import (
+    Node,
+    UnreadableError,
+    integer,
+    parts,
+    struct_fields,
+    text_of,
+    unwrapped,
+    words_of,
+)
+from tflmgen.proof.c_syntax import (
+    field as part,
+)
+from tflmgen.proof.statements import (
+    NULL,
+    Advance,
+    CallOf,
+    Copy,
+    Fill,
+    FunctionForm,
+    IfElse,
+    Pointer,
+    Repeat,
+    Rotate,
+    Run,
+    Statement,
+    Struct,
+    joined,
+)
+
+_BYTE_POINTERS = ("uint8_t *", "const uint8_t *")
+_MEMORIES = {"AT": "arena", "STATE_AT": "state"}
+_OK = "TFLMGEN_OK"
+
+
+@dataclass(slots=True)
+class Names:
+    """What identifiers mean: offsets of places, const structs, arrays in flash, pointers, functions of the library."""
+
+    offsets: Mapping[str, int]
+    structs: dict[str, Struct]
+    arrays: frozenset[str]
+    functions: frozenset[str]
+    pointers: dict[str, Pointer] = field(default_factory=dict)
+
+    def pointer(self, node: Node) -> Pointer:
+        """Where an expression of pointer type points."""
+        node = unwrapped(node)
+        if node.type == "null":
+            return NULL
+        if node.type == "identifier":
+            name = text_of(node)
+            if name in self.pointers:
+                return self.pointers[name]
+            if name in self.arrays:
+                return Pointer(f"flash {name}")
+        elif node.type == "cast_expression" and text_of(part(node, "type")).endswith("*"):
+            return self.pointer(part(node, "value"))
+        elif node.type == "call_expression" and text_of(part(node, "function")) in _MEMORIES:
+            (argument,) = parts(part(node, "arguments"))
+            return Pointer(_MEMORIES[text_of(part(node, "function"))], self._offset(argument))
+        elif node.type == "binary_expression" and text_of(part(node, "operator")) == "+":
+            left = part(node, "left")
+            base, more = self.pointer(left), integer(part(node, "right"))
+            if self._points_to_bytes(left):
+                return Pointer(base.base, base.offset + more)
+        raise UnreadableError(node, "this is no place")
+
+    def _points_to_bytes(self, node: Node) -> bool:
+        node = unwrapped(node)
+        if node.type == "cast_expression":
+            return text_of(part(node, "type")) in _BYTE_POINTERS
+        return node.type == "identifier" and text_of(node) == "lines"
+
+    def _offset(self, node: Node) -> int:
+        if node.type == "identifier" and text_of(node) in self.offsets:
+            return self.offsets[text_of(node)]
+        if node.type == "binary_expression" and text_of(part(node, "operator")) == "+":
+            return self._offset(part(node, "left")) + integer(part(node, "right"))
+        raise UnreadableError(node, "this is no offset")
+
+    def loaded(self, node: Node, c_type: str) -> Pointer:
+        """Where `*(const c_type *)place` reads."""
+        node = unwrapped(node)
+        if node.type == "pointer_expression" and text_of(part(node, "operator")) == "*":
+            cast = part(node, "argument")
+            if cast.type == "cast_expression" and text_of(part(cast, "type")) == f"const {c_type} *":
+                return self.pointer(part(cast, "value"))
+        raise UnreadableError(node, f"this reads no {c_type}")
+
+    def keep_struct(self, declaration: Node) -> bool:
+        """Whether it declares a const struct with numbers, which has its name from here on."""
+        kind = part(declaration, "type")
+        declarator = part(declaration, "declarator")
+        if kind.type != "struct_specifier" or declarator.type != "init_declarator":
+            return False
+        value = part(declarator, "value")
+        qualifiers = [text_of(n) for n in declaration.named_children if n.type.endswith(("specifier", "qualifier"))]
+        if value.type != "initializer_list" or qualifiers[:2] != ["static", "const"]:
+            return False
+        name = text_of(part(declarator, "declarator"))
+        if name in self.structs:
+            raise UnreadableError(declaration, "a struct has two values")
+        self.structs[name] = Struct(text_of(part(kind, "name")), struct_fields(value))
+        return True
+
+
+def function_form(body: Node, names: Names, results: str, fails: bool) -> FunctionForm:
+    """What the body of a function does. results: how the names of its static pointers begin."""
+    slots: list[Pointer] = []
+    nodes = list(parts(body))
+    while nodes and slot_of(nodes[0]) is not None:
+        name, start = slot_of(nodes[0]) or ("", nodes[0])
+        slots.append(names.pointer(start))
+        names.pointers[name] = Pointer(f"slot {len(slots) - 1}")
+        nodes.pop(0)
+    if fails:
+        if not nodes or words_of(nodes[-1]) != f"return {_OK} ;":
+            raise UnreadableError(body, "there is no status")
+        nodes.pop()
+    kept: list[tuple[int, Pointer]] = []
+    while nodes and (pair := _kept(nodes[-1], results)) is not None:
+        kept.insert(0, (pair[0], names.pointer(pair[1])))
+        nodes.pop()
+    return FunctionForm(tuple(slots), statements(nodes, names), tuple(kept), fails)
+
+
+def slot_of(node: Node) -> tuple[str, Node] | None:
+    """`void *name = place;`"""
+    declarator = node.child_by_field_name("declarator") if node.type == "declaration" else None
+    if declarator is None or declarator.type != "init_declarator" or text_of(part(node, "type")) != "void":
+        return None
+    pointer = part(declarator, "declarator")
+    inner = pointer.child_by_field_name("declarator")
+    if (
+        pointer.type != "pointer_declarator"
+        or inner is None
+        or inner.type != "identifier"
+        or words_of(pointer).split() != ["*", text_of(inner)]
+    ):
+        return None
+    return text_of(inner), part(declarator, "value")
+
+
+def _kept(node: Node, results: str) -> tuple[int, Node] | None:
+    """`results_N = slot;`"""
+    assignment = next(parts(node), None) if node.type == "expression_statement" else None
+    if assignment is None or assignment.type != "assignment_expression":
+        return None
+    name = text_of(part(assignment, "left"))
+    number = name.removeprefix(results)
+    return (int(number), part(assignment, "right")) if name.startswith(results) and number.isdigit() else None
+
+
+def statements(nodes: Sequence[Node], names: Names) -> tuple[Statement, ...]:
+    """What statements of C do, one after the other."""
+    found: list[Statement] = []
+    pending: tuple[str, str] | None = None
+    for node in nodes:
+        if pending is not None:
+            found.append(_checked_run(node, *pending))
+            pending = None
+        elif node.type == "declaration":
+            pending = _status(node, names)
+            if pending is None and not names.keep_struct(node):
+                raise UnreadableError(node, "this declaration is not known")
+        else:
+            found += _statement(node, names)
+    if pending is not None:
+        raise UnreadableError(nodes[-1], "a status is not looked at")
+    return joined(found)
+
+
+def _status(node: Node, names: Names) -> tuple[str, str] | None:
+    """(variable, function) of `const tflmgen_status status = run();`"""
+    words = words_of(node).split()
+    fits = words[:2] == ["const", "tflmgen_status"] and words[3:4] == ["="] and words[5:] == ["(", ")", ";"]
+    return (words[2], words[4]) if fits and words[4] in names.functions else None
+
+
+def _checked_run(node: Node, status: str, function: str) -> Run:
+    if words_of(node) != f"if ( {status} != {_OK} ) {{ return {status} ; }}":
+        raise UnreadableError(node, "a status is not returned")
+    return Run(function, True)
+
+
+def _statement(node: Node, names: Names) -> Iterator[Statement]:
+    if node.type == "expression_statement":
+        (expression,) = parts(node)
+        yield from _expression(expression, names)
+    elif node.type == "if_statement":
+        yield _if(node, names)
+    elif node.type == "for_statement":
+        yield _for(node, names)
+    elif node.type == "compound_statement":
+        yield _block(node, names)
+    else:
+        raise UnreadableError(node, "this statement is not known")
+
+
+def _expression(node: Node, names: Names) -> Iterator[Statement]:
+    if node.type == "assignment_expression" and text_of(part(node, "operator")) == "+=":
+        yield Advance(names.pointer(part(node, "left")).base, integer(part(node, "right")))
+        return
+    if node.type != "call_expression":
+        raise UnreadableError(node, "this expression is not known")
+    function, arguments = text_of(part(node, "function")), list(parts(part(node, "arguments")))
+    if function == "TFLMGEN_PROGRESS":
+        integer(*arguments)
+    elif function in ("memcpy", "memmove"):
+        destination, source, size = arguments
+        places = names.pointer(destination), names.pointer(source)
+        yield Copy(*places, integer(size), function == "memmove")
+    elif function == "memset":
+        destination, byte, size = arguments
+        yield Fill(names.pointer(destination), integer(byte), integer(size))
+    elif function in names.functions and not arguments:
+        yield Run(function, False)
+    else:
+        yield _call(node, names)
+
+
+def _call(node: Node, names: Names, struct: Struct | None = None) -> CallOf:
+    """A kernel's call; struct: what &in_use is."""
+    function, arguments = text_of(part(node, "function")), list(parts(part(node, "arguments")))
+    last = arguments[-1] if arguments else None
+    if last is not None and last.type == "pointer_expression" and text_of(part(last, "operator")) == "&":
+        name = text_of(part(last, "argument"))
+        struct = struct if name == "in_use" and struct is not None else names.structs.get(name)
+        if struct is None:
+            raise UnreadableError(last, "this struct is not known")
+        arguments.pop()
+    elif struct is not None:
+        raise UnreadableError(node, "the numbers in use are not passed")
+    return CallOf(function, tuple(map(names.pointer, arguments)), struct)
+
+
+def _if(node: Node, names: Names) -> Statement:
+    condition, then, otherwise = unwrapped(part(node, "condition")), part(node, "consequence"), _else(node)
+    negated = condition.type == "unary_expression" and text_of(part(condition, "operator")) == "!"
+    asked = unwrapped(part(condition, "argument")) if negated else condition
+    if asked.type == "call_expression":
+        words = words_of(then).split()
+        if not negated or otherwise is not None or words[:2] != ["{", "return"] or words[3:] != [";", "}"]:
+            raise UnreadableError(node, "a kernel's answer is not returned")
+        call = _call(asked, names)
+        return CallOf(call.function, call.arguments, call.struct, (), words[2])
+    place = names.loaded(asked, "tflmgen_bool")
+    both = _inside(then, names), () if otherwise is None else _inside(otherwise, names)
+    return IfElse(place, *(reversed(both) if negated else both))
+
+
+def _else(node: Node) -> Node | None:
+    alternative = node.child_by_field_name("alternative")
+    return None if alternative is None else next(parts(alternative))
+
+
+def _inside(block: Node, names: Names) -> tuple[Statement, ...]:
+    if block.type != "compound_statement":
+        raise UnreadableError(block, "this is no block")
+    return statements(list(parts(block)), names)
+
+
+def _for(node: Node, names: Names) -> Repeat:
+    trip, trips = _header(node)
+    nodes = list(parts(part(node, "body")))
+    before: list[Node] = []
+    test = limit = None
+    while nodes and test is None and limit is None:
+        test, limit = _test(nodes[0], names), _limit(nodes[0], trip)
+        if test is None and limit is None:
+            before.append(nodes.pop(0))
+    if test is not None:
+        nodes.pop(0)
+        limit = _limit(nodes[0], trip) if nodes else None
+    if limit is not None:
+        nodes.pop(0)
+    if test is None and limit is None:
+        before, nodes = [], before
+    return Repeat(trips, limit, statements(before, names), test, statements(nodes, names))
+
+
+def _header(node: Node) -> tuple[str, int | None]:
+    """The variable that counts, and how many iterations there are."""
+    header = [words_of(child) for child in node.children if child.type not in ("compound_statement", "comment")]
+    words = " ".join(header).split()
+    if words == ["for", "(", ";", ";", ")"]:
+        return "", None
+    name = words[3] if len(words) > 3 else ""
+    begin = f"for ( uint32_t {name} = 0 ;"
+    if " ".join(words) == f"{begin} ; ++ {name} )":
+        return name, None
+    condition = node.child_by_field_name("condition")
+    if condition is not None and condition.type == "binary_expression":
+        bound = text_of(part(condition, "right"))
+        if " ".join(words) == f"{begin} {name} < {bound} ; ++ {name} )":
+            return name, integer(part(condition, "right"))
+    raise UnreadableError(node, "this loop is not known")
+
+
+def _test(node: Node, names: Names) -> Pointer | None:
+    """The place of the bool in `if (!bool) { break; }`."""
+    if node.type != "if_statement" or words_of(part(node, "consequence")) != "{ break ; }" or _else(node) is not None:
+        return None
+    condition = unwrapped(part(node, "condition"))
+    if condition.type != "unary_expression" or text_of(part(condition, "operator")) != "!":
+        raise UnreadableError(node, "a loop ends where it is to go on")
+    return names.loaded(part(condition, "argument"), "tflmgen_bool")
+
+
+def _limit(node: Node, trip: str) -> int | None:
+    """The number in `if (trip == number) { return TFLMGEN_ERROR_ITERATIONS; }`."""
+    if node.type != "if_statement" or words_of(part(node, "consequence")) != "{ return TFLMGEN_ERROR_ITERATIONS ; }":
+        return None
+    condition = unwrapped(part(node, "condition"))
+    if (
+        condition.type != "binary_expression"
+        or words_of(condition).split()[:2] != [trip, "=="]
+        or _else(node) is not None
+    ):
+        raise UnreadableError(node, "a loop is limited by something else")
+    return integer(part(condition, "right"))
+
+
+def _block(node: Node, names: Names) -> Statement:
+    """A block of its own: pointers that change places, or a call with numbers of the run time."""
+    nodes = list(parts(node))
+    words = [words_of(child).split() for child in nodes]
+    if words and words[0][:5] == ["void", "*", "const", "first", "="]:
+        return _rotation(node, words, names)
+    if not nodes or words[0][0] != "struct" or words[0][2:4] != ["in_use", "="] or words[0][4] not in names.structs:
+        raise UnreadableError(node, "this block is not known")
+    struct = names.structs[words[0][4]]
+    if struct.tag != words[0][1]:
+        raise UnreadableError(node, "this struct is of another type")
+    counts = []
+    for child in nodes[1:-1]:
+        (assignment,) = parts(child)
+        target = words_of(part(assignment, "left")).split()
+        if target[:2] != ["in_use", "."] or text_of(part(assignment, "operator")) != "=":
+            raise UnreadableError(child, "this sets no number")
+        counts.append((target[2], names.loaded(part(assignment, "right"), "tflmgen_s32")))
+    last, error = nodes[-1], ""
+    if last.type == "if_statement":
+        error = words_of(part(last, "consequence")).split()[2]
+        if words_of(part(last, "consequence")) != f"{{ return {error} ; }}" or _else(last) is not None:
+            raise UnreadableError(last, "a kernel's answer is not returned")
+        negation = unwrapped(part(last, "condition"))
+        if text_of(part(negation, "operator")) != "!":
+            raise UnreadableError(last, "a kernel's answer is not returned")
+        call = _call(unwrapped(part(negation, "argument")), names, struct)
+    else:
+        call = _call(next(parts(last)), names, struct)
+    return CallOf(call.function, call.arguments, call.struct, tuple(counts), error)
+
+
+def _rotation(node: Node, words: Sequence[Sequence[str]], names: Names) -> Rotate:
+    """`first = a; a = b; b = first;` of slots: each takes what the right side pointed to before."""
+    held = {"first": names.pointers[words[0][5]]} if words[0][5] in names.pointers else {}
+    now = {name: place for name, place in names.pointers.items() if place.base.startswith("slot ")}
+    for left, *rest in words[1:]:
+        value = held.get(rest[1]) or now.get(rest[1]) if len(rest) == 3 and rest[0] == "=" and rest[2] == ";" else None
+        if left not in now or value is None:
+            raise UnreadableError(node, "this exchanges no pointers")
+        now[left] = value
+    pairs = ((names.pointers[name], place) for name, place in now.items())
+    return Rotate(tuple(sorted((_slot(a), _slot(b)) for a, b in pairs if a != b)))
+
+
+def _slot(place: Pointer) -> int:
+    return int(place.base.removeprefix("slot "))

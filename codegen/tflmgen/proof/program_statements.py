@@ -1,0 +1,153 @@
+"""The Program as statements: what the C text has to do, without a thought of how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tflmgen.ir import (
+    Assembly,
+    Branch,
+    ByteCopy,
+    Fixed,
+    Flash,
+    Instruction,
+    Invoke,
+    KernelCall,
+    Line,
+    LineMove,
+    Loop,
+    Params,
+    Place,
+    Program,
+    ProgramFunction,
+    Rename,
+    RowCallAt,
+    RowProgram,
+    Running,
+    Slot,
+    Transfer,
+    Work,
+    walk_instructions,
+)
+from tflmgen.proof.statements import (
+    NULL,
+    Advance,
+    CallOf,
+    Copy,
+    FunctionForm,
+    IfElse,
+    Pointer,
+    Repeat,
+    Rotate,
+    Run,
+    Statement,
+    StreamForm,
+    Struct,
+    joined,
+)
+
+
+def failing_functions(program: Program) -> frozenset[str]:
+    """The functions that may end with an error: by a kernel, a loop's limit, or a function that they run."""
+    failing: set[str] = set()
+    for function in program.functions:
+        for one in walk_instructions(function.body):
+            if (
+                (isinstance(one, KernelCall) and one.error)
+                or (isinstance(one, Loop) and one.limit is not None)
+                or (isinstance(one, Invoke) and one.function in failing)
+            ):
+                failing.add(function.name)
+    return frozenset(failing)
+
+
+def function_form(function: ProgramFunction, failing: frozenset[str]) -> FunctionForm:
+    """What a function of the Program does. failing: failing_functions."""
+    results = tuple((i, pointer(a.place)) for i, a in enumerate(function.results) if isinstance(a.place, Slot))
+    slots = tuple(pointer(home.place) for home in function.slots)
+    return FunctionForm(slots, _body(function.body, failing), results, function.name in failing)
+
+
+def streams_of(function: ProgramFunction) -> list[KernelCall]:
+    """The calls of streams, in order."""
+    return [one for one in walk_instructions(function.body) if isinstance(one, KernelCall) and one.rows is not None]
+
+
+def stream_form(rows: RowProgram, resumes: bool) -> StreamForm:
+    """What the function of a stream does. resumes: where its input comes by rows."""
+    cases = tuple(_row_call(call, rows.input_row_bytes, resumes) for call in rows.calls)
+    return StreamForm(tuple(rows.order), cases, resumes)
+
+
+def pointer(place: Place | None) -> Pointer:
+    if place is None:
+        return NULL
+    if isinstance(place, Fixed):
+        return Pointer(place.memory, place.offset)
+    if isinstance(place, Slot):
+        return Pointer(f"slot {place.index}", place.offset)
+    return Pointer(f"flash {place.name}", place.offset)
+
+
+def _struct(params: Params | None) -> Struct | None:
+    return None if params is None else Struct(params.struct, dict(params.fields))
+
+
+def _body(body: Sequence[Instruction], failing: frozenset[str]) -> tuple[Statement, ...]:
+    return joined([statement for one in body for statement in _statements(one, failing)])
+
+
+def _statements(one: Instruction, failing: frozenset[str]) -> list[Statement]:
+    if isinstance(one, Rename):
+        return []
+    if isinstance(one, KernelCall):
+        return [_call(one)]
+    if isinstance(one, Assembly):
+        return [_copy(copy) for copy in one.copies]
+    if isinstance(one, Transfer):
+        return [*map(_copy, one.copies), *([Rotate(tuple(sorted(one.rotation)))] if one.rotation else [])]
+    if isinstance(one, Invoke):
+        return [Run(one.function, one.function in failing)]
+    if isinstance(one, Branch):
+        then, orelse = _body(one.then, failing), _body(one.orelse, failing)
+        return [IfElse(pointer(one.condition.place), then, orelse)] if then or orelse else []
+    test = None if one.test is None else pointer(one.test.place)
+    return [Repeat(one.trips, one.limit, _body(one.condition, failing), test, _body(one.body, failing))]
+
+
+def _call(call: KernelCall) -> CallOf:
+    places = [pointer(a.place if isinstance(a, Work) else a.access.place) for a in call.arguments]
+    passed = len(places) - len(call.counts)
+    counts = tuple(zip(call.counts, places[passed:], strict=True))
+    return CallOf(call.function, tuple(places[:passed]), _struct(call.params), counts, call.error)
+
+
+def _copy(copy: ByteCopy) -> Copy:
+    """A move where source and destination may have bytes in common."""
+    destination, source = pointer(copy.destination), pointer(copy.source)
+    common = not isinstance(copy.source, Flash) and destination.base == source.base
+    near = abs(destination.offset - source.offset) < copy.bytes
+    return Copy(destination, source, copy.bytes, common and near)
+
+
+def _row_call(call: RowCallAt, row_bytes: int, resumes: bool) -> tuple[Statement, ...]:
+    moves = [_move(move) for move in call.moves]
+    if resumes and not call.function:
+        run: Statement = Copy(_row_pointer(call.write), _row_pointer(call.reads[0]), row_bytes)
+    else:
+        arguments = tuple(pointer(a.place) if isinstance(a, Work) else _row_pointer(a) for a in call.arguments)
+        run = CallOf(call.function, arguments, _struct(call.params))
+    places = dict.fromkeys((*call.reads, call.write))
+    advances = [Advance(_row_pointer(p).base, p.advance) for p in places if isinstance(p, Running) and p.advance]
+    return (*moves, run, *advances)
+
+
+def _move(move: LineMove) -> Copy:
+    near = abs(move.destination - move.source) < move.bytes
+    return Copy(Pointer("lines", move.destination), Pointer("lines", move.source), move.bytes, near)
+
+
+def _row_pointer(place: Line | Running) -> Pointer:
+    if isinstance(place, Line):
+        return Pointer("lines", place.offset)
+    return Pointer(f"input {place.pointer}" if place.pointer else "output")

@@ -1,0 +1,204 @@
+"""Corrupts generated C as wrong templates or writers would: every mutant does something else than its original."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from support.random_program import Chooser
+
+Files = Mapping[str, str]
+Mutator = Callable[[str, Chooser], str]
+"""The text of a file, with one corruption; the text as it was where there is no place for it."""
+
+_ENUMERATOR = re.compile(r"^    at_(\w+) = (\d+),", re.MULTILINE)
+_STRUCT_NUMBER = re.compile(r"^ +\.\w+ = (-?\d+),$", re.MULTILINE)
+_CALL = re.compile(r"^ +(?:if \(!)?(tflmgen_\w+)\(([^;{]*?)\)(?:;|\) \{)$", re.MULTILINE)
+_CONDITION = re.compile(r"if \((!?)\*\(const tflmgen_bool \*\)")
+_TRIPS = re.compile(r"< (\d+); \+\+trip")
+_LIMIT = re.compile(r"== (\d+)u\) \{")
+_COPY = re.compile(r"^ +mem(?:cpy|move|set)\((.*), (\d+)\);$", re.MULTILINE)
+_STATEMENT = re.compile(
+    r"^ +(?! |return|static|\.|\}|const|case|\{|/\*)[^\n;{}]*(?:\n {5,}(?! )[^\n;{}]*){0,4};$", re.MULTILINE
+)
+_ELEMENT = re.compile(r"(?<=^    )-?\d+(?=,)|(?<=, )-?\d+(?=,)", re.MULTILINE)
+_RETURNED = re.compile(r"^    return (?:STATE_)?AT\((\w+)\);$", re.MULTILINE)
+
+
+def _one(pattern: re.Pattern[str], text: str, choose: Chooser) -> re.Match[str] | None:
+    found = list(pattern.finditer(text))
+    return found[choose.integer(0, len(found) - 1)] if found else None
+
+
+def _with(text: str, match: re.Match[str], group: int, value: str) -> str:
+    return text[: match.start(group)] + value + text[match.end(group) :]
+
+
+def _greater(pattern: re.Pattern[str], by: int = 1) -> Callable[[str, Chooser], str]:
+    def change(text: str, choose: Chooser) -> str:
+        match = _one(pattern, text, choose)
+        group = match.lastindex if match and match.lastindex else 0
+        return text if match is None else _with(text, match, group, str(int(match[group]) + by))
+
+    return change
+
+
+def change_offset(text: str, choose: Chooser) -> str:
+    """An enumerator of a place that is written somewhere."""
+    match = _one(_ENUMERATOR, text, choose)
+    if match is None or not re.search(rf"AT\({match[1]}\b", text):
+        return text
+    return _with(text, match, 2, str(int(match[2]) + choose.integer(1, 16)))
+
+
+def change_struct_number(text: str, choose: Chooser) -> str:
+    return _greater(_STRUCT_NUMBER)(text, choose)
+
+
+def drop_struct_number(text: str, choose: Chooser) -> str:
+    """A field that is not 0 gets no value."""
+    match = _one(_STRUCT_NUMBER, text, choose)
+    return text if match is None or match[1] == "0" else text[: match.start()] + text[match.end() + 1 :]
+
+
+def exchange_arguments(text: str, choose: Chooser) -> str:
+    """Two arguments of a kernel that are other places."""
+    match = _one(_CALL, text, choose)
+    if match is None:
+        return text
+    arguments = [argument.strip() for argument in _split(match[2])]
+    places = {name: f"{number}" for name, number in _ENUMERATOR.findall(text)}
+    first = choose.integer(0, len(arguments) - 1)
+    second = choose.integer(0, len(arguments) - 1)
+    meant = [re.sub(r"AT\((\w+)\)", lambda m: f"AT({places.get(m[1], m[1])})", arguments[i]) for i in (first, second)]
+    if meant[0] == meant[1]:
+        return text
+    arguments[first], arguments[second] = arguments[second], arguments[first]
+    return _with(text, match, 2, ", ".join(arguments))
+
+
+def _split(text: str) -> list[str]:
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "({") - (character in ")}")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
+
+
+def call_another(text: str, choose: Chooser) -> str:
+    match = _one(_CALL, text, choose)
+    return text if match is None else _with(text, match, 1, f"{match[1]}x")
+
+
+def negate_condition(text: str, choose: Chooser) -> str:
+    """The branches change places, or a loop ends where it is to go on."""
+    match = _one(_CONDITION, text, choose)
+    if match is None or _has_equal_branches(text[match.start() :]):
+        return text
+    return _with(text, match, 1, "" if match[1] else "!")
+
+
+def _has_equal_branches(text: str) -> bool:
+    """Whether both branches of the `if` that the text begins with do the same, for whatever reason."""
+    then = _block(text, text.index("{"))
+    rest = text[text.index("{") + len(then) :]
+    return rest.startswith(" else {") and _block(rest, rest.index("{")).split() == then.split()
+
+
+def _block(text: str, begin: int) -> str:
+    """From the brace at `begin` to the one that closes it."""
+    depth = 0
+    for end, character in enumerate(text[begin:], begin):
+        depth += (character == "{") - (character == "}")
+        if depth == 0:
+            return text[begin : end + 1]
+    return text[begin:]
+
+
+def run_once_more(text: str, choose: Chooser) -> str:
+    return _greater(_TRIPS)(text, choose)
+
+
+def change_limit(text: str, choose: Chooser) -> str:
+    return _greater(_LIMIT)(text, choose)
+
+
+def copy_more(text: str, choose: Chooser) -> str:
+    return _greater(_COPY)(text, choose)
+
+
+def drop_statement(text: str, choose: Chooser) -> str:
+    match = _one(_STATEMENT, text, choose)
+    return (
+        text
+        if match is None or "TFLMGEN_PROGRESS" in match[0] or "(void)" in match[0]
+        else text.replace(match[0], "", 1)
+    )
+
+
+def repeat_statement(text: str, choose: Chooser) -> str:
+    match = _one(_STATEMENT, text, choose)
+    return text if match is None or "(void)" in match[0] else text.replace(match[0], f"{match[0]}\n{match[0]}", 1)
+
+
+def exchange_statements(text: str, choose: Chooser) -> str:
+    """Two statements that follow one another, and differ."""
+    found = list(_STATEMENT.finditer(text))
+    pairs = [(a, b) for a, b in itertools.pairwise(found) if b.start() == a.end() + 1 and a[0] != b[0]]
+    if not pairs:
+        return text
+    first, second = pairs[choose.integer(0, len(pairs) - 1)]
+    if "in_" in first[0] or "out +=" in first[0] or "_pushed" in first[0]:
+        return text
+    return text[: first.start()] + second[0] + "\n" + first[0] + text[second.end() :]
+
+
+def return_another_place(text: str, choose: Chooser) -> str:
+    """A function of the C API returns a place elsewhere."""
+    match = _one(_RETURNED, text, choose)
+    places = dict(_ENUMERATOR.findall(text))
+    if match is None:
+        return text
+    others = [name for name, offset in places.items() if offset != places[match[1]]]
+    return _with(text, match, 1, others[choose.integer(0, len(others) - 1)]) if others else text
+
+
+PLAN: tuple[Mutator, ...] = (
+    change_offset,
+    change_struct_number,
+    drop_struct_number,
+    exchange_arguments,
+    call_another,
+    negate_condition,
+    run_once_more,
+    change_limit,
+    copy_more,
+    drop_statement,
+    repeat_statement,
+    exchange_statements,
+    return_another_place,
+)
+"""Of the plan's source."""
+
+
+def change_element(text: str, choose: Chooser) -> str:
+    match = _one(_ELEMENT, text, choose)
+    return text if match is None else _with(text, match, 0, str(int(match[0]) ^ 1))
+
+
+def exchange_elements(text: str, choose: Chooser) -> str:
+    """Two elements of one line that differ."""
+    found: Sequence[re.Match[str]] = list(_ELEMENT.finditer(text))
+    pairs = [(a, b) for a, b in itertools.pairwise(found) if a[0] != b[0] and b.start() - a.end() == 2]
+    if not pairs:
+        return text
+    first, second = pairs[choose.integer(0, len(pairs) - 1)]
+    return text[: first.start()] + second[0] + text[first.end() : second.start()] + first[0] + text[second.end() :]
+
+
+WEIGHTS: tuple[Mutator, ...] = (change_element, exchange_elements)
+"""Of the header with arrays."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from tflmgen.frontend import Model, ModelBuilder, SubGraphBuilder
@@ -95,6 +96,15 @@ def test_variables_that_change_places_are_one_web() -> None:
 def test_a_tensor_that_becomes_both_variables_does_not_join_them() -> None:
     webs = find_webs(loop_model(lambda variables: [variables[0], variables[0]]))
     assert webs.root((2, 0)) != webs.root((2, 1))
+
+
+def test_a_constant_operand_has_one_type_in_condition_and_body() -> None:
+    model = loop_model(lambda variables: variables)
+    main = model.subgraphs[0]
+    zeros = replace(main.tensors[0], data=np.zeros(SHAPE, np.float32).tobytes(), buffer=1)
+    main = replace(main, tensors=(zeros, *main.tensors[1:]), inputs=(1,))
+    webs = find_webs(replace(model, subgraphs=(main, *model.subgraphs[1:])))
+    assert webs.root((1, 0)) == webs.root((2, 0)) != webs.root((0, 0))
 
 
 def test_reads_and_assignments_of_one_variable_are_one_web() -> None:

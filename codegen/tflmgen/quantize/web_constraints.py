@@ -92,9 +92,11 @@ def find_webs(model: Model) -> Webs:
     webs = Webs()
     for graph in model.subgraphs:
         for op in graph.operators:
-            for binding in bindings(op):
+            found = bindings(op)
+            for binding in found:
                 webs.called.add(binding.subgraph)
                 _bind(webs, model, graph, op, binding)
+                _join_inputs(webs, model, found[0].subgraph, binding.subgraph)
     for graph in model.subgraphs:
         if graph.index in webs.called:
             for place, tensor in _joined(graph, graph.outputs):
@@ -114,6 +116,12 @@ def _bind(webs: Webs, model: Model, graph: SubGraph, op: Operator, binding: Bind
     if is_loop(op):
         for place, tensor in enumerate(op.outputs):
             webs.sets.join((callee.index, callee.inputs[place]), (graph.index, tensor))
+
+
+def _join_inputs(webs: Webs, model: Model, one: int, other: int) -> None:
+    """Both branches, or condition and body, get the same operand, which has one type."""
+    for first, second in zip(model.subgraphs[one].inputs, model.subgraphs[other].inputs, strict=False):
+        webs.sets.join((one, first), (other, second))
 
 
 def _joined(graph: SubGraph, tensors: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support.emulated_kernels import kernels_for
 from support.kernel_harness import broken_rules
-from support.mutate_packing import MUTATORS, Packing, differs, mutants, packing_of
+from support.mutate_packing import MUTATORS, Packing, change_byte, differs, mutants, packing_of
 from support.variant_cases import FAST, generator, machine_of
 from tflmgen.ir import ConstantArray, Kernel
 from tflmgen.kernels.declaration import KernelDeclaration
@@ -69,3 +69,22 @@ def test_corrupted_constants_are_refused(declaration: KernelDeclaration, monkeyp
                 accepted += 1
                 assert not differs(packing, data, rng), f"{packing.kernel.function}: {mutator.__name__}"
     assert refused > 5 * accepted
+
+
+LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
+
+
+def test_arrays_of_portable_kernels_are_read_back_and_corrupted_ones_are_refused() -> None:
+    rng = np.random.default_rng(4)
+    makes = [generator(name) for d in FAST for cases in d.cases for name in cases.layers.split()]
+    seen: set[str] = set()
+    for make in makes * 2:
+        case, _ = make(rng)
+        if case.operator not in LAYERS or broken_rules(case):
+            continue
+        packing = packing_of(case.operator, case.instance, case.kernel)
+        assert packing.problem(packing.data) == "", packing.kernel.function
+        seen.add(case.operator)
+        for data in mutants(packing, change_byte, MUTANTS, rng) if packing.packed else ():
+            assert packing.problem(data), packing.kernel.function
+    assert seen == set(LAYERS)

@@ -38,4 +38,16 @@ def read_channel_arrays(call: PackedCall) -> list[UnpackedSums]:
         scales = np.column_stack([multipliers, np.frombuffer(call.words(4), dtype="i1")])
     if len(starts) != channels or len(scales) != channels:
         raise ValueError("there is not one bias or multiplier per channel")
-    return [UnpackedSums(None, starts, scales=scales)]
+    return [UnpackedSums(_weights(call), starts, scales=scales)]
+
+
+def _weights(call: PackedCall) -> Integers | None:
+    """The filter [channels, terms] less its zero point; None where it is packed, which only a tensor is."""
+    if "_s4" in call.function:
+        return None
+    weights = np.frombuffer(call.words(1), dtype="i1").astype(np.int64)
+    if len(weights) % call.channels:
+        raise ValueError("channels have no common number of weights")
+    by_channel = "depthwise" not in call.function
+    rows = weights.reshape(call.channels, -1) if by_channel else weights.reshape(-1, call.channels).T
+    return rows + (call.number("filter_offset") if "filter_offset" in call.fields else 0)

@@ -73,8 +73,9 @@ NAMES_OPERATORS = {
         "passes.refine_by_comparison"
     ),
     "quantisation: operators with weights, conversions, and operators that others stand in for": (
-        "quantize.float_simplification quantize.integer_forms quantize.integer_rewrite quantize.model_quantization "
-        "quantize.trained_weights quantize.web_types"
+        "quantize.constant_moves quantize.float_simplification quantize.integer_forms "
+        "quantize.integer_rewrite quantize.model_quantization quantize.trained_weights "
+        "quantize.web_types"
     ),
 }
 """Why -> the modules outside kernels/operators that name operators; all others ask for traits (kernels/traits.py)."""

@@ -57,6 +57,7 @@ HERE = {
     "monitor": Screen("monitor --port port --seconds 0.1"),
     "operators": Screen("operators", tables=1),
     "operators_one": Screen("operators MAX_POOL_2D", tables=1),
+    "quantize": Screen("quantize long_names.tflite --calibration long_names.npz", tables=1, figures=True),
     "run": Screen("run gate.tflite --board host --inputs gate.npz --outputs out.npz"),
     "test": Screen("test gate.tflite --board host --vectors gate.npz", tables=1),
     "test_long_names": Screen("test long_names.tflite --board host --vectors long_names.npz", tables=1),

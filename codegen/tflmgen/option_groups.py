@@ -124,6 +124,12 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
             help="Least share of results (the largest output) and of branches and trip counts that stay the same.",
         ),
         "strict": typer.Option("--strict", help="Fail if an operator would stay in float."),
+        "report": typer.Option(
+            "--report", metavar="FILE.html", help="Write a page with ranges, errors and costs, as pictures and tables."
+        ),
+        "board": typer.Option(
+            "--board", metavar="BOARD", help="Measure flash, RAM and instructions on this board before and after."
+        ),
     },
     NewBoardOptions: {
         "like": typer.Option("--like", metavar="BOARD", help="Board to copy what other options leave out."),

@@ -99,6 +99,8 @@ class QuantizeOptions:
     max_error      largest absolute difference of an output on held-out sets; None: any
     min_agreement  least share of sets whose largest output element stays, and of decisions of control flow; None: any
     strict         operators that would stay in float are an error
+    report         page to write, with tables and pictures
+    board          id of a board on which flash, RAM and instructions are measured before and after
     """
 
     activations: Activations = Activations.INT8
@@ -106,6 +108,8 @@ class QuantizeOptions:
     max_error: float | None = None
     min_agreement: float | None = None
     strict: bool = False
+    report: Path | None = None
+    board: str | None = None
 
 
 class Emulator(str, Enum):

@@ -9,9 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tflmgen.commands.quantize_costs import Costs, board_of, measured_costs
 from tflmgen.options import BuildOptions, OutputOptions, QuantizeOptions
 from tflmgen.project import check_writable, write_whole
-from tflmgen.quantize import Evaluation, QuantizedFile, quantize_file
+from tflmgen.quantize import QuantizedFile, WebSummary, quantize_file, summarize_webs
+from tflmgen.report import quantization_html
 from tflmgen.terminal import Column, Console, Table, count
 
 OUTPUTS = (
@@ -20,6 +22,7 @@ OUTPUTS = (
     Column("SQNR dB", numeric=True),
     Column("same largest element", numeric=True),
 )
+COSTS = (Column("", min_width=12), Column("float", numeric=True), Column("quantised", numeric=True))
 IN_FLOAT = (Column("#"), Column("operator", min_width=12), Column("why it stays in float", min_width=30, wraps=True))
 
 
@@ -34,12 +37,20 @@ def quantize_command(
     """Writes the quantised model to `target`, by default MODEL-int8.tflite, and prints its errors on held-out sets."""
     console = Console(output)
     path = target or Path(f"{model.stem}-{choices.activations.value}.tflite")
-    check_writable(path)
+    for written in (path, choices.report):
+        if written is not None:
+            check_writable(written)
+    board = board_of(choices.board)
     with console.progress(f"Quantising {model.name}") as progress:
         result = quantize_file(model, calibration, choices, signature, progress)
     write_whole(path, result.quantized.data)
     before = model.stat().st_size
-    console.json({"model": model.name, "output": str(path), "bytes": [before, path.stat().st_size], **_json(result)})
+    costs = measured_costs(model, path, board, result.data.held_out, console) if board else None
+    contents = {"model": model.name, "output": str(path), "bytes": [before, path.stat().st_size], **_json(result)}
+    contents["board"] = costs
+    if choices.report is not None:
+        write_whole(choices.report, quantization_html(contents).encode())
+    console.json(contents)
     console.table(Table(f"{model.name} on {len(result.data.held_out.sets)} held-out sets", OUTPUTS, _rows(result)))
     notes = result.quantized.assignment.notes
     if notes:
@@ -47,7 +58,11 @@ def quantize_command(
         console.table(Table("Operators in float", IN_FLOAT, rows))
     for line in _lines(result):
         console.line(line)
+    if costs is not None:
+        console.table(Table(f"Before and after on {costs['id']}", COSTS, _cost_rows(costs)))
     console.line(f"Wrote {path}: {count(path.stat().st_size)} bytes, {count(before)} before.")
+    if choices.report is not None:
+        console.line(f"Wrote {choices.report}.")
 
 
 def quantize_first(model: Path, options: BuildOptions, output: OutputOptions) -> tuple[Path, BuildOptions]:
@@ -63,6 +78,12 @@ def quantize_first(model: Path, options: BuildOptions, output: OutputOptions) ->
         console.line(line)
     console.line(f"Wrote {path}.")
     return path, replace(options, quantize=None)
+
+
+def _cost_rows(costs: Costs) -> list[tuple[str, ...]]:
+    titles = {"flash": "flash, bytes", "ram": "RAM, bytes", "instructions": "instructions"}
+    measured = [(title, costs["before"][key], costs["after"][key]) for key, title in titles.items()]
+    return [(title, count(own), count(other)) for title, own, other in measured if own is not None]
 
 
 def _rows(result: QuantizedFile) -> list[tuple[str, ...]]:
@@ -109,7 +130,8 @@ def _json(result: QuantizedFile) -> dict[str, Any]:
         "samples": result.calibration.samples,
         "held_out": len(result.data.held_out.sets),
         "ranges": result.method.value,
-        "evaluation": _evaluation(result.evaluation),
+        "evaluation": _evaluation(result),
+        "webs": [_web(web) for web in summarize_webs(result.quantized, result.calibration)],
         "operators": [
             {"subgraph": key[0], "operator": key[1], "type": form.dtype.label}
             for key, form in sorted(assignment.forms.items())
@@ -129,14 +151,45 @@ def _json(result: QuantizedFile) -> dict[str, Any]:
     }
 
 
-def _evaluation(evaluation: Evaluation) -> dict[str, Any]:
+def _web(web: WebSummary) -> dict[str, Any]:
+    return {
+        "subgraph": web.root[0],
+        "tensor": web.root[1],
+        "name": web.name,
+        "tensors": web.tensors,
+        "type": web.dtype.label,
+        "minimum": web.minimum,
+        "maximum": web.maximum,
+        "scale": web.scale,
+        "zero_point": web.zero_point,
+        "low": web.low,
+        "high": web.high,
+        "sqnr_db": web.sqnr_db,
+        "clipped": web.clipped,
+        "histogram": list(web.histogram),
+    }
+
+
+def _evaluation(result: QuantizedFile) -> dict[str, Any]:
+    evaluation, graphs = result.evaluation, result.quantized.source.subgraphs
+    names = {(graph.index, op.index): op.name for graph in graphs for op in graph.operators}
     return {
         "branch_agreement": evaluation.branch_agreement,
+        "decisions": [
+            {
+                "subgraph": decision.operator[0],
+                "operator": decision.operator[1],
+                "name": names[decision.operator],
+                "differing": decision.differing,
+                "total": decision.total,
+            }
+            for decision in evaluation.decisions
+        ],
         "outputs": [
             {
                 "signature": error.signature,
                 "output": error.output,
-                "max_error": error.max_abs,
+                "max_error": error.max_abs if math.isfinite(error.max_abs) else None,
                 "sqnr_db": error.sqnr_db if math.isfinite(error.sqnr_db) else None,
                 "agreement": error.agreement,
             }

@@ -6,7 +6,7 @@ Decided here: the type and scale of each tensor, across branches, loops, calls a
 
 from tflmgen.quantize.calibration import calibrate, measure
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration, split
-from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, matching_operators, run_sets
+from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, matching_operators, run_sets, with_types
 from tflmgen.quantize.file_quantization import LimitError, QuantizedFile, quantize_file
 from tflmgen.quantize.model_quantization import (
     QuantizationChoice,
@@ -35,6 +35,7 @@ from tflmgen.quantize.sensitivity import (
 )
 from tflmgen.quantize.statistics import Calibration, TensorStatistics, Unreached, statistics_of
 from tflmgen.quantize.type_search import Limits, TypeChoice, choose_types, evaluate, promotion_order
+from tflmgen.quantize.web_summary import WebSummary, summarize_webs
 
 __all__ = [
     "Affine",
@@ -54,6 +55,7 @@ __all__ = [
     "TypeChoice",
     "Unreached",
     "Watcher",
+    "WebSummary",
     "WebValues",
     "affine_for",
     "affine_of",
@@ -79,5 +81,7 @@ __all__ = [
     "sqnr_db",
     "squared_error",
     "statistics_of",
+    "summarize_webs",
     "web_values",
+    "with_types",
 ]

@@ -138,7 +138,7 @@ def run_sets(
         watcher.log.start_set(vectors.sets[number].signature)
         progress(number)
 
-    sets = [_with_types(vector_set, build.signatures[vector_set.signature]) for vector_set in vectors.sets]
+    sets = [with_types(vector_set, build.signatures[vector_set.signature]) for vector_set in vectors.sets]
     outputs = build.run(sets, vectors.stateful, watcher, started)
     ports = [build.signatures[vector_set.signature].outputs for vector_set in vectors.sets]
     real = [tuple(map(_dequantised, arrays, own)) for arrays, own in zip(outputs, ports, strict=True)]
@@ -180,7 +180,8 @@ def is_decision(name: str) -> bool:
     return name in BRANCHES | LOOPS
 
 
-def _with_types(vector_set: VectorSet, signature: Signature) -> VectorSet:
+def with_types(vector_set: VectorSet, signature: Signature) -> VectorSet:
+    """The set with float inputs in the integers that a quantised signature takes."""
     pairs = zip(vector_set.inputs, signature.inputs, strict=True)
     return replace(vector_set, inputs=tuple(_quantised(array, port) for array, port in pairs))
 

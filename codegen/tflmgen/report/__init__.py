@@ -6,8 +6,10 @@ Decided here: the presentation only; every figure comes from plan.json.
 
 from tflmgen.report.dead_channels import dead_channel_lines
 from tflmgen.report.page import report_html
+from tflmgen.report.quantization_page import quantization_html
 
 __all__ = [
     "dead_channel_lines",
+    "quantization_html",
     "report_html",
 ]

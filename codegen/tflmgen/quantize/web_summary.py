@@ -1,0 +1,97 @@
+"""What became of each web: type, scale, the values that calibration saw, and what rounding and clipping cost them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflmgen.frontend import TensorKey
+from tflmgen.ir import DType
+from tflmgen.quantize.model_quantization import QuantizedModel
+from tflmgen.quantize.range_choice import affine_of, clipped_share, sqnr_db
+from tflmgen.quantize.sensitivity import merged_statistics
+from tflmgen.quantize.statistics import Calibration, TensorStatistics
+
+HISTOGRAM_BINS = 48
+"""Bars of a web's picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebSummary:
+    """One web of float values and its form in the quantised model.
+
+    name              of its first tensor, whose place in the file is `root`
+    tensors           number of tensors with measured values in it
+    dtype             int8, int16 or float32; scale to `clipped` are None for float32
+    minimum, maximum  of the measured values
+    low, high         range of the integers
+    sqnr_db           signal-to-quantisation-noise ratio of rounding and clipping these values; None without noise
+    clipped           share of the values beyond the range
+    histogram         numbers of values in equal parts of the range from minimum to maximum
+    """
+
+    root: TensorKey
+    name: str
+    tensors: int
+    dtype: DType
+    minimum: float
+    maximum: float
+    histogram: tuple[int, ...]
+    scale: float | None = None
+    zero_point: int | None = None
+    low: float | None = None
+    high: float | None = None
+    sqnr_db: float | None = None
+    clipped: float | None = None
+
+
+def summarize_webs(quantized: QuantizedModel, calibration: Calibration) -> tuple[WebSummary, ...]:
+    """The webs that calibration reached, in the order of the file; constants are in no web."""
+    members: dict[TensorKey, list[TensorKey]] = {}
+    for key in sorted(calibration.tensors):
+        if quantized.source.subgraphs[key[0]].tensors[key[1]].data is None:
+            members.setdefault(quantized.assignment.webs.root(key), []).append(key)
+    summaries = (_summary(quantized, calibration, root, keys) for root, keys in sorted(members.items()))
+    return tuple(summary for summary in summaries if summary is not None)
+
+
+def _summary(
+    quantized: QuantizedModel, calibration: Calibration, root: TensorKey, keys: list[TensorKey]
+) -> WebSummary | None:
+    statistics = merged_statistics(calibration, keys)
+    if statistics is None:
+        return None
+    element = quantized.assignment.types.get(root)
+    first = keys[0]
+    name = quantized.source.subgraphs[first[0]].tensors[first[1]].name
+    low, high = statistics.minimum, statistics.maximum
+    plain = first, name, len(keys)
+    if element is None or element.quantization is None:
+        return WebSummary(*plain, DType.FLOAT32, low, high, _histogram(statistics))
+    affine = affine_of(element.quantization.scale, element.quantization.zero_point, element.dtype)
+    noise = sqnr_db(statistics, affine)
+    return WebSummary(
+        *plain,
+        element.dtype,
+        low,
+        high,
+        _histogram(statistics),
+        affine.scale,
+        affine.zero_point,
+        *affine.bounds,
+        noise if math.isfinite(noise) else None,
+        clipped_share(statistics, affine),
+    )
+
+
+def _histogram(statistics: TensorStatistics) -> tuple[int, ...]:
+    """Counts in equal parts of the range; all in the first where the range is one value."""
+    if statistics.minimum == statistics.maximum:
+        return (statistics.elements, *[0] * (HISTOGRAM_BINS - 1))
+    edges = np.linspace(statistics.minimum, statistics.maximum, HISTOGRAM_BINS + 1)
+    places = np.searchsorted(edges, statistics.centers, side="right") - 1
+    counts = np.zeros(HISTOGRAM_BINS, np.int64)
+    np.add.at(counts, np.clip(places, 0, HISTOGRAM_BINS - 1), statistics.counts)
+    return tuple(int(number) for number in counts)

@@ -17,7 +17,7 @@ PACKAGE = ROOT / "codegen" / "tflmgen"
 
 ORDER = (
     "errors options option_groups",
-    "terminal ir kernels frontend passes schedule memory explore backend proof plugins",
+    "terminal ir kernels frontend reference passes schedule memory explore backend proof plugins",
     "settings compiler",
     "project emulators compare quantize report commands",
     "crash_site failure typer_classes plugin cli __main__",
@@ -30,6 +30,7 @@ ROOMS = [unit for unit in UNITS if (PACKAGE / unit).is_dir()]
 ROOT_FILES = 12
 
 CHECKER_KNOWS = {"errors", "ir"}
+REFERENCE_KNOWS = {"errors", "ir", "frontend"}
 
 ONLY_IN = {
     "jinja2": {"backend"},
@@ -59,6 +60,12 @@ NAMES_OPERATORS = {
     "names that the schema gives to activations": "kernels.numeric.quantize_math",
     "data about other programs: the file format": (
         "frontend.tflite.names frontend.tflite.operator_versions frontend.tflite.versions"
+    ),
+    "the reference: what each operator computes, with nothing of the operator table": (
+        "reference.axis_reductions reference.element_moves reference.elementwise_binary reference.elementwise_unary "
+        "reference.image_resizing reference.input_sets reference.matrix_rows "
+        "reference.probability_rows reference.recurrent_layers reference.rows_in_use "
+        "reference.stateful_operators reference.type_conversions reference.weighted_sums reference.window_pools"
     ),
     "importer of control flow and of dimensions known at run time: recognises and makes operators": (
         "frontend.bidirectional frontend.case_operators frontend.empty_products frontend.import_block "
@@ -176,6 +183,21 @@ def test_the_checker_shares_no_code_with_what_it_checks() -> None:
     checker = {module: names for module, names in MODULES.items() if module.startswith("tflmgen.proof")}
     known = {name for names in checker.values() for name in own(names) if name not in MODULES or name not in checker}
     assert {unit_of(name) for name in known} <= CHECKER_KNOWS
+
+
+def test_the_reference_shares_no_code_with_what_it_is_compared_with() -> None:
+    """It takes the reader's Model from frontend, and of the types in ir nothing that evaluates."""
+    inside = {module: names for module, names in MODULES.items() if unit_of(module) == "reference"}
+    known = {name for names in inside.values() for name in own(names) if unit_of(name) != "reference"}
+    assert {unit_of(name) for name in known} <= REFERENCE_KNOWS
+    taken = {
+        alias.name
+        for path in (PACKAGE / "reference").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module == "tflmgen.frontend"
+        for alias in node.names
+    }
+    assert taken <= {"Model", "Operator", "Signature", "SubGraph", "Tensor"}
 
 
 @pytest.mark.parametrize("package", ONLY_IN)

@@ -7,7 +7,7 @@ explore() chooses among plans; each of them is made by select → schedule → a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tflmgen.backend import Json, Sources, emit, library_name, lower, plan_json, remarks_of
@@ -23,14 +23,15 @@ from tflmgen.explore import (
     push_rows,
     row_streams,
 )
-from tflmgen.frontend import TensorKey, find_bounds, import_model, read_model
+from tflmgen.frontend import Model, TensorKey, find_bounds, import_model, read_model
 from tflmgen.ir import Module, Op, Program, Target, walk
 from tflmgen.kernels import Operators, Selector, reader_of, with_custom
 from tflmgen.memory import packing_bound
-from tflmgen.options import BuildOptions
-from tflmgen.passes import check_names, limits_by_loop
+from tflmgen.options import BuildOptions, Validate
+from tflmgen.passes import analyze_ranges, check_names, limits_by_loop
 from tflmgen.plugins import load_operators
 from tflmgen.proof import Entry, check_constants, check_meaning, check_memory, check_text
+from tflmgen.reference import Ranges, validated
 from tflmgen.settings import Settings, parse_options
 
 ARENA_LIMIT = 1 << 30
@@ -57,8 +58,8 @@ class Compilation:
 def compile_model(path: Path, target: Target, options: BuildOptions, input_shapes: InputShapes = None) -> Compilation:
     """Compiles a .tflite file for one processor. Raises ModelError for a bad model, InternalError for a bad plan."""
     settings = parse_options(options)
-    imported, selector = _imported(path, target, settings, input_shapes)
-    return _compiled(imported, library_name(options.name or path.stem), selector, settings)
+    model, imported, selector = _imported(path, target, settings, input_shapes)
+    return _compiled(imported, library_name(options.name or path.stem), selector, settings, model)
 
 
 def compile_module(imported: Module, name: str, target: Target, options: BuildOptions) -> Compilation:
@@ -71,21 +72,24 @@ def ram_curve(path: Path, target: Target, options: BuildOptions) -> list[TradeOf
     settings = parse_options(options)
     if options.winograd:
         raise UsageError("--winograd trades RAM for speed: it excludes --pareto")
-    imported, selector = _imported(path, target, settings)
+    _, imported, selector = _imported(path, target, settings)
     return pareto_front(optimise(imported, selector, settings, for_little_ram=True), selector)
 
 
 def _imported(
     path: Path, target: Target, settings: Settings, input_shapes: InputShapes = None
-) -> tuple[Module, Selector]:
-    """Graph of a file, and the kernel selector with its plug-ins."""
+) -> tuple[Model, Module, Selector]:
+    """A file, its graph, and the kernel selector with its plug-ins."""
     model = read_model(path)
     bounds = find_bounds(model, settings.shapes, settings.options.max_dim, input_shapes)
     operators = with_custom(load_operators(settings.options.plugin or (), model.operator_names))
-    return import_model(model, bounds, operators), Selector(target, operators)
+    return model, import_model(model, bounds, operators), Selector(target, operators)
 
 
-def _compiled(imported: Module, name: str, selector: Selector, settings: Settings) -> Compilation:
+def _compiled(
+    imported: Module, name: str, selector: Selector, settings: Settings, model: Model | None = None
+) -> Compilation:
+    """model: the file, with which the graph is compared; None: there is none."""
     options = settings.options
     check_names(settings.loops, imported)
     modules = optimise(imported, selector, settings, settings.ram_budget is not None)
@@ -102,6 +106,7 @@ def _compiled(imported: Module, name: str, selector: Selector, settings: Setting
     check_sources(program, name, sources)
     plan_options = {"name": name, "optimize": options.optimize.value, "max_iterations": options.max_iterations or []}
     plan = plan_json(module, plan_choice.best, program, sources, plan_options, packing_bound(modules[0]))
+    plan["proof"] = _proof(model, module, settings.options.validate)
     return Compilation(name, module, program, sources, plan, _plugin_files(modules[0], selector.operators))
 
 
@@ -116,6 +121,17 @@ def check_sources(program: Program, name: str, sources: Sources) -> None:
         for entry in sources.entries
     ]
     check_text(program, name, sources.files[f"src/{name}.c"], sources.files[f"src/{name}_weights.h"], entries)
+
+
+def _proof(model: Model | None, module: Module, effort: Validate) -> list[Json]:
+    """What was proved of this build, part by part: its name, a sentence for people, and the figures."""
+    parts: list[Json] = []
+    if model is not None and effort is not Validate.OFF:
+        intervals = analyze_ranges(module).values.items()
+        ranges: Ranges = {value.id: (interval.low, interval.high) for value, interval in intervals}
+        result = validated(model, module, effort.value, ranges)
+        parts.append({"part": "input sets", "text": result.text, **asdict(result), "branches": [*result.branches]})
+    return parts
 
 
 def optimise(

@@ -83,6 +83,11 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
             show_default=False,
             help="Quantise MODEL first with this calibration data, as `tflmgen quantize` does, to MODEL-int8.tflite.",
         ),
+        "validate": typer.Option(
+            "--validate",
+            help="Evaluate the file and the graph that is compiled on test inputs, and compare: off, up to 1 s of CPU "
+            "(quick), or up to 2 minutes (full).",
+        ),
     },
     SessionOptions: {
         "emulator": typer.Option(

@@ -27,6 +27,14 @@ class Format(str, Enum):
     PLAIN = "plain"
 
 
+class Validate(str, Enum):
+    """How much of a build is validated by evaluating file and graph: nothing, a second of CPU, or two minutes."""
+
+    OFF = "off"
+    QUICK = "quick"
+    FULL = "full"
+
+
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
     """Options that change the generated code.
@@ -44,6 +52,7 @@ class BuildOptions:
     push_rows          inputs that arrive row by row
     place              memory of each section; not part of `text`, since the C code is the same in any memory
     quantize           calibration data; commands quantise the model first, and go on with that file
+    validate           how much is compared with the file; not part of `text` either
     """
 
     name: str = ""
@@ -60,6 +69,7 @@ class BuildOptions:
     push_rows: list[str] | None = None
     place: list[str] | None = None
     quantize: Path | None = None
+    validate: Validate = Validate.QUICK
 
     @property
     def text(self) -> str:

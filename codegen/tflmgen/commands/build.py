@@ -102,6 +102,8 @@ def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: F
     console.table(Table(title, columns, rows))
     for line in dead_channel_lines(plan):
         console.line(line)
+    if plan["proof"]:
+        console.line(f"validated: {'; '.join(part['text'] for part in plan['proof'])}")
     for note in plan["notes"]:
         console.line(f"note: {note}")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.graph_evaluator import evaluate
 from support.graph_parser import parse_graph, same_graph
 from tflmgen.ir.graph import Module, Op, walk
 from tflmgen.passes.activation_functions import fuse_functions
 from tflmgen.passes.dead_code import prune
 from tflmgen.passes.fuse_lookups import fuse_lookups
 from tflmgen.passes.pipeline import run_passes
+from tflmgen.reference import ModuleInterpreter
 
 F = "float32[2,9]"
 
@@ -130,7 +130,9 @@ def test_what_maps_int8_to_int8_is_a_table() -> None:
     assert operators(fused) == ["LOOKUP", "LOOKUP"]
     for first in range(-128, 128, 32):
         x = np.arange(first, first + 32).astype(np.int8)
-        for one, other in zip(evaluate(module, "main", [x, x]), evaluate(fused, "main", [x, x]), strict=True):
+        for one, other in zip(
+            ModuleInterpreter(module).call("main", [x, x]), ModuleInterpreter(fused).call("main", [x, x]), strict=True
+        ):
             np.testing.assert_array_equal(one, other)
 
 
@@ -148,7 +150,9 @@ def test_tables_of_tables_are_one() -> None:
     fused = prune(fuse_lookups(module))
     assert operators(fused) == ["LOOKUP"]
     x = np.array([-128, -1, 0, 127], np.int8)
-    np.testing.assert_array_equal(evaluate(fused, "main", [x])[0], evaluate(module, "main", [x])[0])
+    np.testing.assert_array_equal(
+        ModuleInterpreter(fused).call("main", [x])[0], ModuleInterpreter(module).call("main", [x])[0]
+    )
 
 
 @pytest.mark.parametrize("count", [8, 32])

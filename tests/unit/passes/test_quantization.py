@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from support.graph_evaluator import evaluate
 from support.graph_parser import parse_graph, same_graph
 from support.kernel_harness import Array
 from tflmgen.passes.pipeline import run_passes
 from tflmgen.passes.quantization import cancel_quantization
 from tflmgen.passes.quantize_boundaries import narrow
+from tflmgen.reference import ModuleInterpreter
 
 
 def test_quantize_after_dequantize_needs_no_floats() -> None:
@@ -146,5 +146,9 @@ def test_values_are_kept() -> None:
                 inputs = [bytes_, floats, np.array(round_ % 2 == 0)]
             else:
                 inputs = [floats, np.array(round_ % 5, np.int32), bytes_]
-            for one, other in zip(evaluate(module, "main", inputs), evaluate(narrowed, "main", inputs), strict=True):
+            for one, other in zip(
+                ModuleInterpreter(module).call("main", inputs),
+                ModuleInterpreter(narrowed).call("main", inputs),
+                strict=True,
+            ):
                 np.testing.assert_array_equal(one, other)

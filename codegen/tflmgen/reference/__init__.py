@@ -1,0 +1,31 @@
+"""The reference: what a file and a Module compute, evaluated with numpy by TFLite's definitions.
+
+In: a Model or a Module, and inputs. Out: outputs, with state kept between invokes.
+Decided here: what each operator means, independent of its kernels, of the passes and of the importer.
+"""
+
+from tflmgen.reference.evaluations import EVALUATIONS
+from tflmgen.reference.file_interpreter import BudgetError, Interpreter, Observe
+from tflmgen.reference.module_interpreter import ModuleInterpreter, ObserveValue
+from tflmgen.reference.operation import Array, Operation, RunTimeError, UnsupportedError
+from tflmgen.reference.validation import EFFORTS, Effort, Ranges, Validation, validate
+from tflmgen.reference.validation_cache import validated
+
+__all__ = [
+    "EFFORTS",
+    "EVALUATIONS",
+    "Array",
+    "BudgetError",
+    "Effort",
+    "Interpreter",
+    "ModuleInterpreter",
+    "Observe",
+    "ObserveValue",
+    "Operation",
+    "Ranges",
+    "RunTimeError",
+    "UnsupportedError",
+    "Validation",
+    "validate",
+    "validated",
+]

@@ -1,0 +1,74 @@
+"""Attributes of a Module's operators in the words of the schema's options, as the evaluations read them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import lru_cache
+from typing import Any
+
+from tflmgen.ir import Quantization
+
+TANH = 4
+
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "activation": ("fused_activation_function",),
+    "stride_height": ("stride_h",),
+    "stride_width": ("stride_w",),
+    "dilation_height": ("dilation_h_factor",),
+    "dilation_width": ("dilation_w_factor",),
+    "zeros": ("padding_counts",),
+    "keep_dims": ("keep_dims", "keep_num_dims"),
+    "asymmetric": ("asymmetric_quantize_inputs",),
+    "adjoint_left": ("adj_x",),
+    "adjoint_right": ("adj_y",),
+    "begin": ("begin_mask",),
+    "end": ("end_mask",),
+    "ellipsis": ("ellipsis_mask",),
+    "new_axis": ("new_axis_mask",),
+    "shrink_axis": ("shrink_axis_mask",),
+    "size": ("block_size",),
+    "repeat": ("mode",),
+    "values": ("squeeze_dims", "new_shape"),
+    "projection_clip": ("proj_clip",),
+}
+"""Name of an attribute -> names of options; all others have the same name."""
+
+
+def options_of_attributes(attributes: Any) -> Mapping[str, Any]:
+    """Options with the same meaning; nested attributes are flattened."""
+    return {} if attributes is None else _options(attributes)
+
+
+@lru_cache(maxsize=4096)
+def _options(attributes: Hashable) -> Mapping[str, Any]:
+    found: dict[str, Any] = {}
+    for field in fields(attributes) if is_dataclass(attributes) else ():
+        value = getattr(attributes, field.name)
+        if is_dataclass(value) and not isinstance(value, Quantization):
+            found |= options_of_attributes(value)
+        else:
+            found |= {name: _plain(field.name, value) for name in NAMES.get(field.name, (field.name,))}
+    return {**found, **_combined(found)}
+
+
+def _plain(name: str, value: Any) -> Any:
+    if name == "activation":
+        return TANH if value is None else value.value
+    return value.value if isinstance(value, Enum) else value
+
+
+def _combined(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that several attributes make up, or that one makes several of."""
+    made: dict[str, Any] = {}
+    if "same" in found:
+        made["padding"] = 0 if found["same"] else 1
+    if "before" in found and "after" in found:
+        made["explicit_padding"] = tuple(zip(found["before"], found["after"], strict=True))
+    if "taps" in found:
+        made["filter_height"], made["filter_width"] = found["taps"]
+    if "strides" in found:
+        made |= {f"stride_{letter}": stride for letter, stride in zip("dhw", found["strides"], strict=True)}
+        made |= {f"dilation_{letter}_factor": step for letter, step in zip("dhw", found["dilations"], strict=True)}
+    return made

@@ -1,0 +1,286 @@
+"""What a .tflite file computes: its subgraphs walked as TensorFlow Lite does, one operator after another.
+
+Written from the schema: If, While and Call run subgraphs with copies of their operands; variables and variable tensors
+keep their contents from one invoke to the next.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from tflmgen.frontend import Model, Operator, Signature, SubGraph, Tensor
+from tflmgen.ir import DType, TensorType, contents
+from tflmgen.reference.element_moves import EVALUATIONS as MOVES
+from tflmgen.reference.evaluations import EVALUATIONS
+from tflmgen.reference.operation import Array, Operation, RunTimeError, UnsupportedError
+from tflmgen.reference.stateful_operators import UPDATES, initial_states
+
+Observe = Callable[[int, int, Array], None]
+"""Called with (subgraph, tensor, elements) of each tensor that an operator has written."""
+
+CONTROL = frozenset({"IF", "WHILE", "STABLEHLO_WHILE", "STABLEHLO_CASE", "CALL", "STABLEHLO_COMPOSITE", "CALL_ONCE"})
+RESOURCES = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
+
+
+EXACT = frozenset(MOVES) | {
+    *("MAXIMUM", "MINIMUM", "RELU", "RELU6", "ABS", "NEG"),
+    *("REDUCE_MAX", "REDUCE_MIN", "CAST", "FLOOR", "CEIL", "ROUND"),
+}
+"""Operators that round nothing."""
+NOISE = 2.0**-22
+
+
+class BudgetError(Exception):
+    """The time or the steps given are over."""
+
+
+@dataclass
+class Interpreter:
+    """A model with the contents of its variables.
+
+    deadline   time.process_time() from which on an invoke raises BudgetError
+    steps      operators that may still run before BudgetError
+    noise      where results of float operators get random relative errors of NOISE, as rounding elsewhere would give
+               them (Parker, Monte Carlo Arithmetic, 1997)
+    wide       floats are evaluated in float64
+    sides      (subgraph, operator, branch) that Ifs, Cases and Whiles have taken so far; a loop's body is branch 1
+    """
+
+    model: Model
+    wide: bool = False
+    deadline: float = float("inf")
+    steps: float = float("inf")
+    noise: np.random.Generator | None = None
+    sides: set[tuple[int, int, int]] = field(default_factory=set)
+    _variables: dict[str, Array] = field(default_factory=dict)
+    _tensors: dict[tuple[int, int], Array] = field(default_factory=dict)
+    _kept: dict[tuple[int, int], tuple[Array, ...]] = field(default_factory=dict)
+    _once: set[int] = field(default_factory=set)
+    _constants: dict[int, dict[int, Array]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """All variables as before the first invoke; what CALL_ONCE runs has run."""
+        self._variables.clear()
+        self._tensors.clear()
+        self._kept.clear()
+        self._once.clear()
+        for subgraph in self.model.subgraphs:
+            for op in subgraph.operators:
+                if op.name == "CALL_ONCE":
+                    self._call_once(op)
+
+    def invoke(
+        self,
+        signature: str | Signature | None,
+        inputs: Sequence[Array] | Mapping[str, Array],
+        observe: Observe | None = None,
+    ) -> tuple[Array, ...]:
+        """Outputs of a signature (its key; None: subgraph 0), in its order.
+
+        Raises UnsupportedError for an operator that is not evaluated, RunTimeError where the model reports an error,
+        and BudgetError.
+        """
+        entry = signature if isinstance(signature, Signature) else self._entry(signature)
+        subgraph = self.model.subgraphs[entry.subgraph if entry else 0]
+        if isinstance(inputs, Mapping):
+            if entry is None:
+                names = [subgraph.tensors[i].name for i in subgraph.inputs]
+            else:
+                names = [name for name, _ in entry.inputs]
+            inputs = [inputs[name] for name in names]
+        places = [index for _, index in entry.inputs] if entry else subgraph.inputs
+        arguments = dict(zip(places, inputs, strict=True))
+        with np.errstate(all="ignore"):
+            values = self._run(subgraph, arguments, observe)
+        return tuple(values[i] for i in ([index for _, index in entry.outputs] if entry else subgraph.outputs))
+
+    def _entry(self, key: str | None) -> Signature | None:
+        return None if key is None else next(s for s in self.model.signatures if s.key == key)
+
+    def _call(self, index: int, inputs: Sequence[Array], observe: Observe | None) -> tuple[Array, ...]:
+        subgraph = self.model.subgraphs[index]
+        values = self._run(subgraph, dict(zip(subgraph.inputs, inputs, strict=True)), observe)
+        return tuple(values[i] for i in subgraph.outputs)
+
+    def _run(self, subgraph: SubGraph, arguments: Mapping[int, Array], observe: Observe | None) -> dict[int, Array]:
+        """Every tensor of a subgraph after its operators have run."""
+        values = {**self._constant_tensors(subgraph), **self._variable_tensors(subgraph)}
+        values.update((i, self._float(a)) for i, a in arguments.items())
+        for op in subgraph.operators:
+            self.steps -= 1
+            if self.steps < 0 or time.process_time() > self.deadline:
+                raise BudgetError
+            results: Sequence[Array]
+            if op.name in RESOURCES:
+                results = self._resource(op, values)
+            elif op.name in CONTROL:
+                results = self._control((subgraph.index, op.index), op, [values.get(i) for i in op.inputs], observe)
+            else:
+                results = self._operator(subgraph, op, values)
+            for index, result in zip(op.outputs, results, strict=False):
+                values[index] = result
+                if observe is not None and result.dtype.kind != "U":
+                    observe(subgraph.index, index, result)
+        return values
+
+    def _float(self, array: Array) -> Array:
+        return array.astype(np.float64) if self.wide and array.dtype == np.float32 else array
+
+    def _disturbed(self, name: str, result: Array) -> Array:
+        if self.noise is None or name in EXACT or result.dtype.kind != "f":
+            return result
+        return np.asarray(result * (1 + NOISE * self.noise.uniform(-1, 1, result.shape))).astype(result.dtype)
+
+    def _constant_tensors(self, subgraph: SubGraph) -> dict[int, Array]:
+        found = self._constants.get(subgraph.index)
+        if found is None:
+            used = {*subgraph.outputs, *(i for op in subgraph.operators for i in op.inputs)}
+            found = {
+                t.index: contents(type_of(t), t.data)
+                for t in subgraph.tensors
+                if t.data is not None and t.dtype is not None and t.index in used
+            }
+            self._constants[subgraph.index] = found
+        return found
+
+    def _variable_tensors(self, subgraph: SubGraph) -> dict[int, Array]:
+        found = {}
+        for tensor in subgraph.tensors:
+            if tensor.is_variable and tensor.dtype is not None:
+                key = (subgraph.index, tensor.index)
+                if key not in self._tensors:
+                    self._tensors[key] = self._float(initial_contents(type_of(tensor)))
+                found[tensor.index] = self._tensors[key]
+        return found
+
+    def _resource(self, op: Operator, values: Mapping[int, Array]) -> tuple[Array, ...]:
+        """A handle is an array of one string: the variable's container and name."""
+        options = op.options or {}
+        if op.name == "VAR_HANDLE":
+            return (np.array(f"{options.get('container', '')}/{options.get('shared_name', '')}"),)
+        name = str(values[op.inputs[0]])
+        if op.name == "ASSIGN_VARIABLE":
+            self._variables[name] = values[op.inputs[1]]
+            return ()
+        if name not in self._variables:
+            raise UnsupportedError("READ_VARIABLE before the variable has contents")
+        return (self._variables[name],)
+
+    def _call_once(self, op: Operator) -> None:
+        index = int((op.options or {})["init_subgraph_index"])
+        if index not in self._once:
+            self._once.add(index)
+            self._call(index, (), None)
+
+    def _control(
+        self, place: tuple[int, int], op: Operator, given: Sequence[Array | None], observe: Observe | None
+    ) -> tuple[Array, ...]:
+        options: Mapping[str, Any] = op.options or {}
+        inputs = [value for value in given if value is not None]
+        if op.name == "CALL_ONCE":
+            self._call_once(op)
+            return ()
+        if op.name == "IF":
+            taken = bool(inputs[0].reshape(-1)[0])
+            self.sides.add((*place, int(taken)))
+            return self._call(options["then_subgraph_index" if taken else "else_subgraph_index"], inputs[1:], observe)
+        if op.name == "STABLEHLO_CASE":
+            branches = options["branch_subgraph_indices"]
+            number = int(inputs[0].reshape(-1)[0])
+            number = number if 0 <= number < len(branches) else len(branches) - 1
+            self.sides.add((*place, number))
+            return self._call(branches[number], inputs[1:], observe)
+        if op.name in ("WHILE", "STABLEHLO_WHILE"):
+            return self._loop(place, options, tuple(inputs), observe)
+        key = "subgraph" if op.name == "CALL" else "decomposition_subgraph_index"
+        return self._call(options[key], inputs, observe)
+
+    def _loop(
+        self,
+        place: tuple[int, int],
+        options: Mapping[str, Any],
+        variables: tuple[Array, ...],
+        observe: Observe | None,
+    ) -> tuple[Array, ...]:
+        while True:
+            (test,) = self._call(options["cond_subgraph_index"], variables, observe)
+            goes_on = bool(test.reshape(-1)[0])
+            self.sides.add((*place, int(goes_on)))
+            if not goes_on:
+                return variables
+            variables = self._call(options["body_subgraph_index"], variables, observe)
+
+    def _operator(self, subgraph: SubGraph, op: Operator, values: Mapping[int, Array]) -> Sequence[Array]:
+        operation = _operation(subgraph, op, values, self.wide)
+        key = (subgraph.index, op.index)
+        own = self._kept.get(key)
+        if own is None:
+            own = self._kept[key] = initial_states(operation)
+        if own:
+            operation = replace(
+                operation,
+                inputs=(*operation.inputs, *own),
+                input_types=(*operation.input_types, *(None for _ in own)),
+            )
+        results = [self._disturbed(op.name, result) for result in _evaluate(operation)]
+        count = len(op.outputs)
+        if own:
+            self._kept[key] = tuple(results[count:])
+        else:
+            updated = [op.inputs[i] for i in UPDATES.get(op.name, ()) if i < len(op.inputs) and op.inputs[i] >= 0]
+            for index, result in zip(updated, results[count:], strict=True):
+                self._tensors[subgraph.index, index] = result
+        return results[:count]
+
+
+def _evaluate(operation: Operation) -> Sequence[Array]:
+    evaluation = EVALUATIONS.get(operation.name)
+    if evaluation is None:
+        raise UnsupportedError(operation.name)
+    try:
+        return evaluation(operation)
+    except (ArithmeticError, AttributeError, KeyError, TypeError) as error:
+        raise UnsupportedError(f"{operation.name} ({type(error).__name__})") from error
+    except (ValueError, IndexError) as error:
+        # Operands whose shapes at run time do not go together.
+        raise RunTimeError(f"{operation.name}: {error}") from error
+
+
+def _operation(subgraph: SubGraph, op: Operator, values: Mapping[int, Array], wide: bool) -> Operation:
+    def of(indices: Sequence[int]) -> list[Tensor | None]:
+        return [None if i < 0 else subgraph.tensors[i] for i in indices]
+
+    inputs = tuple(None if i < 0 else values[i] for i in op.inputs)
+    types = tuple(None if t is None else type_of(t) for t in of(op.inputs))
+    outputs = tuple(_output_type(subgraph.tensors[i]) for i in op.outputs)
+    inner = tuple(None if t is None or t.dtype is None else type_of(t) for t in of(op.intermediates))
+    options = {**(op.options or {}), "custom_options": op.custom_options}
+    return Operation(op.name, inputs, types, outputs, options, inner, wide)
+
+
+def type_of(tensor: Tensor) -> TensorType:
+    """Raises UnsupportedError for a tensor of a type that operators cannot have."""
+    if tensor.dtype is None:
+        raise UnsupportedError(f"a tensor of type {tensor.type_name}")
+    return TensorType(tensor.dtype, tensor.shape, tensor.quantization, tensor.blocks)
+
+
+def _output_type(tensor: Tensor) -> TensorType:
+    return type_of(tensor)
+
+
+def initial_contents(type_: TensorType) -> Array:
+    """Contents of a variable tensor before the first invoke: the zero point of int8, else zeros."""
+    zero = type_.quantization.zero_point if type_.quantization and type_.dtype is DType.INT8 else 0
+    return np.full(type_.max_shape, zero, type_.dtype.numpy)
+
+
+__all__ = ["BudgetError", "Interpreter", "Observe", "RunTimeError", "initial_contents", "type_of"]

@@ -1,0 +1,114 @@
+"""Comparison of what a file and its Module compute: equal or not, and which tensor differs first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tflmgen.frontend import Model
+from tflmgen.ir import Value
+from tflmgen.reference.operation import Array
+
+TOLERANCE = 1e-4
+"""Greatest difference of floats, relative to the greatest magnitude in the tensor. Passes may reorder float operations
+and fold constants in float32; the corpus's largest difference is 1e-5."""
+
+
+FLOOR = 1e-6
+"""The same relative to the greatest magnitude of the float inputs: what cancels out leaves rounding."""
+
+
+def are_equal(got: Array, want: Array, magnitude: float = 1.0) -> bool:
+    """Integers bit for bit, floats within TOLERANCE and FLOOR; NaN equals NaN. magnitude: of the inputs."""
+    if got.shape != want.shape:
+        return False
+    if want.dtype.kind != "f":
+        return np.array_equal(got, want)
+    finite = want[np.isfinite(want)]
+    scale = float(np.abs(finite).max(initial=0.0))
+    with np.errstate(all="ignore"):
+        return np.allclose(got, want, rtol=TOLERANCE, atol=max(TOLERANCE * scale, FLOOR * magnitude), equal_nan=True)
+
+
+def describe(label: str, place: str, got: Array, want: Array) -> str:
+    """One sentence: which elements differ, with the first of them."""
+    if got.shape != want.shape:
+        return f"{label}: {place} has shape {list(got.shape)} instead of {list(want.shape)}"
+    with np.errstate(all="ignore"):
+        wrong = ~np.isclose(got, want, rtol=TOLERANCE, atol=0, equal_nan=want.dtype.kind == "f")
+    if want.dtype.kind != "f":
+        wrong = got != want
+    index = int(np.argmax(wrong.reshape(-1)))
+    first = f"element {index} is {got.reshape(-1)[index]} instead of {want.reshape(-1)[index]}"
+    return f"{label}: {place}: {int(wrong.sum()):,} of {want.size:,} elements differ; {first}"
+
+
+class Trace:
+    """The last contents of each tensor of the file, and of each value of the Module in the order of their making."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        names = Counter(t.name for g in model.subgraphs for t in g.tensors)
+        self._ambiguous = {name for name, count in names.items() if count > 1}
+        self.tensors: dict[str, tuple[tuple[int, int], Array]] = {}
+        self.values: dict[int, tuple[Value, Array]] = {}
+
+    def see_tensor(self, subgraph: int, tensor: int, array: Array) -> None:
+        self.tensors[self._model.subgraphs[subgraph].tensors[tensor].name] = ((subgraph, tensor), array)
+
+    def see_value(self, value: Value, array: Array) -> None:
+        self.values[value.id] = (value, array)
+
+    def first_difference(self) -> tuple[str, Array, Array] | None:
+        """(tensor, the Module's elements, the file's) of the first value that differs from its tensor, by name."""
+        for value, array in self.values.values():
+            found = self.tensors.get(value.name)
+            if (
+                found is None
+                or value.name in self._ambiguous
+                or found[1].shape != array.shape
+                or found[1].dtype.kind != array.dtype.kind
+            ):
+                continue
+            if not are_equal(array, found[1]):
+                (subgraph, tensor), want = found
+                return f"subgraph {subgraph}, tensor {tensor} '{value.name}'", array, want
+        return None
+
+
+def outside(values: Mapping[int, tuple[Value, Array]], ranges: Mapping[int, tuple[Array, Array]]) -> str:
+    """The first value with an element outside of its claimed interval per channel; empty: none."""
+    for value, array in values.values():
+        if value.id not in ranges or not array.size:
+            continue
+        low, high = ranges[value.id]
+        flat = array.reshape(-1, array.shape[-1]) if array.ndim else array.reshape(1, 1)
+        if len(low) not in (1, flat.shape[1]):
+            continue
+        if (flat.min(axis=0) < low).any() or (flat.max(axis=0) > high).any():
+            return f"'{value.name}' leaves the range that value-range analysis gives it"
+    return ""
+
+
+def magnitude_of(inputs: Sequence[Array]) -> float:
+    """Greatest magnitude of float inputs, at least 1."""
+    return max((float(np.abs(a).max(initial=1.0)) for a in inputs if a.dtype.kind == "f"), default=1.0)
+
+
+def differing(got: Sequence[Array], want: Sequence[Array], magnitude: float) -> int | None:
+    """Index of the first output that differs; None: all are equal."""
+    pairs = enumerate(zip(got, want, strict=True))
+    return next((index for index, (one, other) in pairs if not are_equal(one, other, magnitude)), None)
+
+
+def distance(one: Array, other: Array) -> float:
+    """Greatest difference of two tensors that are not equal; infinite for other shapes, and where one has NaN."""
+    if one.shape != other.shape:
+        return float("inf")
+    with np.errstate(all="ignore"):
+        if one.dtype.kind == "f" and not np.array_equal(np.isfinite(one), np.isfinite(other)):
+            return float("inf")
+        difference = np.abs(one.astype(np.float64) - other.astype(np.float64))
+    return 0.0 if are_equal(one, other) else float(np.nan_to_num(difference).max(initial=0.0))

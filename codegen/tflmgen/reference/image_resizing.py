@@ -1,0 +1,106 @@
+"""RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: TFLite's resize_bilinear.h and resize_nearest_neighbor.h."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tflmgen.reference.operation import Array, Evaluation, Operation, round_half_away
+
+FRACTION_BITS = 10
+
+
+def _ratio(op: Operation, size: int, wanted: int) -> np.float32:
+    if op.options.get("align_corners") and wanted > 1:
+        return np.float32(size - 1) / np.float32(wanted - 1)
+    return np.float32(size) / np.float32(wanted)
+
+
+def nearest_indices(op: Operation, size: int, wanted: int) -> Array:
+    ratio = _ratio(op, size, wanted)
+    half = np.float32(0.5 if op.options.get("half_pixel_centers") else 0.0)
+    places = (np.arange(wanted, dtype=np.float32) + half) * ratio
+    if op.options.get("align_corners"):
+        places = round_half_away(places)
+    return np.asarray(np.clip(np.floor(places).astype(np.int64), 0, size - 1))
+
+
+def _wanted(op: Operation) -> tuple[int, int]:
+    height, width = op.array(1).reshape(-1).tolist()
+    return int(height), int(width)
+
+
+def _nearest(op: Operation) -> Sequence[Array]:
+    return [resized_to_nearest(op, op.array(0), *_wanted(op))]
+
+
+def resized_to_nearest(op: Operation, image: Array, height: int, width: int) -> Array:
+    rows, columns = nearest_indices(op, image.shape[1], height), nearest_indices(op, image.shape[2], width)
+    return image[:, rows][:, :, columns]
+
+
+def _bilinear(op: Operation) -> Sequence[Array]:
+    return [resized_linearly(op, op.array(0), *_wanted(op))]
+
+
+def resized_linearly(op: Operation, image: Array, height: int, width: int) -> Array:
+    function = _in_floats if op.gives_floats else _in_integers
+    return function(op, image, height, width)
+
+
+def _float_steps(op: Operation, size: int, wanted: int) -> tuple[Array, Array, Array]:
+    """(lower index, upper index, fraction) of each output line."""
+    ratio, places = _ratio(op, size, wanted), np.arange(wanted, dtype=np.float32)
+    half = np.float32(0.5)
+    at = (places + half) * ratio - half if op.options.get("half_pixel_centers") else places * ratio
+    floor = np.floor(at).astype(np.int64)
+    lower = np.maximum(floor, 0)
+    return lower, np.minimum(floor + 1, size - 1), at - lower.astype(np.float32)
+
+
+def _in_floats(op: Operation, image: Array, height: int, width: int) -> Array:
+    top, bottom, down = _float_steps(op, image.shape[1], height)
+    left, right, across = _float_steps(op, image.shape[2], width)
+    x = image.astype(np.float64)
+    down, across = down[:, None, None].astype(np.float64), across[:, None].astype(np.float64)
+    upper = x[:, top][:, :, left] * (1 - across) + x[:, top][:, :, right] * across
+    lower = x[:, bottom][:, :, left] * (1 - across) + x[:, bottom][:, :, right] * across
+    return op.rounded(upper * (1 - down) + lower * down)
+
+
+def _integer_steps(op: Operation, size: int, wanted: int) -> tuple[Array, Array, Array]:
+    """The same in Q21.10."""
+    one = 1 << FRACTION_BITS
+    ratio = (one * size + wanted // 2) // wanted
+    if op.options.get("align_corners") and wanted > 1:
+        ratio = (one * (size - 1) + (wanted - 1) // 2) // (wanted - 1)
+    places = np.arange(wanted, dtype=np.int64)
+    at = places * ratio
+    if op.options.get("half_pixel_centers"):
+        at = at + ratio // 2 - one // 2
+    lower = np.maximum(_towards_zero(at, one), 0)
+    upper = np.minimum(_towards_zero(at + one - 1, one), size - 1)
+    return lower, upper, at - one * lower
+
+
+def _towards_zero(values: Array, divisor: int) -> Array:
+    return np.where(values >= 0, values // divisor, -(-values // divisor))
+
+
+def _in_integers(op: Operation, image: Array, height: int, width: int) -> Array:
+    one = 1 << FRACTION_BITS
+    top, bottom, down = _integer_steps(op, image.shape[1], height)
+    left, right, across = _integer_steps(op, image.shape[2], width)
+    x, down, across = image.astype(np.int64), down[:, None, None], across[:, None]
+    upper = x[:, top][:, :, left] * (one - across) + x[:, top][:, :, right] * across
+    lower = x[:, bottom][:, :, left] * (one - across) + x[:, bottom][:, :, right] * across
+    total = upper * (one - down) + lower * down
+    half = np.where(total >= 0, 1, -1) << (2 * FRACTION_BITS - 1)
+    return _towards_zero(total + half, 1 << (2 * FRACTION_BITS)).astype(op.output.dtype.numpy)
+
+
+EVALUATIONS: Mapping[str, Evaluation] = {
+    "RESIZE_NEAREST_NEIGHBOR": _nearest,
+    "RESIZE_BILINEAR": _bilinear,
+}

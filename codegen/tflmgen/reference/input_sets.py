@@ -1,0 +1,161 @@
+"""Input sets for validation: seeded and adversarial, and fillings that make comparisons come out either way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tflmgen.frontend import Model
+from tflmgen.ir import DType, Port, TensorType, contents
+from tflmgen.reference.file_interpreter import type_of
+from tflmgen.reference.operation import Array
+from tflmgen.reference.type_conversions import dequantized, requantized_reals
+
+COMPARISONS = frozenset({"LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "EQUAL", "NOT_EQUAL"})
+LARGE = 100.0
+"""Magnitude of the extremes of float inputs: large for activations, far from overflow."""
+TRIES = 48
+"""Candidates of the search for untaken branches, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputSet:
+    """label: what is in it; arrays: one for each input of the signature; planned: counts among the sets to be run."""
+
+    label: str
+    arrays: tuple[Array, ...]
+    planned: bool
+
+
+def input_sets(model: Model, ports: Sequence[Port], rng: np.random.Generator, count: int) -> Iterator[InputSet]:
+    """`count` planned sets, then candidates for branches that none of them takes."""
+    types = [port.type for port in ports]
+    more = [("random", float(10.0 ** rng.uniform(-2, 2))) for _ in range(len(_PLANNED), count)]
+    for label, scale in (*_PLANNED[:count], *more):
+        yield InputSet(label, tuple(_filled(t, label, scale, rng) for t in _sized(types, label, rng)), True)
+    thresholds = comparison_constants(model)
+    for _ in range(TRIES if ports else 0):
+        arrays = tuple(_candidate(t, thresholds, rng) for t in _sized(types, "random", rng))
+        yield InputSet("search", arrays, False)
+
+
+def with_small_integers(found: InputSet, ports: Sequence[Port], rng: np.random.Generator) -> InputSet:
+    """The set with integers that serve as indices near zero: large ones may be outside of what they index."""
+    limit = int(rng.choice((1, 2, 4)))
+    arrays = tuple(
+        array if p.type.dtype.is_float or p.type.quantization or array.dtype == bool else np.abs(array) % limit
+        for array, p in zip(found.arrays, ports, strict=True)
+    )
+    return InputSet(
+        f"{found.label}, small indices",
+        tuple(a.astype(o.dtype) for a, o in zip(arrays, found.arrays, strict=True)),
+        found.planned,
+    )
+
+
+_PLANNED = (
+    ("random", 1.0),
+    ("zeros", 0.0),
+    ("least", 1.0),
+    ("greatest", 1.0),
+    ("random", 10.0),
+    ("alternating extremes", 1.0),
+    ("small", 0.1),
+    ("ones", 1.0),
+    ("ramp", 1.0),
+    ("random", 0.01),
+    ("random", 100.0),
+    ("random", 3.0),
+)
+
+
+def comparison_constants(model: Model) -> tuple[float, ...]:
+    """Real values of small constants that comparisons of the file read."""
+    found: dict[float, None] = {}
+    for subgraph in model.subgraphs:
+        for op in subgraph.operators:
+            for index in op.inputs if op.name in COMPARISONS else ():
+                tensor = subgraph.tensors[index]
+                if tensor.data is None or tensor.dtype is None or np.prod(tensor.shape) > 16:
+                    continue
+                values = contents(type_of(tensor), tensor.data)
+                reals = dequantized(values, type_of(tensor)) if tensor.quantization else values
+                found |= dict.fromkeys(float(v) for v in reals.reshape(-1))
+    return tuple(value for value in found if np.isfinite(value))
+
+
+def _sized(types: Sequence[TensorType], label: str, rng: np.random.Generator) -> list[TensorType]:
+    """The types in shapes of one run: dynamic dimensions are as large as they can be, in random sets smaller.
+
+    Dimensions with one bound along one axis are equal, since operators are likely to bring them together.
+    """
+    shares: dict[tuple[int, int], int] = {}
+    found = []
+    for type_ in types:
+        shape = list(type_.max_shape)
+        for axis in type_.dynamic_axes if label == "random" else ():
+            most = shape[axis]
+            shape[axis] = shares.setdefault((axis, most), int(rng.integers(1, max(most, 1) + 1)))
+        found.append(type_.with_shape(tuple(shape)))
+    return found
+
+
+def _filled(type_: TensorType, label: str, scale: float, rng: np.random.Generator) -> Array:
+    shape = type_.max_shape
+    if type_.dtype is DType.BOOL:
+        if label in ("random", "small", "ramp", "alternating extremes"):
+            return rng.integers(0, 2, shape).astype(bool)
+        return np.full(shape, label in ("greatest", "ones"))
+    low, high = (-LARGE, LARGE) if type_.dtype.is_float else type_.dtype.limits
+    is_count = not type_.dtype.is_float and type_.quantization is None
+    if is_count and type_.dtype.bits > 16 and label not in ("least", "greatest"):
+        # Counters, indices and lengths are of these types: small ones mean something.
+        low, high = (0 if low == 0 else -4), 16
+    if label == "least":
+        values = np.full(shape, low, np.float64 if type_.dtype.is_float else type_.dtype.numpy)
+    elif label == "greatest":
+        values = np.full(shape, high, np.float64 if type_.dtype.is_float else type_.dtype.numpy)
+    elif label == "alternating extremes":
+        values = np.resize(np.array([low, high]), shape)
+    elif label == "ramp":
+        values = np.linspace(low / 100 if type_.dtype.is_float else low, high, int(np.prod(shape))).reshape(shape)
+    elif label == "zeros":
+        return _of_real(type_, np.zeros(shape))
+    elif label == "ones":
+        return _of_real(type_, np.ones(shape))
+    elif type_.dtype.is_float:
+        values = rng.uniform(-scale, scale, shape)
+    elif label == "small":
+        middle = type_.quantization.zero_point if type_.quantization else 0
+        values = np.clip(middle + rng.integers(-3, 4, shape), *type_.dtype.limits)
+    else:
+        kind: Any = type_.dtype.numpy
+        return np.asarray(rng.integers(int(low), int(high), shape, kind, endpoint=True))
+    return np.asarray(values).astype(type_.dtype.numpy)
+
+
+def _candidate(type_: TensorType, thresholds: Sequence[float], rng: np.random.Generator) -> Array:
+    """Around a constant that something is compared with, over many magnitudes, or nothing but one number."""
+    shape = type_.max_shape
+    if type_.dtype is DType.BOOL:
+        return np.full(shape, bool(rng.integers(2)))
+    centre = float(rng.choice(thresholds)) if thresholds and rng.random() < 0.6 else 0.0
+    width = float(10.0 ** rng.uniform(-3, 3)) if rng.random() < 0.8 else 0.0
+    spread = rng.uniform(-width, width, shape) if rng.random() < 0.5 else np.full(shape, rng.uniform(-width, width))
+    if not type_.dtype.is_float and type_.quantization is None:
+        spread = np.round(spread)
+    return _of_real(type_, centre + spread)
+
+
+def _of_real(type_: TensorType, reals: Array) -> Array:
+    """Real numbers in the tensor's type: quantised, or rounded and clamped."""
+    if type_.dtype.is_float:
+        return reals.astype(type_.dtype.numpy)
+    if type_.quantization is not None:
+        return requantized_reals(reals, type_, False)
+    low, high = type_.dtype.limits
+    inside = np.clip(np.nan_to_num(reals), max(low, -(2**31)), min(high, 2**31 - 1))
+    return np.asarray(inside.astype(type_.dtype.numpy))

@@ -1,0 +1,166 @@
+"""What a Module computes: its blocks walked in order, values by id, regions in place.
+
+The operators are those of the file's interpreter; what differs is the walk. State is an input and a result of the
+functions, and the contents of variables are kept here between invokes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tflmgen.ir import (
+    Block,
+    DType,
+    If,
+    Module,
+    Node,
+    Op,
+    Quantization,
+    Signature,
+    TensorType,
+    Value,
+    While,
+    contents,
+)
+from tflmgen.reference.attribute_options import options_of_attributes
+from tflmgen.reference.evaluations import EVALUATIONS
+from tflmgen.reference.file_interpreter import BudgetError
+from tflmgen.reference.operation import Array, Operation, UnsupportedError
+
+ObserveValue = Callable[[Value, Array], None]
+"""Called with each value that a node has computed."""
+
+
+@dataclass
+class ModuleInterpreter:
+    """A Module with the contents of its variables; see Interpreter for `wide`, `deadline` and `steps`."""
+
+    module: Module
+    wide: bool = False
+    deadline: float = float("inf")
+    steps: float = float("inf")
+    state: dict[str, Array] = field(default_factory=dict)
+    _constants: dict[int, Array] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """All variables as before the first invoke."""
+        for name, variable in self.module.state.items():
+            self.state[name] = self._float(contents(variable.home.type, self.module.constants[variable.initial]))
+
+    def invoke(
+        self, signature: Signature, inputs: Sequence[Array], observe: ObserveValue | None = None
+    ) -> tuple[Array, ...]:
+        """Outputs of a signature in their shapes; inputs too have the shapes of this run.
+
+        Raises UnsupportedError, RunTimeError and BudgetError as Interpreter does.
+        """
+        function = self.module.function(signature.function)
+        arguments = [self._port(a, port.type) for a, port in zip(inputs, signature.inputs, strict=True)]
+        for array, port in zip(inputs, signature.inputs, strict=True):
+            arguments += [np.array(extent, np.int32) for extent in port.type.dynamic_dims(array.shape)]
+        results = self.call(function.name, [*arguments, *(self.state[name] for name in function.state)], observe)
+        count = len(results) - len(function.state)
+        self.state.update(zip(function.state, results[count:], strict=True))
+        return tuple(_outputs(results[:count], signature))
+
+    def call(self, name: str, inputs: Sequence[Array], observe: ObserveValue | None = None) -> tuple[Array, ...]:
+        """Results of one function, those of its variables last."""
+        function = self.module.function(name)
+        values = {v.id: self._float(a) for v, a in zip(function.inputs, inputs, strict=True)}
+        with np.errstate(all="ignore"):
+            return self._block(function.body, values, observe)
+
+    def _float(self, array: Array) -> Array:
+        return array.astype(np.float64) if self.wide and array.dtype == np.float32 else array
+
+    def _port(self, array: Array, type_: TensorType) -> Array:
+        """A dense tensor of this run in memory for the largest one."""
+        if type_.is_static:
+            return array.reshape(type_.max_shape)
+        room = np.zeros(type_.elements, array.dtype)
+        room[: array.size] = array.reshape(-1)
+        return room.reshape(type_.max_shape)
+
+    def _read(self, value: Value, values: Mapping[int, Array]) -> Array:
+        if value.constant is None:
+            return values[value.id]
+        found = self._constants.get(value.id)
+        if found is None:
+            found = self._constants[value.id] = contents(value.type, self.module.constants[value.constant])
+        return found
+
+    def _block(self, block: Block, values: dict[int, Array], observe: ObserveValue | None) -> tuple[Array, ...]:
+        for node in block.nodes:
+            self.steps -= 1
+            if self.steps < 0 or time.process_time() > self.deadline:
+                raise BudgetError
+            for value, result in zip(node.outputs, self._node(node, values, observe), strict=True):
+                values[value.id] = result
+                if observe is not None:
+                    observe(value, result)
+        return tuple(self._read(v, values) for v in block.results)
+
+    def _node(self, node: Node, values: dict[int, Array], observe: ObserveValue | None) -> Sequence[Array]:
+        if isinstance(node, Op):
+            return self._op(node, values)
+        if isinstance(node, If):
+            taken = bool(self._read(node.condition, values).reshape(-1)[0])
+            return self._block(node.then if taken else node.orelse, values, observe)
+        if isinstance(node, While):
+            return self._loop(node, values, observe)
+        return self.call(node.function, [self._read(v, values) for v in node.inputs], observe)
+
+    def _loop(self, node: While, values: dict[int, Array], observe: ObserveValue | None) -> Sequence[Array]:
+        variables = [self._read(v, values) for v in node.inits]
+        iteration = 0
+        while True:
+            values.update((v.id, a) for v, a in zip(node.variables, variables, strict=True))
+            test = self._block(node.condition, values, observe)
+            if iteration == node.trips or (test and not test[0].reshape(-1)[0]):
+                return [values[v.id] for v in node.variables]
+            variables = list(self._block(node.body, values, observe))
+            iteration += 1
+
+    def _op(self, node: Op, values: Mapping[int, Array]) -> Sequence[Array]:
+        evaluation = EVALUATIONS.get(node.operator)
+        if evaluation is None:
+            raise UnsupportedError(node.operator)
+        inputs = tuple(None if v is None else self._read(v, values) for v in node.inputs)
+        types = tuple(None if v is None else v.type for v in node.inputs)
+        options = options_of_attributes(node.attributes)
+        inner = tuple(_inner_type(q) for q in options.get("intermediates", ()))
+        outputs = tuple(v.type for v in node.outputs)
+        try:
+            results = evaluation(Operation(node.operator, inputs, types, outputs, options, inner, self.wide))
+        except (ArithmeticError, AttributeError, KeyError, TypeError) as error:
+            raise UnsupportedError(f"{node.operator} ({type(error).__name__})") from error
+        return [_shaped(node, result, v.type) for result, v in zip(results, node.outputs, strict=True)]
+
+
+def _inner_type(quantization: object) -> TensorType | None:
+    return TensorType(DType.INT16, (), quantization) if isinstance(quantization, Quantization) else None
+
+
+def _shaped(node: Op, result: Array, type_: TensorType) -> Array:
+    """The result in its value's shape. Raises ValueError if it has another number of elements."""
+    if result.size != type_.elements:
+        raise ValueError(f"{node.operator} gives {list(result.shape)} instead of {list(type_.max_shape)}")
+    return result.reshape(type_.max_shape)
+
+
+def _outputs(results: Sequence[Array], signature: Signature) -> list[Array]:
+    """Results of a function in the shapes of this run, without the extents after them."""
+    count = len(signature.outputs)
+    extents = iter(int(extent.reshape(-1)[0]) for extent in results[count:])
+    outputs = []
+    for array, port in zip(results[:count], signature.outputs, strict=True):
+        shape = port.type.actual_shape([next(extents) for _ in port.type.dynamic_axes])
+        outputs.append(array.reshape(-1)[: int(np.prod(shape, dtype=np.int64))].reshape(shape))
+    return outputs

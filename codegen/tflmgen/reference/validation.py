@@ -1,0 +1,274 @@
+"""Validation of a build: the file and its final Module give the same outputs, on seeded and adversarial inputs.
+
+Both are evaluated by this room's interpreters, which share nothing with importer, passes and kernels. Integers must be
+equal; floats, too, but for rounding: sets that differ in float32 are compared once more in float64.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflmgen.errors import InternalError
+from tflmgen.frontend import Model, Signature
+from tflmgen.ir import Module
+from tflmgen.ir import Signature as ModuleSignature
+from tflmgen.reference.file_interpreter import BudgetError, Interpreter
+from tflmgen.reference.first_difference import Trace, describe, differing, distance, magnitude_of, outside
+from tflmgen.reference.input_sets import InputSet, input_sets, with_small_integers
+from tflmgen.reference.module_interpreter import ModuleInterpreter
+from tflmgen.reference.operation import Array, RunTimeError, UnsupportedError
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is validated: input sets of each signature, and seconds of CPU at most."""
+
+    sets: int
+    seconds: float
+
+
+EFFORTS = {"quick": Effort(12, 1.0), "full": Effort(120, 120.0)}
+"""A set of a model of 8 million multiply-accumulates takes about 0.04 s."""
+INVOKES = 3
+"""Invokes in a row of a set, of a model that keeps state."""
+SEED = 20_240_229
+SCATTERED = 5
+"""Runs with other rounding for a set that differs."""
+LOOPS = frozenset({"WHILE", "STABLEHLO_WHILE"})
+SHARE = 6
+"""One set of a model with loops may take a sixth of the time that is left: they may run 2**31 times."""
+Ranges = Mapping[int, tuple[Array, Array]]
+"""Id of a value -> least and greatest element of each channel, or of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What was validated.
+
+    sets         how many input sets were to be run, for each signature
+    equal        how many ran and were equal
+    undefined    how many have no outputs, since the model reports an error
+    undecided    how many differ by no more than the file's own outputs if its operators round otherwise
+    cut          how many were given up since they ran long
+    out_of_time  whether the budget ended it
+    unsupported  what is not evaluated, "CUSTOM:Foo"; no set has run then
+    branches     sides of Ifs, Cases and Whiles that were taken, and how many there are
+    """
+
+    sets: int
+    equal: int = 0
+    undefined: int = 0
+    undecided: int = 0
+    cut: int = 0
+    out_of_time: bool = False
+    unsupported: str = ""
+    branches: tuple[int, int] = (0, 0)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the same would be found again, however fast the machine is."""
+        return not (self.out_of_time or self.cut)
+
+    @property
+    def text(self) -> str:
+        """For people: "12 input sets equal, 6 of 6 branches taken"."""
+        if self.unsupported:
+            return f"not validated: {self.unsupported} is not evaluated"
+        share = f"{self.equal} of {self.sets}" if self.equal < self.sets else f"{self.equal}"
+        words = [f"{share} input set{'s' if self.sets != 1 else ''} equal"]
+        words += [f"{self.undefined} end with an error of the model"] if self.undefined else []
+        words += [f"{self.undecided} undecided: rounding decides"] if self.undecided else []
+        words += [f"{self.cut} cut: they run long"] if self.cut else []
+        words += ["budget"] if self.out_of_time else []
+        taken, count = self.branches
+        words += [f"{taken} of {count} branches taken"] if count else []
+        return ", ".join(words)
+
+
+def validate(model: Model, module: Module, effort: Effort, ranges: Ranges) -> Validation:
+    """Compares a file with its Module, on as many sets as fit the effort.
+
+    Raises InternalError where an output differs, or a value leaves its range, with the first tensor that differs.
+    """
+    run = _Run(model, module, effort, ranges)
+    try:
+        for number, signature in enumerate(module.signatures):
+            run.signature(_entry(model, number), signature)
+    except UnsupportedError as error:
+        return Validation(run.result.sets, unsupported=str(error))
+    except BudgetError:
+        run.result = replace(run.result, out_of_time=True)
+    taken = {side for side in run.sides if side[:2] in run.branches}
+    return replace(run.result, branches=(len(taken), sum(run.branches.values())))
+
+
+def _entry(model: Model, number: int) -> Signature:
+    """The signature of the file in the order of its subgraph, which is the Module's."""
+    index = model.signatures[number].subgraph if model.signatures else 0
+    subgraph = model.subgraphs[index]
+    return Signature("", index, tuple(("", i) for i in subgraph.inputs), tuple(("", i) for i in subgraph.outputs))
+
+
+class _Run:
+    """The interpreters of a model, and what they have found so far."""
+
+    def __init__(self, model: Model, module: Module, effort: Effort, ranges: Ranges) -> None:
+        self._model, self._module, self._ranges = model, module, ranges
+        self._end, self._count = time.process_time() + effort.seconds, effort.sets
+        self._file, self._compiled = Interpreter(model), ModuleInterpreter(module)
+        self._has_floats = any(t.type_name == "float32" for g in model.subgraphs for t in g.tensors)
+        self.sides: set[tuple[int, int, int]] = set()
+        self.branches = dict(_branches(model, [_entry(model, i).subgraph for i in range(len(module.signatures))]))
+        self.result = Validation(sum(effort.sets if s.inputs else 1 for s in module.signatures))
+        self._has_loops = any(op.name in LOOPS for g in model.subgraphs for op in g.operators)
+
+    def signature(self, entry: Signature, signature: ModuleSignature) -> None:
+        """Runs the sets of one signature. Raises BudgetError when the time is over."""
+        has_state = bool(self._module.function(signature.function).state)
+        rng = np.random.default_rng(SEED)
+        count = self._count if signature.inputs else 1
+        candidates = input_sets(self._model, signature.inputs, rng, count)
+        for candidate in candidates:
+            if not candidate.planned and len(self.sides) >= sum(self.branches.values()):
+                return
+            if time.process_time() > self._end:
+                raise BudgetError
+            self._set(entry, signature, candidate, INVOKES if has_state else 1)
+
+    def _set(self, entry: Signature, signature: ModuleSignature, candidate: InputSet, invokes: int) -> None:
+        """Runs one set; one that is not planned only if it takes a new branch."""
+        before = len(self.sides)
+        try:
+            try:
+                sequence, wanted = self._outputs_of_file(entry, candidate, invokes)
+            except RunTimeError:
+                rng = np.random.default_rng(self.result.equal)
+                candidate = with_small_integers(candidate, signature.inputs, rng)
+                sequence, wanted = self._outputs_of_file(entry, candidate, invokes)
+            self.sides |= {side for side in self._file.sides if side[:2] in self.branches}
+            if not candidate.planned and len(self.sides) == before:
+                return
+            is_equal = self._compare(entry, signature, candidate, sequence, wanted)
+        except RunTimeError:
+            self.result = replace(self.result, undefined=self.result.undefined + candidate.planned)
+            return
+        except BudgetError:
+            if time.process_time() > self._end:
+                raise
+            self.result = replace(self.result, cut=self.result.cut + candidate.planned)
+            return
+        self.result = replace(
+            self.result,
+            equal=self.result.equal + is_equal,
+            sets=self.result.sets + (not candidate.planned),
+        )
+
+    def _outputs_of_file(
+        self, entry: Signature, candidate: InputSet, invokes: int
+    ) -> tuple[list[tuple[Array, ...]], list[tuple[Array, ...]]]:
+        """Inputs and outputs of each invoke."""
+        self._file.reset()
+        left = self._end - time.process_time()
+        self._file.deadline = time.process_time() + (left / SHARE if self._has_loops else left)
+        self._file.sides = set()
+        sequence = [tuple(np.roll(a, k) for a in candidate.arrays) for k in range(invokes)]
+        return sequence, [self._file.invoke(entry, arrays) for arrays in sequence]
+
+    def _compare(
+        self,
+        entry: Signature,
+        signature: ModuleSignature,
+        candidate: InputSet,
+        sequence: Sequence[tuple[Array, ...]],
+        wanted: Sequence[tuple[Array, ...]],
+    ) -> bool:
+        """True if all outputs are equal. Raises InternalError if they are not, in float64 either."""
+        self._compiled.reset()
+        self._compiled.deadline = self._end
+        for k, (arrays, want) in enumerate(zip(sequence, wanted, strict=True)):
+            trace = Trace(self._model)
+            try:
+                got = self._compiled.invoke(signature, arrays, trace.see_value)
+            except (ValueError, IndexError) as error:
+                place = f"{self._module.path}: validation: input set '{candidate.label}', invoke {k}"
+                raise InternalError(f"{place}: the graph cannot be evaluated: {error}") from error
+            if problem := outside(trace.values, self._ranges):
+                raise InternalError(f"validation: input set '{candidate.label}', invoke {k}: {problem}")
+            output = differing(got, want, magnitude_of(arrays))
+            if output is None:
+                continue
+            if not self._has_floats:
+                raise InternalError(self._difference(entry, signature, candidate, sequence[: k + 1], output))
+            if self._equal_in_float64(entry, signature, sequence[: k + 1]):
+                continue
+            if not self._rounding_decides(entry, sequence[: k + 1], got, want):
+                raise InternalError(self._difference(entry, signature, candidate, sequence[: k + 1], output))
+            self.result = replace(self.result, undecided=self.result.undecided + 1)
+            return False
+        return True
+
+    def _equal_in_float64(
+        self, entry: Signature, signature: ModuleSignature, sequence: Sequence[tuple[Array, ...]]
+    ) -> bool:
+        """Whether the last invoke's outputs are equal without the rounding to float32."""
+        file = Interpreter(self._model, wide=True, deadline=self._end)
+        compiled = ModuleInterpreter(self._module, wide=True, deadline=self._end)
+        for arrays in sequence:
+            want, got = file.invoke(entry, arrays), compiled.invoke(signature, arrays)
+        return differing(got, want, magnitude_of(arrays)) is None
+
+    def _rounding_decides(
+        self, entry: Signature, sequence: Sequence[tuple[Array, ...]], got: Sequence[Array], want: Sequence[Array]
+    ) -> bool:
+        """Whether the file's own outputs scatter as far as the difference when its operators round otherwise."""
+        spreads = [np.zeros(()) for _ in want]
+        for seed in range(SCATTERED):
+            file = Interpreter(self._model, deadline=self._end, noise=np.random.default_rng(seed))
+            for arrays in sequence:
+                outputs = file.invoke(entry, arrays)
+            spreads = [np.maximum(old, distance(a, b)) for old, a, b in zip(spreads, outputs, want, strict=True)]
+        distances = [distance(a, b) for a, b in zip(got, want, strict=True)]
+        return all(d <= 4 * spread or d == 0 for d, spread in zip(distances, spreads, strict=True))
+
+    def _difference(
+        self,
+        entry: Signature,
+        signature: ModuleSignature,
+        candidate: InputSet,
+        sequence: Sequence[tuple[Array, ...]],
+        output: int,
+    ) -> str:
+        """The sentence about the first tensor that differs, or else about the output."""
+        file, compiled, trace = Interpreter(self._model), ModuleInterpreter(self._module), Trace(self._model)
+        for arrays in sequence:
+            want = file.invoke(entry, arrays, trace.see_tensor)
+            got = compiled.invoke(signature, arrays, trace.see_value)
+        label = f"{self._module.path}: validation: input set '{candidate.label}', invoke {len(sequence) - 1}"
+        found = trace.first_difference()
+        if found is not None:
+            return describe(label, *found)
+        return describe(label, f"output {output} '{signature.outputs[output].name}'", got[output], want[output])
+
+
+def _branches(model: Model, entries: Sequence[int]) -> Iterator[tuple[tuple[int, int], int]]:
+    """((subgraph, operator), number of branches) of each If, Case and While that can be reached."""
+    pending, seen = list(entries), set(entries)
+    while pending:
+        subgraph = model.subgraphs[pending.pop()]
+        for op in subgraph.operators:
+            options = op.options or {}
+            if op.name in ("IF", "WHILE", "STABLEHLO_WHILE"):
+                yield (subgraph.index, op.index), 2
+            if op.name == "STABLEHLO_CASE":
+                yield (subgraph.index, op.index), len(options["branch_subgraph_indices"])
+            callees = [v for k, v in options.items() if k.endswith("subgraph_index") and k != "init_subgraph_index"]
+            callees += list(options.get("branch_subgraph_indices") or ())
+            callees += [options["subgraph"]] if op.name == "CALL" else []
+            for callee in callees:
+                if callee not in seen:
+                    seen.add(callee)
+                    pending.append(callee)

@@ -1,0 +1,57 @@
+"""Results of validations in the user's cache: a build that is validated already takes no time again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from contextlib import suppress
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+
+from tflmgen import __version__
+from tflmgen.frontend import Model
+from tflmgen.ir import Module
+from tflmgen.reference.validation import EFFORTS, Ranges, Validation, validate
+
+
+def validated(model: Model, module: Module, effort: str, ranges: Ranges) -> Validation:
+    """validate() with an effort of EFFORTS, or what it found before for the same file, Module and tool."""
+    place = _cache_file(model, module, effort)
+    with suppress(OSError, ValueError, TypeError):
+        found = json.loads(place.read_text(encoding="utf-8"))
+        return Validation(**{**found, "branches": tuple(found["branches"])})
+    result = validate(model, module, EFFORTS[effort], ranges)
+    if result.is_complete:
+        with suppress(OSError):  # a cache that cannot be written costs time, no more
+            _write_atomically(place, json.dumps(asdict(result)))
+    return result
+
+
+def _cache_file(model: Model, module: Module, effort: str) -> Path:
+    """Named by a hash of all that the result follows from."""
+    digest = hashlib.sha256(f"{__version__} {_own_sources()} {effort} {model.sha256}".encode())
+    digest.update(repr((module.functions, module.signatures, sorted(module.state.items()))).encode())
+    for key in sorted(module.constants):
+        digest.update(key.encode())
+        digest.update(hashlib.sha256(module.constants[key]).digest())
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return folder / "tflmgen" / "validation" / digest.hexdigest()[:32]
+
+
+@cache
+def _own_sources() -> str:
+    """A hash of this room's files: what they evaluate may change between releases."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, encoding="utf-8", delete=False) as file:
+        file.write(text)
+    Path(file.name).replace(path)

@@ -1,0 +1,52 @@
+"""Passes keep what random models compute: the file and the graph after each pass are evaluated on the same inputs.
+
+Integers bit for bit; floats within validation's tolerance, since passes join float operators and fold constants in
+float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+from support.random_chain import random_chain
+from support.random_constants import constant_program
+from support.random_images import random_image_model
+from support.random_program import Seeded, random_program
+from support.random_rows import random_model
+from tflmgen.errors import ModelError
+from tflmgen.frontend import import_model
+from tflmgen.frontend.tflite.reader import parse_model
+from tflmgen.passes.pipeline import PIPELINE
+from tflmgen.reference import Effort, validate
+
+EFFORT = Effort(4, 0.3)
+SEEDS = 3
+MAKERS: dict[str, Callable[[int], bytes]] = {
+    "control flow": lambda seed: random_program(Seeded(seed)),
+    "int8 networks": random_chain,
+    "float networks": lambda seed: random_chain(seed, "float32"),
+    "constants": constant_program,
+    "dynamic rows": lambda seed: random_model(Random(seed)),
+    "dynamic images": lambda seed: random_image_model(Random(seed)),
+}
+SWEEP = [0, *(pytest.param(n, marks=pytest.mark.sweep) for n in range(SEEDS, 300, SEEDS))]
+
+
+@pytest.mark.parametrize("first", SWEEP)
+@pytest.mark.parametrize("maker", MAKERS)
+def test_the_file_and_the_graph_are_equal(maker: str, first: int) -> None:
+    sets = 0
+    for seed in range(first, first + SEEDS):
+        model = parse_model(MAKERS[maker](seed), f"{maker} {seed}")
+        try:
+            module = import_model(model)
+        except ModelError:
+            continue
+        sets += validate(model, module, EFFORT, {}).equal
+        for one in PIPELINE * 2:
+            before, module = module.functions, one(module)
+            if module.functions != before:
+                sets += validate(model, module, EFFORT, {}).equal
+    assert sets > SEEDS

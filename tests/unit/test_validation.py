@@ -1,0 +1,218 @@
+"""Validation finds wrong graphs: branches exchanged, activations dropped, constants folded wrongly, and more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.model_writer import ModelWriter
+from support.repository import ROOT
+from tflmgen.compiler import compile_model
+from tflmgen.errors import InternalError
+from tflmgen.frontend import Model, import_model
+from tflmgen.frontend.tflite.reader import parse_model
+from tflmgen.ir import Block, If, Module, Node, Op, Target, While, uses_in
+from tflmgen.options import BuildOptions, Validate
+from tflmgen.passes import analyze_ranges, run_passes
+from tflmgen.reference import Effort, Validation, validate
+from tflmgen.reference import validation_cache as cache
+
+EFFORT = Effort(12, 20.0)
+Edit = Callable[[Node], Node]
+
+
+def layers() -> Model:
+    """int8: an If on a comparison of one element, a convolution with RELU, and a loop that adds."""
+    writer = ModelWriter()
+    main, then, orelse = (writer.subgraph(name) for name in ("main", "then", "orelse"))
+    quantized: dict[str, Any] = {"scale": [0.1], "zero_point": [3]}
+    for branch, name in ((then, "ADD"), (orelse, "SUB")):
+        x = branch.tensor("x", "int8", [1, 4, 4, 2], **quantized)
+        weights = branch.constant("w", np.arange(-16, 16).reshape(1, 4, 4, 2), "int8", scale=[0.02], zero_point=[0])
+        out = branch.tensor(f"{name} of x", "int8", [1, 4, 4, 2], **quantized)
+        branch.operator(name, [x, weights], [out], {"fused_activation_function": 0})
+        branch.inputs, branch.outputs = [x], [out]
+    image = main.tensor("image", "int8", [1, 4, 4, 2], **quantized)
+    level = main.tensor("level", "int32", [1])
+    flag, chosen = main.tensor("flag", "bool", [1]), main.tensor("chosen", "int8", [1, 4, 4, 2], **quantized)
+    main.operator("GREATER", [level, main.constant("limit", [700], "int32")], [flag])
+    main.operator("IF", [flag, image], [chosen], {"then_subgraph_index": 1, "else_subgraph_index": 2})
+    rng = np.random.default_rng(0)
+    filters = main.constant("f", rng.integers(-127, 128, (3, 1, 1, 2)), "int8", scale=[0.01], zero_point=[0])
+    bias = main.constant("b", [100, -200, 300], "int32", scale=[0.001], zero_point=[0])
+    out = main.tensor("out", "int8", [1, 4, 4, 3], scale=[0.05], zero_point=[-10])
+    options = {"padding": 1, "stride_w": 1, "stride_h": 1, "fused_activation_function": 1}
+    main.operator("CONV_2D", [chosen, filters, bias], [out], options)
+    main.inputs, main.outputs = [image, level], [out]
+    return parse_model(bytes(writer.finish()), "layers.tflite")
+
+
+def checked(model: Model, module: Module) -> Validation:
+    ranges = {v.id: (i.low, i.high) for v, i in analyze_ranges(module).values.items()}
+    return validate(model, module, EFFORT, ranges)
+
+
+def edited(module: Module, edit: Edit) -> Module:
+    """The module with every node replaced by what `edit` makes of it."""
+
+    def block(old: Block) -> Block:
+        return replace(old, nodes=tuple(edit(node(one)) for one in old.nodes))
+
+    def node(old: Node) -> Node:
+        if isinstance(old, If):
+            return replace(old, then=block(old.then), orelse=block(old.orelse))
+        if isinstance(old, While):
+            return replace(old, condition=block(old.condition), body=block(old.body))
+        return old
+
+    return replace(module, functions=tuple(replace(f, body=block(f.body)) for f in module.functions))
+
+
+def exchanged(node: Node) -> Node:
+    return replace(node, then=node.orelse, orelse=node.then) if isinstance(node, If) else node
+
+
+def without_activation(node: Node) -> Node:
+    if not isinstance(node, Op) or not hasattr(node.attributes, "activation"):
+        return node
+    none = type(node.attributes.activation)(0)
+    return replace(node, attributes=replace(node.attributes, activation=none))
+
+
+def operands_exchanged(node: Node) -> Node:
+    is_difference = isinstance(node, Op) and node.operator == "SUB"
+    return replace(node, operator="ADD") if isinstance(node, Op) and is_difference else node
+
+
+def wrong_shape(node: Node) -> Node:
+    if not isinstance(node, Op) or node.operator != "CONV_2D":
+        return node
+    return replace(node, attributes=replace(node.attributes, steps=replace(node.attributes.steps, stride_height=2)))
+
+
+def test_a_right_graph_is_equal_and_both_branches_are_reached() -> None:
+    model = layers()
+    result = checked(model, run_passes(import_model(model)))
+    assert result.equal == result.sets >= EFFORT.sets
+    assert result.branches == (2, 2)
+    assert result.is_complete
+
+
+@pytest.mark.parametrize("edit", [exchanged, without_activation, operands_exchanged, wrong_shape])
+def test_a_wrong_graph_is_found(edit: Edit) -> None:
+    model = layers()
+    module = run_passes(import_model(model))
+    wrong = edited(module, edit)
+    assert wrong.functions != module.functions
+    with pytest.raises(InternalError, match="validation: input set"):
+        checked(model, wrong)
+
+
+@pytest.mark.parametrize("key", range(4))
+def test_a_constant_that_is_folded_wrongly_is_found(key: int) -> None:
+    model = layers()
+    module = run_passes(import_model(model))
+    used = {v.constant for f in module.functions for v in uses_in(f.body) if v.constant and v.type.elements > 1}
+    name = sorted(used)[key % len(used)]
+    data = bytearray(module.constants[name])
+    data[0] ^= 0x40
+    with pytest.raises(InternalError, match="validation"):
+        checked(model, replace(module, constants={**module.constants, name: bytes(data)}))
+
+
+def test_the_first_tensor_that_differs_is_named() -> None:
+    model = layers()
+    wrong = edited(import_model(model), operands_exchanged)
+    with pytest.raises(InternalError, match=r"subgraph 2, tensor 2 'SUB of x'.* elements differ; element \d+ is"):
+        checked(model, wrong)
+
+
+def test_a_range_that_is_left_is_found() -> None:
+    model = layers()
+    module = import_model(model)
+    ranges = {v.id: (np.array([5]), np.array([6])) for f in module.functions for n in f.body.nodes for v in n.outputs}
+    with pytest.raises(InternalError, match="leaves the range"):
+        validate(model, module, EFFORT, ranges)
+
+
+def test_an_operator_that_is_not_evaluated_is_named() -> None:
+    writer = ModelWriter()
+    graph = writer.subgraph("main")
+    x, y = graph.tensor("x", "float32", [2]), graph.tensor("y", "float32", [2])
+    graph.operator("ABS", [x], [y])
+    graph.inputs, graph.outputs = [x], [y]
+    model = parse_model(bytes(writer.finish()), "custom.tflite")
+    (subgraph,) = model.subgraphs
+    custom = replace(subgraph.operators[0], name="CUSTOM:Foo")
+    other = replace(model, subgraphs=(replace(subgraph, operators=(custom,)),))
+    result = checked(other, import_model(model))
+    assert (result.equal, result.text) == (0, "not validated: CUSTOM:Foo is not evaluated")
+
+
+def test_a_budget_that_is_over_is_told() -> None:
+    model = layers()
+    result = validate(model, import_model(model), Effort(12, 0.0), {})
+    assert result.out_of_time
+    assert result.text.startswith("0 of 12 input sets equal, budget")
+
+
+def test_a_build_validates_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    runs: list[Validation] = []
+
+    def counted(*given: Any) -> Validation:
+        runs.append(validate(*given))
+        return runs[-1]
+
+    monkeypatch.setattr(cache, "validate", counted)
+    plans = [compile_model(ROOT / "examples" / "gate.tflite", Target("host"), BuildOptions()).plan for _ in range(2)]
+    assert plans[0]["proof"] == plans[1]["proof"]
+    assert plans[0]["proof"][0]["equal"] >= 12
+    assert len(runs) == 1
+    off = compile_model(ROOT / "examples" / "gate.tflite", Target("host"), BuildOptions(validate=Validate.OFF)).plan
+    assert off["proof"] == []
+
+
+def on_edge(threshold: float) -> tuple[Model, Module]:
+    """A third of the input is compared with a number; in the graph the third is one unit in the last place larger."""
+    writer = ModelWriter()
+    main, then, orelse = (writer.subgraph(name) for name in ("main", "then", "orelse"))
+    none = {"fused_activation_function": 0}
+    for branch, factor in ((then, 2.0), (orelse, -2.0)):
+        x, out = branch.tensor("x", "float32", [1]), branch.tensor(f"times {factor}", "float32", [1])
+        branch.operator("MUL", [x, branch.constant("f", [factor], "float32")], [out], none)
+        branch.inputs, branch.outputs = [x], [out]
+    x = main.tensor("x", "float32", [1])
+    scaled, flag = main.tensor("scaled", "float32", [1]), main.tensor("flag", "bool", [1])
+    out = main.tensor("out", "float32", [1])
+    main.operator("MUL", [x, main.constant("third", [1 / 3], "float32")], [scaled], none)
+    main.operator("GREATER", [scaled, main.constant("limit", [threshold], "float32")], [flag])
+    main.operator("IF", [flag, scaled], [out], {"then_subgraph_index": 1, "else_subgraph_index": 2})
+    main.inputs, main.outputs = [x], [out]
+    model = parse_model(bytes(writer.finish()), "edge.tflite")
+    module = import_model(model)
+    third = np.array([1 / 3], np.float32)
+    product = next(n for n in module.functions[0].body.nodes if isinstance(n, Op) and n.operator == "MUL")
+    key = next(v.constant for v in product.inputs if v is not None and v.constant)
+    nudged = np.nextafter(third, np.float32(1)).tobytes()
+    return model, replace(module, constants={**module.constants, key: nudged})
+
+
+def test_what_rounding_decides_is_no_error() -> None:
+    """The set of ones is exactly on the edge: one unit in the last place takes the other branch."""
+    model, module = on_edge(float(np.float32(1 / 3)))
+    third = np.nextafter(np.float32(1 / 3), np.float32(1)).tobytes()
+    assert third in module.constants.values()
+    result = checked(model, module)
+    assert result.undecided >= 1
+    assert "undecided" in result.text
+
+
+def test_what_rounding_does_not_decide_is_an_error() -> None:
+    model, module = on_edge(0.5)
+    with pytest.raises(InternalError, match="validation"):
+        checked(model, edited(module, exchanged))

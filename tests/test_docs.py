@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import typer
-from support import kernel_harness
+from support import kernel_harness, kernel_program
 from support.repository import ROOT, page_named
 from tflmgen.cli import app
 from tflmgen.compiler import compile_model
@@ -35,13 +35,13 @@ def test_the_recipe_for_an_operator(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     pytest.importorskip("tflite_micro", reason="needs tflite-micro")
     (header,) = examples("docs/contribute/adding-an-operator.md", "c")
     entry, test = examples("docs/contribute/adding-an-operator.md", "python")
-    for path in kernel_harness.KERNELS.glob("*.h"):
+    for path in kernel_program.KERNELS.glob("*.h"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "clip.h").write_text(header, encoding="utf-8")
     module = names_of(kernel, types, operator, rules, traits)
     exec(entry, module)
     (row,) = module["OPERATORS"]
-    monkeypatch.setattr(kernel_harness, "KERNELS", tmp_path)
+    monkeypatch.setattr(kernel_program, "KERNELS", tmp_path)
     monkeypatch.setattr(kernel_harness, "OPERATORS", {**OPERATORS, row.name: row})
     module = names_of(kernel_harness)
     exec(test, module)

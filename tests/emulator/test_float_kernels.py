@@ -12,7 +12,6 @@ from support import tight_cases
 from support.conv_cases import activation, conv2d, depthwise_conv2d, fully_connected, geometry, pick
 from support.emulated_kernels import M4F, M7F, Machine, Run, check_on, kernel_for
 from support.kernel_harness import (
-    KERNELS,
     Array,
     Case,
     broken_rules,
@@ -23,6 +22,7 @@ from support.kernel_harness import (
     run_kernels,
     tensor,
 )
+from support.kernel_program import KERNELS
 from support.recurrent_cases import float_lstm, rnn, svdf
 from support.tight_claims import check_claims_are_tight
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from support import conv_cases
 from support.conv_cases import Run
-from support.kernel_harness import INLINED, KERNELS, WARNINGS, run_kernels, source
+from support.kernel_harness import run_kernels
+from support.kernel_program import INLINED, KERNELS, WARNINGS, source
 
 COMPILERS = ["gcc", "clang", "arm-none-eabi-gcc"]
 ARM = ["-mcpu=cortex-m4", "-mthumb"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from support.kernel_harness import KERNELS, WARNINGS
+from support.kernel_program import KERNELS, WARNINGS
 
 
 def test_all_headers_in_one_file() -> None:

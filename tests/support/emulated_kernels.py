@@ -16,17 +16,8 @@ import numpy as np
 import pytest
 from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Output, Overlap, Scratch, Target
 
-from support.kernel_harness import (
-    KERNELS,
-    POISON,
-    WARNINGS,
-    Array,
-    Case,
-    _argument,
-    c_value,
-    facing,
-    offsets,
-)
+from support.kernel_harness import POISON, Array, Case, facing, offsets
+from support.kernel_program import KERNELS, WARNINGS, c_argument, c_value
 
 GUARD = 32
 
@@ -257,7 +248,7 @@ def _case(number: int, run: Run, kernel: Kernel) -> str:
         elif isinstance(operand, Scratch):
             at, size = homes["scratch"][n], operand.bytes
         free -= set(range(at, at + size))
-        arguments.append(_argument(operand, n, run.case).replace(f"s[{n}]", f"(void *)(ram + {at})"))
+        arguments.append(c_argument(operand, n, run.case).replace(f"s[{n}]", f"(void *)(ram + {at})"))
     for first, last in _runs(sorted(free)):
         checks.append(f"    check_guard({number}, {first}, {last - first + 1});")
     if kernel.params:

@@ -10,31 +10,22 @@ behaviour sanitizers, in its own process, with every buffer allocated at its exa
 
 from __future__ import annotations
 
-import hashlib
-import os
 import struct
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from tflmgen.ir import DType, KernelChoice, Quantization, TensorType
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Null, OperatorInstance, Output, Overlap, Scratch, Target
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch, Target
 from tflmgen.kernels.table import OPERATORS
 from tflmgen.passes.constant_pool import encode
 
 from support.case_models import model_bytes
-from support.kernel_main import MAIN
+from support.kernel_program import CHECKED, compile_program, source
 
-KERNELS = Path(__file__).parents[2] / "firmware" / "kernels"
-WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror")
-CHECKED = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DTFLMGEN_OPTIMIZE_SIZE")
-INLINED = ("-O2",)
-"""Kernels specialised for the literals of their calls, as firmware has them by default."""
 HOST = Target(core="host")
 POISON = 0xA5
 
@@ -254,48 +245,6 @@ def check_against(
                 np.testing.assert_array_equal(got, value, err_msg=message)
 
 
-def source(cases: Sequence[Case], kernels: Sequence[Kernel]) -> str:
-    """The C program: one function per call, each with the pointer table `s` for its operands."""
-    headers = sorted({kernel.header for kernel in kernels})
-    lines = ["#include <stdio.h>", "#include <stdlib.h>", "#include <string.h>"]
-    lines += [f'#include "{header}"' for header in headers]
-    for i, (kernel, case) in enumerate(zip(kernels, cases, strict=True)):
-        arguments = [_argument(operand, n, case) for n, operand in enumerate(kernel.operands)]
-        lines.append(f"static void call_{i}(void **s)\n{{")
-        if kernel.params:
-            fields = ", ".join(f".{name} = {c_value(value)}" for name, value in kernel.params.fields)
-            lines.append(f"    static const struct {kernel.params.struct} params = {{{fields}}};")
-            arguments.append("&params")
-        lines.append(f"    {kernel.function}({', '.join(arguments)});\n}}")
-    calls = ", ".join(f"call_{i}" for i in range(len(kernels)))
-    lines.append(f"static void (*const calls[])(void **) = {{{calls}}};")
-    return "\n".join([*lines, MAIN])
-
-
-def c_value(value: Any) -> str:
-    """A parameter as a C literal."""
-    if isinstance(value, tuple):
-        return "{" + ", ".join(map(c_value, value)) + "}"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        assert np.isfinite(value)
-        return f"{value!r}f"
-    return str(int(value))
-
-
-def _argument(operand: Any, slot: int, case: Case) -> str:
-    if isinstance(operand, Null):
-        return "NULL"
-    if isinstance(operand, Scratch):
-        return f"s[{slot}]"
-    item = case.inputs[operand.index] if isinstance(operand, Input) else None
-    kind = case.outputs[operand.index] if isinstance(operand, Output) else operand if item is None else item.type
-    # To GCC, a bool that may alias is no bool, whereas other types that may alias are what they are.
-    element = "tflmgen_bool" if kind.dtype is DType.BOOL else kind.dtype.c_type
-    return f"({'' if isinstance(operand, Output) else 'const '}{element} *)s[{slot}]"
-
-
 def _lay_out(
     case: Case, kernel: Kernel, values: Sequence[Array | None], overlap: Overlap | None
 ) -> tuple[list[bytes], list[tuple[int, int]]]:
@@ -340,19 +289,3 @@ def _outputs(case: Case, kernel: Kernel, after: list[bytes], slots: list[tuple[i
         buffer, offset = homes[index]
         array = np.frombuffer(after[buffer][offset : offset + kind.bytes], kind.dtype.numpy)
         yield array.reshape(kind.max_shape)
-
-
-def compile_program(text: str, compiler: str, flags: Sequence[str]) -> Path:
-    """The program's path; compiled once for the same source, headers and flags."""
-    command = [compiler, *WARNINGS, *flags, f"-I{KERNELS}", "-x", "c", "-"]
-    headers = b"".join(path.read_bytes() for path in sorted(KERNELS.glob("*.h")))
-    key = hashlib.sha256(" ".join(command).encode() + text.encode() + headers).hexdigest()[:24]
-    folder = Path(tempfile.gettempdir()) / f"tflmgen-kernel-tests-{os.getuid()}"
-    folder.mkdir(exist_ok=True)
-    program = folder / key
-    if not program.exists():
-        partial = folder / f"{key}.{os.getpid()}"
-        built = subprocess.run([*command, "-o", partial, "-lm"], input=text.encode(), capture_output=True, check=False)
-        assert built.returncode == 0, built.stderr.decode(errors="replace")[:4000]
-        partial.rename(program)
-    return program

@@ -20,7 +20,8 @@ from tflmgen.kernels.registry import declarations
 
 from support import dsp_cases, int16_cases
 from support.emulated_kernels import M0, M4, M55, Machine, kernels_for
-from support.kernel_harness import KERNELS, Array, Case, Tensor, broken_rules, claims, facing
+from support.kernel_harness import Array, Case, Tensor, broken_rules, claims, facing
+from support.kernel_program import KERNELS
 from support.padded_cases import explicitly_padded
 from support.recurrent_sizes import lstm, svdf_in
 

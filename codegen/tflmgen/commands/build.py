@@ -29,6 +29,7 @@ from tflmgen.project import (
     stack_worst_case,
     write,
 )
+from tflmgen.proof import PROVED
 from tflmgen.report import dead_channel_lines, report_html
 from tflmgen.terminal import Column, Console, Table, count, readable, share
 
@@ -102,8 +103,7 @@ def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: F
     console.table(Table(title, columns, rows))
     for line in dead_channel_lines(plan):
         console.line(line)
-    if plan["proof"]:
-        console.line(f"validated: {'; '.join(part['text'] for part in plan['proof'])}")
+    console.line(f"validated: {', '.join((*PROVED, *(part['text'] for part in plan['proof'])))}")
     for note in plan["notes"]:
         console.line(f"note: {note}")
 

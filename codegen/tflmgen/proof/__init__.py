@@ -10,4 +10,7 @@ from tflmgen.proof.meaning import check_meaning
 from tflmgen.proof.packed_constants import check_constants
 from tflmgen.proof.symbolic_memory import check_memory
 
-__all__ = ["Entry", "check_constants", "check_meaning", "check_memory", "check_text"]
+__all__ = ["PROVED", "Entry", "check_constants", "check_meaning", "check_memory", "check_text"]
+
+PROVED = ("plan", "lowering", "constants", "C text")
+"""What every build proves: check_memory, check_meaning, check_constants, check_text. One that fails ends the build."""

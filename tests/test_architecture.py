@@ -35,6 +35,9 @@ REFERENCE_KNOWS = {"errors", "ir", "frontend"}
 ONLY_IN = {
     "jinja2": {"backend"},
     "flatbuffers": {"frontend"},
+    "google": {"frontend"},
+    "onnx": {"frontend"},
+    "torch": {"frontend"},
     "tflite": {"frontend"},
     "jsonschema": {"project"},
     "elftools": {"emulators"},
@@ -71,6 +74,14 @@ NAMES_OPERATORS = {
         "frontend.bidirectional frontend.case_operators frontend.empty_products frontend.import_block "
         "frontend.import_build frontend.import_row_readers frontend.import_row_shapes "
         "frontend.import_row_windows frontend.import_row_wise frontend.tensor_lists frontend.trips"
+    ),
+    "ONNX front end: makes operators": (
+        "frontend.onnx.compose frontend.onnx.compose_moves frontend.onnx.convert_graph frontend.onnx.laid_out "
+        "frontend.onnx.loop_builder frontend.onnx.lower_activation frontend.onnx.lower_arithmetic "
+        "frontend.onnx.lower_codes frontend.onnx.lower_convolution frontend.onnx.lower_index "
+        "frontend.onnx.lower_matrix frontend.onnx.lower_move frontend.onnx.lower_normal "
+        "frontend.onnx.lower_pool frontend.onnx.lower_recurrent frontend.onnx.lower_reduce "
+        "frontend.onnx.lower_sample frontend.onnx.lower_signal"
     ),
     "passes that replace a pattern of certain operators by others": (
         "passes.activation_functions passes.affine passes.attention passes.channel_links passes.dilation "

@@ -28,7 +28,9 @@ app = typer.Typer(
 command = partial(app.command, cls=Command)
 
 # Files are tried when they are opened: one that may not be read is bad input (1), like one that is absent.
-Model = Annotated[Path, typer.Argument(readable=False, metavar="MODEL", help="A TensorFlow Lite file, model.tflite.")]
+Model = Annotated[
+    Path, typer.Argument(readable=False, metavar="MODEL", help="A TensorFlow Lite file, model.tflite, or an ONNX one.")
+]
 BoardName = Annotated[
     str,
     typer.Option(

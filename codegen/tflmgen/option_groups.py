@@ -88,6 +88,22 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
             help="Evaluate the file and the graph that is compiled on test inputs, and compare: off, up to 1 s of CPU "
             "(quick), or up to 2 minutes (full).",
         ),
+        "shape": typer.Option(
+            "--shape",
+            metavar="NAME=1,3,32,32",
+            show_default=False,
+            help="Shape of an input of an ONNX model, for its dynamic dimensions. Repeatable.",
+        ),
+        "constant": typer.Option(
+            "--constant",
+            metavar="NAME=VALUE",
+            show_default=False,
+            help="Make an input of an ONNX model a constant: a number or a list, axes=[1,2]. Repeatable.",
+        ),
+        "nhwc_inputs": typer.Option(
+            "--nhwc-inputs",
+            help="Take an ONNX model's inputs of four dimensions with channels last (NHWC): nothing is reordered.",
+        ),
     },
     SessionOptions: {
         "emulator": typer.Option(

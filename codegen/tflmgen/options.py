@@ -50,6 +50,9 @@ class BuildOptions:
     plugin             Python files with custom operators
     ram_budget         bytes of arena and state, as explore.parse_budget reads them
     push_rows          inputs that arrive row by row
+    shape              shapes of an ONNX model's inputs; frontend/model_source.py has the syntax
+    constant           values of an ONNX model's inputs that become constants
+    nhwc_inputs        an ONNX model's inputs of four dimensions come with channels last
     place              memory of each section; not part of `text`, since the C code is the same in any memory
     quantize           calibration data; commands quantise the model first, and go on with that file
     validate           how much is compared with the file; not part of `text` either
@@ -70,6 +73,9 @@ class BuildOptions:
     place: list[str] | None = None
     quantize: Path | None = None
     validate: Validate = Validate.QUICK
+    shape: list[str] | None = None
+    constant: list[str] | None = None
+    nhwc_inputs: bool = False
 
     @property
     def text(self) -> str:
@@ -84,6 +90,9 @@ class BuildOptions:
         words += ["--no-range-analysis"] if self.no_range_analysis else []
         words += ["--winograd"] if self.winograd else []
         words += [f"--plugin {path.name}" for path in self.plugin or ()]
+        words += [f"--shape {shape}" for shape in self.shape or ()]
+        words += [f"--constant {constant}" for constant in self.constant or ()]
+        words += ["--nhwc-inputs"] if self.nhwc_inputs else []
         return " ".join([f"--optimize {self.optimize.value}", *words])
 
 

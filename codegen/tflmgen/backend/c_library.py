@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -26,6 +27,9 @@ from tflmgen.ir import (
     Signature,
     Slot,
 )
+
+_NOT_FINITE = re.compile(r"\b(INFINITY|NAN)\b")
+"""Macros of <math.h> by which c_text writes floats that are no numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +171,16 @@ def emit(
     parts = _plan_parts(program, writer, model_sha256)
     headers = _headers(writer, entries, bool(parts["bools"]))
     common = _common(program, name, model_sha256, options, entries) | {"fingerprint": fingerprint}
-    source = render("library/plan.c.j2", bodies=bodies, headers=headers, **parts, **common)
+    weights = render("library/weights.h.j2", arrays=_arrays(writer), **common)
+    plan = {"bodies": bodies, "headers": headers, **parts, **common}
+    source = render("library/plan.c.j2", not_finite=False, **plan)
+    if _NOT_FINITE.search(source + weights):
+        source = render("library/plan.c.j2", not_finite=True, **plan)
     files = {
         f"include/{name}.h": render("library/model.h.j2", **common),
         f"src/{name}.c": source,
         f"src/{name}_model.c": render("library/descriptor.c.j2", **common),
-        f"src/{name}_weights.h": render("library/weights.h.j2", arrays=_arrays(writer), **common),
+        f"src/{name}_weights.h": weights,
         "library.json": render("library/library.json.j2", **common),
     }
     sizes = {name: len(array.data) for name, array in writer.places.used.items()}

@@ -10,6 +10,7 @@ from tflmgen.emulators import (
     Result,
     VectorSet,
     check_session_options,
+    freeze_inputs,
     read_vectors,
     run_sets,
     running,
@@ -37,17 +38,19 @@ def run_command(
     check_session_options(board, session_options)
     check_writable(outputs)
     flashed = session_options.port is not None  # its shapes were fixed by --max-shape and --max-dim
+    frozen = freeze_inputs(model, inputs, options)
+    options = frozen.options
     input_shapes = None if flashed else shapes_of_inputs(model, inputs, session_options.signature)
     with console.progress(f"Planning {model.name}"):
         compilation = compile_for(model, board, options, input_shapes)
     if not flashed:
         require_compiler(board)
     signatures = compilation.module.signatures
-    vectors = read_vectors(inputs, signatures, session_options.signature, expected=False)
+    vectors = read_vectors(inputs, signatures, session_options.signature, False, frozen.places)
     with running(compilation, board, options, session_options, console) as run:
         with console.progress("Starting") as progress:
             results = run_sets(run.session, signatures, vectors.sets, vectors.stateful, progress)
-        emulator, place, notes = run.session.emulator, run.session.place, run.session.notes
+        emulator, place, notes = run.session.emulator, run.session.place, (*frozen.notes, *run.session.notes)
     write_outputs(outputs, vectors, signatures, [result.outputs for result in results])
     ran = {"model": model.name, "board": board.id, "emulator": emulator, "notes": list(notes)}
     sets = [_set_json(*pair, signatures) for pair in zip(vectors.sets, results, strict=True)]

@@ -24,6 +24,7 @@ from tflmgen.emulators import (
     VectorSet,
     check_session_options,
     choose_signature,
+    freeze_inputs,
     read_vectors,
     run_sets,
     running,
@@ -71,13 +72,14 @@ def test_command(
     if junit is not None:
         check_writable(junit)
     flashed = session.port is not None  # its shapes were fixed by --max-shape and --max-dim
+    options = (frozen := freeze_inputs(model, vectors_path, options)).options
     input_shapes = None if flashed or vectors_path is None else shapes_of_inputs(model, vectors_path, session.signature)
     with console.progress(f"Planning {model.name}"):
         compilation = compile_for(model, board, options, input_shapes)
     if not flashed:
         require_compiler(board)
     signatures = compilation.module.signatures
-    vectors = sets_of(model, vectors_path, signatures, session.signature)
+    vectors = sets_of(model, vectors_path, signatures, session.signature, frozen.places)
     if vectors_path is None:
         references = find_references(model, board, compilation, vectors.sets, options, session, console)
     else:
@@ -85,7 +87,7 @@ def test_command(
     with running(compilation, board, options, session, console) as run:
         with console.progress("Starting") as progress:
             results = run_sets(run.session, signatures, vectors.sets, vectors.stateful, progress)
-        emulator, place, notes = run.session.emulator, run.session.place, run.session.notes
+        emulator, place, notes = run.session.emulator, run.session.place, (*frozen.notes, *run.session.notes)
     checks = _checks(signatures, vectors.sets, results, references, tolerance)
     _report(console, model, board, emulator, place, notes, checks, references)
     if junit is not None:
@@ -95,10 +97,15 @@ def test_command(
         raise MismatchError(f"{model}: FAILED: {wrong} of {len(checks)} outputs differ")
 
 
-def sets_of(model: Path, path: Path | None, signatures: Sequence[Signature], key: str | None) -> Vectors:
-    """Input sets of the file `path`; without one, seeded sets for the signature `key`, or for each signature."""
+def sets_of(
+    model: Path, path: Path | None, signatures: Sequence[Signature], key: str | None, frozen: Sequence[int] = ()
+) -> Vectors:
+    """Input sets of the file `path`; without one, seeded sets for the signature `key`, or for each signature.
+
+    frozen  positions of inputs that became constants
+    """
     if path is not None:
-        return read_vectors(path, signatures, key, expected=True)
+        return read_vectors(path, signatures, key, True, frozen)
     numbers = range(len(signatures)) if key is None else [choose_signature(signatures, key, str(model))]
     return Vectors(seeded_sets(signatures, list(numbers)))
 

@@ -7,6 +7,7 @@ Decided here: which emulator runs a board, and how its counts are attributed to 
 from tflmgen.emulators.cycle_models import CYCLE_MODELS, CycleModel
 from tflmgen.emulators.execute import STATUS, Result, StatusError, run_set, run_sets
 from tflmgen.emulators.firmware_session import check_session_options, running
+from tflmgen.emulators.frozen_inputs import Frozen, freeze_inputs
 from tflmgen.emulators.input_bounds import shapes_of_inputs
 from tflmgen.emulators.invoke_cost import NO_CYCLES, NOTHING, Cycles, Tally
 from tflmgen.emulators.link import FAULT, REFUSED, REPLY, Decoder, Frame, Request
@@ -38,6 +39,7 @@ __all__ = [
     "Cycles",
     "Decoder",
     "Frame",
+    "Frozen",
     "Invocation",
     "Request",
     "Result",
@@ -51,6 +53,7 @@ __all__ = [
     "check_session_options",
     "choose_signature",
     "find_port",
+    "freeze_inputs",
     "generator_inputs",
     "open_serial",
     "read_arrays",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tflmgen.emulators.npz import read_shapes
-from tflmgen.frontend import Model, Shape, Signature, TensorKey, read_model
+from tflmgen.frontend import Model, Shape, Signature, TensorKey, is_lowered, read_model
 
 
 def shapes_of_inputs(model_path: Path, inputs: Path, key: str | None) -> dict[TensorKey, Shape]:
@@ -15,8 +15,11 @@ def shapes_of_inputs(model_path: Path, inputs: Path, key: str | None) -> dict[Te
 
     key  signature of sets that name none
 
-    Arrays that don't fit the model are ignored; read_vectors() reports them later.
+    Models of other formats have static shapes. Arrays that don't fit the model are ignored; read_vectors() reports
+    them later.
     """
+    if is_lowered(model_path):
+        return {}
     model = read_model(model_path)
     shapes: dict[TensorKey, set[Shape]] = {}
     for tensor_key, shape in _inputs_of(model, read_shapes(inputs), key):

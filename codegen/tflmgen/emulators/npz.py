@@ -67,9 +67,14 @@ def choose_signature(signatures: Sequence[Signature], key: str | None, label: st
     return 0
 
 
-def read_vectors(path: Path, signatures: Sequence[Signature], key: str | None, expected: bool) -> Vectors:
-    """Input sets of a file, with expected outputs if `expected`. Raises VectorsError if they don't fit the model."""
-    return _Reader(path, read_arrays(path), signatures, key, expected).read()
+def read_vectors(
+    path: Path, signatures: Sequence[Signature], key: str | None, expected: bool, frozen: Sequence[int] = ()
+) -> Vectors:
+    """Input sets of a file, with expected outputs if `expected`. Raises VectorsError if they don't fit the model.
+
+    frozen  positions of inputs that became constants, which the sets still have
+    """
+    return _Reader(path, read_arrays(path), signatures, key, expected, frozen).read()
 
 
 def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
@@ -127,13 +132,20 @@ def _has_shape(array: Array, type_: TensorType) -> bool:
 
 class _Reader:
     def __init__(
-        self, path: Path, arrays: Mapping[str, Array], signatures: Sequence[Signature], key: str | None, expected: bool
+        self,
+        path: Path,
+        arrays: Mapping[str, Array],
+        signatures: Sequence[Signature],
+        key: str | None,
+        expected: bool,
+        frozen: Sequence[int],
     ) -> None:
         self._path = path
         self._arrays = arrays
         self._signatures = signatures
         self._key = key
         self._expected = expected
+        self._frozen = frozen
 
     def read(self) -> Vectors:
         if "n_sets" in self._arrays or any(re.fullmatch(r"s\d+_(in|out)_\d+", name) for name in self._arrays):
@@ -159,7 +171,8 @@ class _Reader:
         key = self._key if own_key is None else str(own_key)
         number = choose_signature(self._signatures, key, f"{self._path}: set {k}")
         signature = self._signatures[number]
-        inputs = self._ports(signature.inputs, [f"s{k}_in_{i}" for i in range(len(signature.inputs))], "input")
+        places = [i for i in range(len(signature.inputs) + len(self._frozen)) if i not in self._frozen]
+        inputs = self._ports(signature.inputs, [f"s{k}_in_{i}" for i in places], "input")
         expected: tuple[Array, ...] = ()
         if self._expected:
             names = [f"s{k}_out_{j}" for j in range(len(signature.outputs))]

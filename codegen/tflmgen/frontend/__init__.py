@@ -6,6 +6,8 @@ Decided here: validity of a file; control flow becomes regions, variables become
 
 from tflmgen.frontend.bidirectional import LAYERS
 from tflmgen.frontend.importer import import_model
+from tflmgen.frontend.model_source import SourceOptions, is_lowered, read_source, source_inputs
+from tflmgen.frontend.onnx.located import ShapeInputError
 from tflmgen.frontend.shape_bounds import Shape, ShapeLimit, TensorKey, find_bounds, parse_shape_limit
 from tflmgen.frontend.subgraphs import CONTROL_FLOW
 from tflmgen.frontend.tflite.builder import ModelBuilder, SubGraphBuilder, contents, options_with_defaults
@@ -25,8 +27,10 @@ __all__ = [
     "ModelBuilder",
     "Operator",
     "Shape",
+    "ShapeInputError",
     "ShapeLimit",
     "Signature",
+    "SourceOptions",
     "SubGraph",
     "SubGraphBuilder",
     "Tensor",
@@ -35,12 +39,15 @@ __all__ = [
     "counters",
     "find_bounds",
     "import_model",
+    "is_lowered",
     "operator_version",
     "options_with_defaults",
     "parse_model",
     "parse_shape_limit",
     "printable",
     "read_model",
+    "read_source",
+    "source_inputs",
     "trip_count",
     "write_model",
 ]

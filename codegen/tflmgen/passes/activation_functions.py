@@ -15,8 +15,12 @@ from tflmgen.passes.fused_regions import Region
 from tflmgen.passes.fusion import RegionFuser
 from tflmgen.passes.real_evaluation import is_element_function, is_real, on_elements, real_function
 
-POINTS = np.concatenate([np.linspace(-12, 12, 2401), np.linspace(-80, 80, 321)])
-"""Sample points for comparing functions: dense from -12 to 12, around every bend, and sparse from -80 to 80."""
+_FAR = np.geomspace(80, 1e12, 161)
+POINTS = np.concatenate([np.linspace(-12, 12, 2401), np.linspace(-80, 80, 321), _FAR, -_FAR])
+"""Sample points for comparing functions: dense from -12 to 12, around every bend, sparse to 80, and far out to 1e12,
+where only a clamp bends. What a region's own constants say is tried beside them."""
+_LARGEST_CONSTANT = 1e30
+"""Constants beyond stand for no bound at all; twice their value would be no float32."""
 TOLERANCE = 1e-6
 """Largest deviation relative to max(1, |value|): above the effect of rounding constants to float32."""
 
@@ -51,17 +55,24 @@ class _Functions(RegionFuser):
     def _fused(self, op: Op, region: Region) -> Op | None:
         if region.source.type.shape != op.outputs[0].type.shape:
             return None
-        values = on_elements(region, POINTS, self._flow)
+        points = np.concatenate([POINTS, self._around_constants(region)])
+        values = on_elements(region, points, self._flow)
         for name, attributes in (*SPELLED_OUT, *_leaky(values)):
             function = real_function(name)
             assert function is not None
             with np.errstate(all="ignore"):
-                expected = function(OperatorInstance((), (), (), attributes), [POINTS])
+                expected = function(OperatorInstance((), (), (), attributes), [points])
             if np.all(np.abs(values - expected) <= TOLERANCE * np.maximum(1.0, np.abs(expected))):
                 inputs = (resolve(region.source, self.mapping),)
                 fused = Op(op.id, name, inputs, op.outputs, attributes, op.origin)
                 return fused if is_legal(fused, self._constants) else None
         return None
+
+    def _around_constants(self, region: Region) -> Reals:
+        """Points before and behind each of a region's constants, since a clamp bends at one of any size."""
+        numbers = [self._flow.number(v) for op in region.ops for v in op.inputs if v is not None and v.is_constant]
+        sizes = np.array([abs(n) for n in numbers if n is not None and 1 < abs(n) < _LARGEST_CONSTANT])
+        return np.concatenate([factor * sizes for factor in (-2.0, -1.1, 1.1, 2.0)])
 
 
 def _leaky(values: Reals) -> Iterator[Spelling]:

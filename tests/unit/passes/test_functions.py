@@ -200,3 +200,11 @@ def test_the_pipeline_ends() -> None:
     for text in (INT8, *(spelled(*lines) for lines, _ in SPELLED.values())):
         module = run_passes(parse_graph(text))
         assert run_passes(module).functions == module.functions
+
+
+def test_a_clamp_at_a_large_number_is_no_activation() -> None:
+    """min(max(x, 0), 255) bends where RELU does not."""
+    for text in ("#minus: float32[] = 255.0", "#minus: float32[] = 2e20"):
+        clamped = spelled("a = MAXIMUM(%x, #zero)", "y = MINIMUM(%a, #minus)")
+        clamped = clamped.replace("#minus: float32[] = -1.0", text)
+        same_graph(fuse_functions(parse_graph(clamped)), clamped)

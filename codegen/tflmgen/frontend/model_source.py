@@ -1,0 +1,101 @@
+"""The one place that knows formats of model files: a path to a Model, by the file's suffix.
+
+Formats other than .tflite are lowered to the same Model. Their packages are imported when a file needs them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from tflmgen.errors import Location, ModelError, Problem, UsageError
+from tflmgen.frontend.tflite.model import Model
+from tflmgen.frontend.tflite.reader import read_model
+
+ONNX, TORCH = ".onnx", ".pt2"
+"""Suffixes of files that are lowered; a .pt2 file is a program of torch.export."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """What the user decides about a model that is not a .tflite file, as texts.
+
+    shape        NAME=1,3,32,32: an input's shape
+    constant     NAME=JSON: the value of an input that becomes a constant
+    nhwc_inputs  inputs of four dimensions come with channels last
+    """
+
+    shape: Sequence[str] = ()
+    constant: Sequence[str] = ()
+    nhwc_inputs: bool = False
+
+
+TFLITE_ONLY = SourceOptions()
+
+
+def is_lowered(path: Path) -> bool:
+    """Whether the file is of a format that is lowered to TFLite's."""
+    return path.suffix.lower() in (ONNX, TORCH)
+
+
+def read_source(path: Path, options: SourceOptions = TFLITE_ONLY) -> Model:
+    """The Model of a file of any known format. Raises ModelError for a bad file, UsageError for bad options."""
+    if not is_lowered(path):
+        if options != TFLITE_ONLY:
+            raise UsageError(
+                "--shape, --constant and --nhwc-inputs are for ONNX and PyTorch; a .tflite file has --max-shape"
+            )
+        return read_model(path)
+    module = _onnx_module(path)
+    shapes = {name: _shape(text) for name, text in map(_pair, options.shape)}
+    constants = {name: _value(name, text) for name, text in map(_pair, options.constant)}
+    model: Model = module.read_onnx(path, shapes, constants, options.nhwc_inputs)
+    return model
+
+
+def source_inputs(path: Path) -> dict[str, bool]:
+    """Names of the inputs of a file that is_lowered, in its order, and whether each has dynamic dimensions."""
+    module = _onnx_module(path)
+    inputs: dict[str, bool] = module.inputs_of(path)
+    return inputs
+
+
+def _onnx_module(path: Path) -> Any:
+    """The reader of ONNX files. Raises ModelError if a package that it needs is missing."""
+    extra, packages = (
+        ("torch", ("torch", "onnx", "onnxscript")) if path.suffix.lower() == TORCH else ("onnx", ("onnx",))
+    )
+    for package in packages:
+        if find_spec(package) is None:
+            rule = f"reading {path.suffix} files needs the package {package}"
+            raise ModelError([Problem(Location(str(path)), rule, f"Install it: pip install 'tflmgen[{extra}]'")])
+    return importlib.import_module("tflmgen.frontend.onnx.onnx_file")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise UsageError(f"'{text}' is not NAME=VALUE")
+    return name, value
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    try:
+        sizes = tuple(int(size) for size in text.replace("x", ",").split(",") if size)
+    except ValueError:
+        sizes = (0,)
+    if any(size < 1 for size in sizes):
+        raise UsageError(f"'{text}' is no shape: dimensions are numbers of at least 1, as in 1,3,32,32")
+    return sizes
+
+
+def _value(name: str, text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise UsageError(f"--constant {name}: '{text}' is neither a number nor a list, as in [1,2]") from None

@@ -1,0 +1,110 @@
+"""An ONNX model as a TFLite one: its inputs and outputs, and the order of their dimensions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import onnx
+
+from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.frontend.onnx import families
+from tflmgen.frontend.onnx.laid_out import Array, Graph, Value, constant
+from tflmgen.frontend.onnx.located import NodeError
+from tflmgen.frontend.onnx.node import dtype_of
+from tflmgen.frontend.onnx.walk import Scope, Walker
+from tflmgen.frontend.tflite.model import Model
+
+assert families.LOWERINGS
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxOptions:
+    """What the user decides about an ONNX model.
+
+    shapes       input -> its shape, for dynamic dimensions
+    constants    input -> its value, for inputs that determine shapes
+    nhwc_inputs  inputs of four dimensions come as NHWC instead of NCHW
+    """
+
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    constants: Mapping[str, Array] = field(default_factory=dict)
+    nhwc_inputs: bool = False
+
+
+def to_tflite(model: onnx.ModelProto, path: str, options: OnnxOptions, sha256: str = "") -> Model:
+    """Lowers a model that ONNX's checker accepted. Raises ModelError, which names the node."""
+    versions = {opset.domain: opset.version for opset in model.opset_import}
+    walker = Walker(path, versions)
+    graph = walker.new_graph(model.graph.name or "main")
+    scope: Scope = {}
+    initial = {tensor.name for tensor in model.graph.initializer}
+    names: list[tuple[str, int]] = []
+    for entry in model.graph.input:
+        if entry.name in options.constants:
+            scope[entry.name] = constant(np.asarray(options.constants[entry.name]))
+        elif entry.name not in initial:
+            value = _input(walker, graph, entry, options)
+            scope[entry.name] = value
+            names.append((entry.name, value.tensor))
+    graph.builder.inputs = [tensor for _, tensor in names]
+    results = walker.lower(model.graph, graph, scope)
+    outputs: list[tuple[str, int]] = []
+    for output, value in zip(model.graph.output, results, strict=True):
+        outputs.append((output.name, _output(graph, value, [tensor for _, tensor in (*names, *outputs)])))
+    graph.builder.outputs = [tensor for _, tensor in outputs]
+    walker.builder.signature("serving_default", 0, names, outputs)
+    digest = sha256 or hashlib.sha256(model.SerializeToString()).hexdigest()
+    return replace(walker.builder.model(), sha256=digest)
+
+
+def _input(walker: Walker, graph: Graph, entry: onnx.ValueInfoProto, options: OnnxOptions) -> Value:
+    kind = entry.type.WhichOneof("value")
+    try:
+        if kind != "tensor_type":
+            raise NodeError(f"is no tensor but a {(kind or 'value').removesuffix('_type')}, which is unsupported")
+        dtype = dtype_of(entry.type.tensor_type.elem_type)
+        shape = _shape(entry, options.shapes.get(entry.name))
+    except NodeError as error:
+        raise walker.error(f"input '{entry.name}'", error) from error
+    order = (0, 2, 3, 1) if options.nhwc_inputs and len(shape) == 4 else tuple(range(len(shape)))
+    tensor = graph.new_tensor(dtype, tuple(shape[axis] for axis in order), entry.name)
+    graph.sources[tensor] = frozenset({entry.name})
+    return Value(dtype, shape, order, None, graph, tensor)
+
+
+def _shape(entry: onnx.ValueInfoProto, given: Sequence[int] | None) -> tuple[int, ...]:
+    proto = entry.type.tensor_type
+    if given is not None:
+        dims = [d.dim_value if d.HasField("dim_value") else -1 for d in proto.shape.dim]
+        fits = len(dims) == len(given) and all(d in (-1, n) for d, n in zip(dims, given, strict=True))
+        if proto.HasField("shape") and not fits:
+            raise NodeError(f"cannot have the shape {'x'.join(map(str, given))} that is given for it")
+        return tuple(int(n) for n in given)
+    dynamic = [d.dim_param or "?" for d in proto.shape.dim if not d.HasField("dim_value")]
+    if not proto.HasField("shape") or dynamic:
+        what = f"dynamic dimensions ({', '.join(dynamic)})" if proto.HasField("shape") else "no shape"
+        raise NodeError(f"has {what}", f"Give its shape: --shape {entry.name}=...")
+    return tuple(d.dim_value for d in proto.shape.dim)
+
+
+def _output(graph: Graph, value: Value, taken: Sequence[int]) -> int:
+    """The tensor of an output, which is no constant, no input, and no other output."""
+    tensor = graph.laid(value)
+    if graph.tensors[tensor].data is not None or tensor in taken:
+        shape = graph.constant(np.array(value.shape, np.int32))
+        quantization = graph.tensors[tensor].quantization
+        tensor = graph.operator("RESHAPE", [tensor, shape], [(value.dtype, value.shape, quantization)])[0]
+    return tensor
+
+
+def checked(model: onnx.ModelProto, path: str) -> onnx.ModelProto:
+    """The model, if ONNX's checker accepts it. Raises ModelError with the checker's sentence."""
+    try:
+        onnx.checker.check_model(model)
+    except onnx.checker.ValidationError as error:
+        text = str(error).strip().splitlines()[0]
+        raise ModelError([Problem(Location(path), f"is no valid ONNX model: {text}")]) from error
+    return model

@@ -1,0 +1,245 @@
+"""WHILE and IF with their subgraphs: loop variables, rows that iterations store, and values from outside.
+
+A loop's operands are a counter, perhaps its condition, its variables, one buffer for each stack of rows, and all that
+the body or the condition takes from outside, which passes through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflmgen.frontend.onnx import compose as c
+from tflmgen.frontend.onnx import compose_moves as m
+from tflmgen.frontend.onnx.compose import BOOL, I32
+from tflmgen.frontend.onnx.laid_out import Graph, Value, constant, stored_shape
+from tflmgen.frontend.onnx.located import NodeError
+from tflmgen.frontend.onnx.node import Walker
+from tflmgen.ir import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """What one iteration gives: whether another follows (None: yes), its variables, and its rows."""
+
+    follows: Value | None
+    variables: Sequence[Value]
+    rows: Sequence[Value] = ()
+
+
+Body = Callable[[Graph, Value, Value | None, Sequence[Value]], Iteration]
+"""(subgraph, number of the iteration as int32, condition, variables) -> what the iteration gives."""
+
+
+@dataclass(slots=True)
+class Loop:
+    """A loop to be built.
+
+    trips      number of iterations, None: no limit; a constant where there are rows
+    condition  whether the first iteration runs; None: it does
+    backward   stacks of rows that are stored from the last place on
+    """
+
+    walker: Walker
+    graph: Graph
+    name: str
+    trips: Value | None
+    condition: Value | None
+    inits: Sequence[Value]
+    body: Body
+    backward: Sequence[bool] = ()
+
+    def build(self) -> tuple[list[Value], list[Value]]:
+        """The variables' last values, and the rows on top of each other."""
+        if self.condition is not None and self.condition.constant is not None:
+            if not self.condition.constant.all():
+                self.trips = constant(0, I32)
+            self.condition = None
+        count = None if self.trips is None or self.trips.constant is None else int(self.trips.constant.reshape(-1)[0])
+        if count is not None and count <= 1 and self.condition is None:
+            return self._few(max(count, 0))
+        orders = [value.order for value in self.inits]
+        has_condition = self.condition is not None
+        for attempt in range(4):
+            kept = len(self.walker.builder.subgraphs)
+            body = self.walker.new_graph(f"{self.name}_body", self.graph)
+            entries = self._entries(body, orders, has_condition)
+            made = self.body(body, entries[0], entries[1], entries[2])
+            self._check(made)
+            ends = made.follows is not None and not _is_true(made.follows)
+            wanted = [value.order for value in made.variables]
+            again = [w if v.constant is None and not v.is_plain else o
+                     for w, o, v in zip(wanted, orders, made.variables, strict=True)]  # fmt: skip
+            if ends and not has_condition:
+                has_condition, again = True, orders
+            elif attempt >= 2 or again == orders:
+                return self._finish(body, entries, made, orders, has_condition, count)
+            orders = again
+            self.walker.drop_graphs(kept)
+        raise AssertionError("a loop's layouts are settled")
+
+    def _few(self, count: int) -> tuple[list[Value], list[Value]]:
+        """No iteration, or one, which needs no loop."""
+        if not count:
+            kept = len(self.walker.builder.subgraphs)
+            trial = self.walker.new_graph(f"{self.name}_trial", self.graph)
+            rows = self.body(trial, constant(0, I32), None, self.inits).rows
+            self.walker.drop_graphs(kept)
+            empty = [constant(np.zeros((0, *row.shape), row.dtype.numpy)) for row in rows]
+            return list(self.inits), empty
+        made = self.body(self.graph, constant(0, I32), constant(True, BOOL), self.inits)
+        return list(made.variables), [m.unsqueeze(self.graph, row, 0) for row in made.rows]
+
+    def _entries(
+        self, body: Graph, orders: Sequence[tuple[int, ...]], has_condition: bool
+    ) -> tuple[Value, Value | None, list[Value], list[int]]:
+        inputs = [body.new_tensor(I32, (), f"{self.name}_iteration")]
+        condition: Value | None = constant(True, BOOL)
+        if has_condition:
+            inputs.append(body.new_tensor(BOOL, (), f"{self.name}_condition"))
+            condition = body.value(inputs[-1])
+        variables = []
+        for place, (value, order) in enumerate(zip(self.inits, orders, strict=True)):
+            inputs.append(body.new_tensor(value.dtype, stored_shape(value.shape, order), f"{self.name}_{place}"))
+            variables.append(body.value(inputs[-1], value.shape, order))
+        return body.value(inputs[0]), condition, variables, inputs
+
+    def _check(self, made: Iteration) -> None:
+        for place, (before, after) in enumerate(zip(self.inits, made.variables, strict=True)):
+            if (before.dtype, before.shape) != (after.dtype, after.shape):
+                a, b = (f"{v.dtype.label}[{','.join(map(str, v.shape))}]" for v in (before, after))
+                raise NodeError(f"has a loop variable {place} that is {a} at first and {b} after an iteration")
+
+    def _finish(
+        self,
+        body: Graph,
+        entries: tuple[Value, Value | None, list[Value], list[int]],
+        made: Iteration,
+        orders: Sequence[tuple[int, ...]],
+        has_condition: bool,
+        count: int | None,
+    ) -> tuple[list[Value], list[Value]]:
+        g, (number, _, _, inputs) = self.graph, entries
+        outputs = [body.laid(c.add(body, number, 1))]
+        operands = [g.laid(constant(0, I32))]
+        if has_condition:
+            outputs.append(body.laid(made.follows if made.follows is not None else constant(True, BOOL), ()))
+            operands.append(g.laid(self.condition if self.condition is not None else constant(True, BOOL), ()))
+        outputs += [body.laid(value, order) for value, order in zip(made.variables, orders, strict=True)]
+        operands += [g.laid(value, order) for value, order in zip(self.inits, orders, strict=True)]
+        for place, row in enumerate(made.rows):
+            buffer, stored = self._store(body, row, number, count, place, has_condition)
+            inputs.append(buffer)
+            outputs.append(stored)
+            operands.append(g.constant(np.zeros(body.tensors[buffer].shape, row.dtype.numpy)))
+        made_tensors = self._while(body, inputs, outputs, operands, has_condition)
+        first = 1 + has_condition
+        finals = [
+            g.value(tensor, value.shape, order)
+            for tensor, value, order in zip(made_tensors[first:], self.inits, orders, strict=False)
+        ]
+        stacks = []
+        for row, tensor in zip(made.rows, made_tensors[first + len(finals) :], strict=False):
+            order = (0, *(axis + 1 for axis in row.order))
+            stacks.append(g.value(tensor, (count or 0, *row.shape), order))
+        return finals, stacks
+
+    def _while(
+        self, body: Graph, inputs: Sequence[int], outputs: Sequence[int], operands: Sequence[int], has_condition: bool
+    ) -> list[int]:
+        """The operator, with what its subgraphs take from outside as further operands."""
+        g, condition = self.graph, self._condition(body, inputs, has_condition)
+        keys = passed_keys(body, condition)
+        passed = {graph: [graph.own(outside(key)).tensor for key in keys] for graph in (body, condition)}
+        condition.builder.inputs = [*condition.builder.inputs, *passed[condition]]
+        body.builder.inputs = [*inputs, *passed[body]]
+        body.builder.outputs = [*outputs, *passed[body]]
+        operands = [*operands, *(g.own(outside(key)).tensor for key in keys)]
+        results = [(self._dtype_of(g, t), g.tensors[t].shape, g.tensors[t].quantization) for t in operands]
+        options = {"cond_subgraph_index": condition.index, "body_subgraph_index": body.index}
+        return g.operator("WHILE", operands, results, options)
+
+    def _dtype_of(self, g: Graph, tensor: int) -> DType:
+        dtype = g.tensors[tensor].dtype
+        assert dtype is not None
+        return dtype
+
+    def _store(
+        self, body: Graph, row: Value, number: Value, count: int | None, place: int, ends: bool
+    ) -> tuple[int, int]:
+        """The buffer of a stack of rows, and the buffer with this iteration's row."""
+        if count is None or ends:
+            raise NodeError(
+                "stacks a row of each iteration, but their number is known at run time only",
+                "Give it a constant trip count and no condition that ends it",
+            )
+        order = (0, *(axis + 1 for axis in row.order))
+        stacked = (count, *row.shape)
+        buffer = body.new_tensor(row.dtype, stored_shape(stacked, order), f"{self.name}_rows{place}")
+        update = body.laid(m.unsqueeze(body, row, 0), order)
+        at = c.sub(body, constant(count - 1, I32), number) if self.backward and self.backward[place] else number
+        start = body.laid(m.reshape(body, at, [1]))
+        if row.rank:
+            pieces = [start, body.constant(np.zeros(row.rank, np.int32))]
+            start = body.operator("CONCATENATION", pieces, [(I32, (row.rank + 1,), None)], {"axis": 0})[0]
+        output = (row.dtype, stored_shape(stacked, order), None)
+        return buffer, body.operator("DYNAMIC_UPDATE_SLICE", [buffer, update, start], [output])[0]
+
+    def _condition(self, body: Graph, inputs: Sequence[int], has_condition: bool) -> Graph:
+        """The subgraph that says whether another iteration runs."""
+        graph = self.walker.new_graph(f"{self.name}_condition", self.graph)
+        tensors = [body.tensors[tensor] for tensor in inputs]
+        operands = [graph.new_tensor(self._dtype_of(body, t.index), t.shape, t.name) for t in tensors]
+        graph.builder.inputs = operands
+        follows: Value | None = None
+        if self.trips is not None:
+            limit = m.reshape(graph, c.cast(graph, self.trips, I32), ())
+            follows = c.less(graph, graph.value(operands[0]), limit)
+        if has_condition:
+            given = graph.value(operands[1])
+            follows = given if follows is None else c.logical_and(graph, follows, given)
+        graph.builder.outputs = [graph.laid(follows if follows is not None else constant(True, BOOL))]
+        return graph
+
+
+def passed_keys(*graphs: Graph) -> list[tuple[Graph | None, int]]:
+    """Tensors of outer graphs that any of these subgraphs takes."""
+    return list(dict.fromkeys(key for graph in graphs for key in graph.captured))
+
+
+def outside(key: tuple[Graph | None, int]) -> Value:
+    """The value of a tensor of an outer graph, as it lies there."""
+    graph, tensor = key
+    assert graph is not None
+    return graph.value(tensor)
+
+
+def _is_true(value: Value) -> bool:
+    return value.constant is not None and bool(value.constant.all())
+
+
+def branch(
+    walker: Walker, g: Graph, condition: Value, branches: Sequence[Callable[[Graph], list[Value]]]
+) -> list[Value]:
+    """IF: the results of the first or the second branch."""
+    graphs = [walker.new_graph(f"{g.node or g.name}_{name}", g) for name in ("then", "else")]
+    results = [make(graph) for make, graph in zip(branches, graphs, strict=True)]
+    if len(results[0]) != len(results[1]):
+        raise NodeError("has branches with different numbers of results")
+    orders = []
+    for place, (a, b) in enumerate(zip(*results, strict=True)):
+        if (a.dtype, a.shape) != (b.dtype, b.shape):
+            texts = [f"{v.dtype.label}[{','.join(map(str, v.shape))}]" for v in (a, b)]
+            raise NodeError(f"has a result {place} that is {texts[0]} in one branch and {texts[1]} in the other")
+        orders.append(a.order if not a.is_plain else b.order)
+    keys = passed_keys(*graphs)
+    for graph, values in zip(graphs, results, strict=True):
+        graph.builder.inputs = [graph.own(outside(key)).tensor for key in keys]
+        graph.builder.outputs = [graph.laid(value, order) for value, order in zip(values, orders, strict=True)]
+    operands = [g.laid(m.reshape(g, condition, ())), *(g.own(outside(key)).tensor for key in keys)]
+    outputs = [(v.dtype, stored_shape(v.shape, order), None) for v, order in zip(results[0], orders, strict=True)]
+    options = {"then_subgraph_index": graphs[0].index, "else_subgraph_index": graphs[1].index}
+    made = g.operator("IF", operands, outputs, options)
+    return [g.value(t, v.shape, order) for t, v, order in zip(made, results[0], orders, strict=True)]

@@ -1,0 +1,159 @@
+"""If, Loop and Scan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+
+from tflmgen.frontend.onnx import compose as c
+from tflmgen.frontend.onnx import compose_moves as m
+from tflmgen.frontend.onnx.compose import BOOL, I32, I64
+from tflmgen.frontend.onnx.laid_out import Graph, Value, constant
+from tflmgen.frontend.onnx.located import NodeError, ShapeInputError
+from tflmgen.frontend.onnx.loop_builder import Iteration, Loop, branch
+from tflmgen.frontend.onnx.lowerings import lowers
+from tflmgen.frontend.onnx.node import Node, normal_axis
+
+LARGEST_UNROLLED = 64
+"""Iterations up to which a loop whose variables change their shape is written out."""
+
+
+def inner(node: Node, graph: Graph, proto: onnx.GraphProto, arguments: Sequence[Value | None]) -> list[Value]:
+    """The results of a graph that is an attribute, for these arguments."""
+    scope = dict(node.scope)
+    names = {entry.name for entry in (*proto.initializer, *proto.input)}
+    for name in names:
+        scope.pop(name, None)
+    scope.update((entry.name, value) for entry, value in zip(proto.input, arguments, strict=False))
+    return node.walker.lower(proto, graph, scope)
+
+
+@lowers("If")
+def conditional(node: Node) -> list[Value]:
+    g, condition = node.graph, node[0]
+    graphs = [node.attribute("then_branch"), node.attribute("else_branch")]
+    if condition.constant is not None:
+        return inner(node, g, graphs[0 if condition.constant.all() else 1], ())
+    branches = [lambda own, proto=proto: inner(node, own, proto, ()) for proto in graphs]
+    return branch(node.walker, g, condition, branches)
+
+
+@lowers("Loop")
+def loop(node: Node) -> list[Value]:
+    proto: onnx.GraphProto = node.attribute("body")
+    trips, condition, inits = node.optional(0), node.optional(1), [node[k] for k in range(2, len(node.inputs))]
+    has_rows = len(proto.output) - 1 > len(inits)
+    if has_rows and trips is not None:
+        trips = constant(node.known(0, "the number of iterations, whose results it stacks"))
+    if has_rows and condition is not None and condition.constant is None and _passes_through(proto):
+        node.known(1, "whether it runs, since it stacks the results of iterations")
+    if trips is not None and trips.constant is None:
+        trips = c.minimum(node.graph, trips, 2**31 - 1)
+
+    def body(g: Graph, number: Value, follows: Value | None, variables: Sequence[Value]) -> Iteration:
+        count = c.cast(g, number, I64)
+        results = inner(node, g, proto, [m.reshape(g, count, _shape(proto, 0)), follows, *variables])
+        given = results[0]
+        if given is follows and follows is not None and follows.constant is not None:
+            given = constant(True, BOOL)
+        return Iteration(given, results[1 : 1 + len(inits)], results[1 + len(inits) :])
+
+    made = Loop(node.walker, node.graph, node.graph.node or "loop", trips, condition, inits, body)
+    try:
+        finals, stacks = made.build()
+    except NodeError as error:
+        if isinstance(error, ShapeInputError) or "loop variable" not in error.text:
+            raise
+        return _unrolled(node, trips, condition, inits, body, error)
+    return [*finals, *stacks]
+
+
+def _shape(proto: onnx.GraphProto, index: int) -> tuple[int, ...]:
+    dims = proto.input[index].type.tensor_type.shape.dim if len(proto.input) > index else ()
+    return (1,) * len(dims)
+
+
+def _passes_through(proto: onnx.GraphProto) -> bool:
+    """Whether the body returns the condition that it gets."""
+    name, producers = proto.output[0].name, {o: n for n in proto.node for o in n.output}
+    while name in producers and producers[name].op_type == "Identity":
+        name = producers[name].input[0]
+    return len(proto.input) > 1 and name == proto.input[1].name
+
+
+def _unrolled(
+    node: Node, trips: Value | None, condition: Value | None, inits: Sequence[Value], body: object, error: NodeError
+) -> list[Value]:
+    """Iteration after iteration, with shapes of their own."""
+    known = trips is not None and trips.constant is not None
+    if not known or (condition is not None and condition.constant is None) or not callable(body):
+        raise error
+    assert trips is not None
+    assert trips.constant is not None
+    count = int(trips.constant.reshape(-1)[0])
+    if count > LARGEST_UNROLLED:
+        raise error
+    variables, stacks = list(inits), None
+    follows: Value | None = constant(True, BOOL)
+    for number in range(count):
+        made: Iteration = body(node.graph, constant(number, I32), follows, variables)
+        if made.follows is not None and made.follows.constant is None:
+            raise error
+        variables = list(made.variables)
+        rows = [m.unsqueeze(node.graph, row, 0) for row in made.rows]
+        stacks = [[row] for row in rows] if stacks is None else [[*s, r] for s, r in zip(stacks, rows, strict=True)]
+        if made.follows is not None and made.follows.constant is not None and not made.follows.constant.all():
+            break
+    return [*variables, *(m.concat(node.graph, stack, 0) for stack in stacks or [])]
+
+
+@lowers("Scan")
+def scan(node: Node) -> list[Value]:
+    values = [node[k] for k in range(len(node.inputs)) if node.version >= 9 or k]
+    if node.version >= 9:
+        return _scan(node, values, False)
+    if node.has(0):
+        raise NodeError("gives the lengths of sequences, which version 8 of Scan alone has")
+    parts = []
+    for place in range(values[0].shape[0]):
+        own = [m.squeeze(node.graph, m.part(node.graph, v, 0, place, 1), [0]) for v in values]
+        parts.append([m.unsqueeze(node.graph, v, 0) for v in _scan(node, own, True)])
+    return [m.concat(node.graph, list(part), 0) for part in zip(*parts, strict=True)]
+
+
+def _scan(node: Node, values: Sequence[Value], is_old: bool) -> list[Value]:
+    g, proto = node.graph, node.attribute("body")
+    scanned = int(node.attribute("num_scan_inputs"))
+    inits, sequences = values[: len(values) - scanned], values[len(values) - scanned :]
+    stacked = len(proto.output) - len(inits)
+    axes = [
+        normal_axis(axis, v.rank)
+        for axis, v in zip(node.attribute("scan_input_axes") or [0] * scanned, sequences, strict=True)
+    ]
+    backward = node.attribute("directions" if is_old else "scan_input_directions") or [0] * scanned
+    stored_back = node.attribute("scan_output_directions") or [0] * stacked
+    counts = {v.shape[axis] for v, axis in zip(sequences, axes, strict=True)}
+    if len(counts) != 1:
+        raise NodeError(f"scans sequences of different lengths: {sorted(counts)}")
+    count = counts.pop()
+
+    def body(own: Graph, number: Value, _: Value | None, variables: Sequence[Value]) -> Iteration:
+        rows = []
+        for value, axis, back in zip(sequences, axes, backward, strict=True):
+            at = c.sub(own, constant(count - 1, I32), number) if back else number
+            rows.append(m.gather(own, value, at, axis))
+        results = inner(node, own, proto, [*variables, *rows])
+        return Iteration(None, results[: len(inits)], results[len(inits) :])
+
+    made = Loop(
+        node.walker, g, g.node or "scan", constant(np.int32(count)), None, inits, body, [bool(b) for b in stored_back]
+    )
+    finals, stacks = made.build()
+    moved = []
+    for value, axis in zip(stacks, node.attribute("scan_output_axes") or [0] * stacked, strict=True):
+        order = list(range(1, value.rank))
+        order.insert(normal_axis(axis, value.rank), 0)
+        moved.append(m.transpose(value, order))
+    return [*finals, *moved]

@@ -1,0 +1,288 @@
+"""Operators that move elements: shapes, slices, concatenations, padding, gathering, scattering."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.frontend.onnx import compose as c
+from tflmgen.frontend.onnx import compose_moves as m
+from tflmgen.frontend.onnx.compose import I32
+from tflmgen.frontend.onnx.laid_out import Graph, Value, constant
+from tflmgen.frontend.onnx.located import NodeError
+from tflmgen.frontend.onnx.lowerings import lowers
+from tflmgen.frontend.onnx.node import Node, dtype_of, normal_axis
+
+
+@lowers("Shape")
+def shape(node: Node) -> Value:
+    rank = node[0].rank
+    start, end = (int(node.attribute(n, d)) for n, d in (("start", 0), ("end", rank)))
+    return constant(np.array(node[0].shape[slice(*_clamped(start, end, rank))], np.int64))
+
+
+def _clamped(start: int, end: int, rank: int) -> tuple[int, int]:
+    return tuple(min(max(k + rank if k < 0 else k, 0), rank) for k in (start, end))  # type: ignore[return-value]
+
+
+@lowers("Size")
+def size(node: Node) -> Value:
+    return constant(np.int64(node[0].size))
+
+
+@lowers("Reshape")
+def reshape(node: Node) -> Value:
+    value = node[0]
+    sizes = [int(n) for n in node.known(1, "its shape").reshape(-1)]
+    if not node.attribute("allowzero", 0):
+        sizes = [value.shape[k] if n == 0 and k < value.rank else n for k, n in enumerate(sizes)]
+    if -1 in sizes:
+        rest = math.prod(n for n in sizes if n != -1)
+        sizes = [(value.size // rest if rest else 0) if n == -1 else n for n in sizes]
+    return m.reshape(node.graph, value, sizes)
+
+
+@lowers("Flatten")
+def flatten(node: Node) -> Value:
+    value = node[0]
+    axis = int(node.attribute("axis", 1))
+    axis += value.rank if axis < 0 else 0
+    return m.reshape(node.graph, value, [math.prod(value.shape[:axis]), math.prod(value.shape[axis:])])
+
+
+@lowers("Squeeze")
+def squeeze(node: Node) -> Value:
+    value = node[0]
+    axes = node.axes(value.rank)
+    if axes is None:
+        axes = [axis for axis, size in enumerate(value.shape) if size == 1]
+    if any(value.shape[axis] != 1 for axis in axes):
+        raise NodeError("squeezes a dimension that is not 1")
+    return m.squeeze(node.graph, value, axes)
+
+
+@lowers("Unsqueeze")
+def unsqueeze(node: Node) -> Value:
+    value = node[0]
+    axes = node.attribute("axes") or node.integers(1, "its axes") or []
+    return m.unsqueeze(node.graph, value, *(normal_axis(axis, value.rank + len(axes)) for axis in axes))
+
+
+@lowers("Transpose")
+def transpose(node: Node) -> Value:
+    value = node[0]
+    return m.transpose(value, node.attribute("perm") or list(range(value.rank))[::-1])
+
+
+@lowers("Concat")
+def concat(node: Node) -> Value:
+    values = [node[index] for index in range(len(node.inputs))]
+    return m.concat(node.graph, values, node.axis(values[0].rank))
+
+
+@lowers("Split")
+def split(node: Node) -> list[Value]:
+    value = node[0]
+    axis = node.axis(value.rank)
+    sizes = node.attribute("split") or node.integers(1, "its parts")
+    count, whole = len(node.proto.output), value.shape[axis]
+    if sizes is None:
+        each = -(-whole // count)
+        sizes = [min(each, whole - each * k) for k in range(count)]
+    if sum(sizes) != whole or len(sizes) != count:
+        raise NodeError(f"splits a dimension of {whole} into {'+'.join(map(str, sizes))}")
+    starts = [sum(sizes[:k]) for k in range(count)]
+    return [m.part(node.graph, value, axis, start, n) for start, n in zip(starts, sizes, strict=True)]
+
+
+@lowers("Slice")
+def slice_(node: Node) -> Value:
+    value = node[0]
+    if node.version < 10:
+        starts, ends, axes, steps = node.attribute("starts"), node.attribute("ends"), node.attribute("axes"), None
+    else:
+        if node[1].constant is None and not node.graph.sources_of(node[1]):
+            return _moving_slice(node)
+        starts, ends = node.integers(1, "its starts"), node.integers(2, "its ends")
+        axes, steps = node.integers(3, "its axes"), node.integers(4, "its steps")
+    axes = list(range(len(starts))) if axes is None else [normal_axis(axis, value.rank) for axis in axes]
+    begins, sizes, strides = [0] * value.rank, list(value.shape), [1] * value.rank
+    for axis, start, end, step in zip(axes, starts, ends, steps or [1] * len(axes), strict=True):
+        if step == 0:
+            raise NodeError("has a step of 0")
+        begins[axis], stop, strides[axis] = slice(start, end, step).indices(value.shape[axis])
+        sizes[axis] = len(range(begins[axis], stop, step))
+    return m.slices(node.graph, value, begins, sizes, strides)
+
+
+def _moving_slice(node: Node) -> Value:
+    """A slice that begins at a place known at run time, and ends a constant number of elements later."""
+    g, value = node.graph, node[0]
+    axes, steps = node.integers(3, "its axes"), node.integers(4, "its steps")
+    axes = [0] if axes is None else [normal_axis(axis, value.rank) for axis in axes]
+    root, before = offset_of(g, node[1])
+    end_root, after = offset_of(g, node[2])
+    if len(axes) != 1 or (steps or [1]) != [1] or root != end_root or not 0 < after - before <= value.shape[axes[0]]:
+        raise NodeError("has bounds known at run time, which is possible of one axis and a constant size")
+    sizes = [after - before if k == axes[0] else n for k, n in enumerate(value.shape)]
+    tensor = g.laid(value, value.order)
+    begin = m.reshape(g, c.cast(g, node[1], I32), [1])
+    begin = c.where(g, c.less(g, begin, 0), c.add(g, begin, value.shape[axes[0]]), begin)
+    zero = constant(np.zeros(1, np.int32))
+    parts = [begin if axis == axes[0] else zero for axis in value.order]
+    places = m.concat(g, parts, 0)
+    stored = tuple(sizes[axis] for axis in value.order)
+    operands = [tensor, g.laid(places), g.constant(np.array(stored, np.int32))]
+    made = g.operator("SLICE", operands, [(value.dtype, stored, None)])[0]
+    return g.value(made, tuple(sizes), value.order)
+
+
+def offset_of(g: Graph, value: Value) -> tuple[tuple[Graph, int] | None, int]:
+    """A number as another one, known at run time only, plus a constant: (its tensor, the constant)."""
+    if value.constant is not None:
+        return None, int(value.constant.reshape(-1)[0])
+    value = g.own(value)
+    producers = {output: op for op in g.operators for output in op.outputs}
+    tensor, offset = value.tensor, 0
+    while tensor in producers:
+        op = producers[tensor]
+        data = [g.tensors[i].data for i in op.inputs]
+        if op.name in ("RESHAPE", "CAST"):
+            tensor = op.inputs[0]
+        elif op.name in ("ADD", "SUB") and data[1] is not None:
+            dtype = g.tensors[op.inputs[1]].dtype
+            assert dtype is not None
+            number = int(np.frombuffer(data[1], dtype.numpy)[0])
+            tensor, offset = op.inputs[0], offset + (number if op.name == "ADD" else -number)
+        elif op.name == "ADD" and data[0] is not None:
+            dtype = g.tensors[op.inputs[0]].dtype
+            assert dtype is not None
+            tensor, offset = op.inputs[1], offset + int(np.frombuffer(data[0], dtype.numpy)[0])
+        else:
+            break
+    return (g, tensor), offset
+
+
+@lowers("Expand")
+def expand(node: Node) -> Value:
+    sizes = tuple(int(n) for n in node.known(1, "its shape"))
+    return m.broadcast_to(node.graph, node[0], c.broadcast_shape([node[0].shape, sizes]))
+
+
+@lowers("Tile")
+def tile(node: Node) -> Value:
+    return m.tile(node.graph, node[0], node.integers(1, "its repeats") or [])
+
+
+@lowers("Pad")
+def pad(node: Node) -> Value:
+    value = node[0]
+    given = node.attribute("pads") or node.integers(1, "its pads") or []
+    axes = node.integers(3, "its axes")
+    axes = list(range(value.rank)) if axes is None else [normal_axis(axis, value.rank) for axis in axes]
+    pads = [(0, 0)] * value.rank
+    for place, axis in enumerate(axes):
+        pads[axis] = (given[place], given[place + len(axes)])
+    filler = node.optional(2) or constant(node.attribute("value", 0.0), value.dtype)
+    return padded(node.graph, value, pads, node.attribute("mode", "constant"), filler)
+
+
+def padded(g: Graph, value: Value, pads: list[tuple[int, int]], mode: str, filler: Value) -> Value:
+    """Padding in ONNX's modes; negative pads cut."""
+    cut = [(min(a, 0), min(b, 0)) for a, b in pads]
+    sizes = [n + a + b for n, (a, b) in zip(value.shape, cut, strict=True)]
+    value = m.slices(g, value, [-a for a, _ in cut], sizes, [1] * value.rank)
+    pads = [(max(a, 0), max(b, 0)) for a, b in pads]
+    if mode == "constant":
+        known = filler.constant
+        fill = float(known.reshape(-1)[0]) if known is not None and value.dtype.is_float else None
+        if known is not None and not value.dtype.is_float:
+            fill = int(known.reshape(-1)[0])
+        return m.pad(g, value, pads, m.reshape(g, filler, ()) if fill is None else fill)
+    for axis, (before, after) in enumerate(pads):
+        if before or after:
+            count = value.shape[axis]
+            places = _padded_places(mode, np.arange(-before, count + after), count)
+            value = m.gather(g, value, constant(places.astype(np.int32)), axis)
+    return value
+
+
+def _padded_places(mode: str, places: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    if mode == "edge":
+        return np.clip(places, 0, count - 1)
+    if mode == "wrap":
+        return places % count
+    if mode == "reflect":
+        period = max(2 * count - 2, 1)
+        folded = places % period
+        return np.where(folded < count, folded, period - folded)
+    raise NodeError(f"pads in the unknown mode '{mode}'")
+
+
+@lowers("Trilu")
+def triangle(node: Node) -> Value:
+    g, value = node.graph, node[0]
+    offset = int(node.known(1, "its diagonal").reshape(-1)[0]) if node.has(1) else 0
+    ones = np.ones(value.shape[-2:], bool)
+    mask = np.triu(ones, offset) if node.attribute("upper", 1) else np.tril(ones, offset)
+    return c.where(g, constant(mask), value, constant(0, value.dtype))
+
+
+@lowers("EyeLike")
+def eye_like(node: Node) -> Value:
+    number = node.attribute("dtype")
+    dtype = node[0].dtype if number is None else dtype_of(number)
+    rows, columns = node[0].shape
+    return constant(np.eye(rows, columns, int(node.attribute("k", 0))), dtype)
+
+
+@lowers("DepthToSpace")
+def depth_to_space(node: Node) -> Value:
+    g, value, block = node.graph, node[0], int(node.attribute("blocksize"))
+    n, channels, height, width = value.shape
+    kept = channels // block**2
+    if node.attribute("mode", "DCR") == "DCR":
+        parts = m.reshape(g, value, [n, block, block, kept, height, width])
+        moved = m.transpose(parts, [0, 3, 4, 1, 5, 2])
+    else:
+        parts = m.reshape(g, value, [n, kept, block, block, height, width])
+        moved = m.transpose(parts, [0, 1, 4, 2, 5, 3])
+    return m.reshape(g, moved, [n, kept, height * block, width * block])
+
+
+@lowers("SpaceToDepth")
+def space_to_depth(node: Node) -> Value:
+    g, value, block = node.graph, node[0], int(node.attribute("blocksize"))
+    n, channels, height, width = value.shape
+    if node.attribute("mode", "DCR") not in ("DCR", "CRD"):
+        raise NodeError("has an unknown mode")
+    parts = m.reshape(g, value, [n, channels, height // block, block, width // block, block])
+    order = [0, 3, 5, 1, 2, 4] if node.attribute("mode", "DCR") == "DCR" else [0, 1, 3, 5, 2, 4]
+    moved = m.transpose(parts, order)
+    return m.reshape(g, moved, [n, channels * block**2, height // block, width // block])
+
+
+@lowers("CenterCropPad")
+def center_crop_pad(node: Node) -> Value:
+    g, value = node.graph, node[0]
+    targets = node.integers(1, "its shape") or []
+    axes = [normal_axis(axis, value.rank) for axis in node.attribute("axes") or range(value.rank)]
+    for axis, target in zip(axes, targets, strict=True):
+        extra = target - value.shape[axis]
+        if extra < 0:
+            value = m.part(g, value, axis, -extra // 2, target)
+        else:
+            pads = [(extra // 2, extra - extra // 2) if k == axis else (0, 0) for k in range(value.rank)]
+            value = m.pad(g, value, pads)
+    return value
+
+
+@lowers("ConstantOfShape")
+def constant_of_shape(node: Node) -> Value:
+    sizes = [int(n) for n in node.known(0, "its shape")]
+    filler = node.attribute("value")
+    return constant(
+        np.full(sizes, 0.0 if filler is None else filler.reshape(-1)[0], (filler or np.zeros(1, "<f4")).dtype)
+    )

@@ -1,0 +1,85 @@
+"""Normalisations that ONNX does not define by other operators."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflmgen.frontend.onnx import compose as c
+from tflmgen.frontend.onnx import compose_moves as m
+from tflmgen.frontend.onnx.compose import F32
+from tflmgen.frontend.onnx.laid_out import Graph, Value, constant
+from tflmgen.frontend.onnx.located import NodeError
+from tflmgen.frontend.onnx.lower_reduce import reduce
+from tflmgen.frontend.onnx.lowerings import lowers
+from tflmgen.frontend.onnx.node import Node
+
+
+def channel(g: Graph, value: Value, rank: int) -> Value:
+    """One number per channel, to go with a value whose channels are axis 1."""
+    return m.reshape(g, value, [1, value.size, *[1] * (rank - 2)])
+
+
+@lowers("BatchNormalization")
+def batch_normalization(node: Node) -> list[Value]:
+    g, value = node.graph, node[0]
+    epsilon = float(node.attribute("epsilon", 1e-5))
+    scale, shift, mean, variance = (node[k] for k in range(1, 5))
+    outputs: list[Value] = []
+    if node.attribute("training_mode", 0):
+        axes = [0, *range(2, value.rank)]
+        momentum = float(node.attribute("momentum", 0.9))
+        mean_kept, variance_kept = mean, variance
+        mean_now = reduce(g, "MEAN", value, axes)
+        centred = c.sub(g, value, mean_now)
+        variance_now = reduce(g, "MEAN", c.mul(g, centred, centred), axes)
+        mean, variance = (m.reshape(g, one, [value.shape[1]]) for one in (mean_now, variance_now))
+        for kept, now in ((mean_kept, mean), (variance_kept, variance)):
+            outputs.append(c.add(g, c.mul(g, kept, momentum), c.mul(g, now, 1 - momentum)))
+    known = [one.constant for one in (scale, shift, mean, variance)]
+    if all(one is not None for one in known):
+        a, b, u, v = (np.asarray(one, np.float64) for one in known)
+        factor = a / np.sqrt(v + epsilon)
+        scaled = c.mul(g, value, channel(g, constant(factor, F32), value.rank))
+        return [c.add(g, scaled, channel(g, constant(b - u * factor, F32), value.rank)), *outputs]
+    root = c.sqrt(g, c.add(g, variance, epsilon))
+    centred = c.sub(g, value, channel(g, mean, value.rank))
+    scaled = c.mul(g, c.div(g, centred, channel(g, root, value.rank)), channel(g, scale, value.rank))
+    return [c.add(g, scaled, channel(g, shift, value.rank)), *outputs]
+
+
+@lowers("InstanceNormalization")
+def instance_normalization(node: Node) -> Value:
+    g, value = node.graph, node[0]
+    made = normalized(g, value, list(range(2, value.rank)), float(node.attribute("epsilon", 1e-5)))[0]
+    return c.add(g, c.mul(g, made, channel(g, node[1], value.rank)), channel(g, node[2], value.rank))
+
+
+def normalized(g: Graph, value: Value, axes: list[int], epsilon: float) -> tuple[Value, Value, Value]:
+    """(x - mean) / sqrt(variance + epsilon) over axes, with the mean and the inverse deviation."""
+    mean = reduce(g, "MEAN", value, axes)
+    centred = c.sub(g, value, mean)
+    variance = reduce(g, "MEAN", c.mul(g, centred, centred), axes)
+    inverse = c.elementwise(g, "RSQRT", c.add(g, variance, epsilon))
+    return c.mul(g, centred, inverse), mean, inverse
+
+
+@lowers("LayerNormalization")
+def layer_normalization(node: Node) -> list[Value]:
+    g, value = node.graph, node[0]
+    axes = list(range(node.axis(value.rank, -1), value.rank))
+    made, mean, inverse = normalized(g, value, axes, float(node.attribute("epsilon", 1e-5)))
+    made = c.mul(g, made, node[1])
+    bias = node.optional(2)
+    return [made if bias is None else c.add(g, made, bias), mean, inverse]
+
+
+@lowers("GroupNormalization")
+def group_normalization(node: Node) -> Value:
+    g, value, groups = node.graph, node[0], int(node.attribute("num_groups"))
+    if node.version < 21:
+        raise NodeError("is of a version before 21, whose scales are per group")
+    n, channels, *rest = value.shape
+    parts = m.reshape(g, value, [n, groups, channels // groups, *rest])
+    made = normalized(g, parts, list(range(2, parts.rank)), float(node.attribute("epsilon", 1e-5)))[0]
+    made = m.reshape(g, made, value.shape)
+    return c.add(g, c.mul(g, made, channel(g, node[1], value.rank)), channel(g, node[2], value.rank))

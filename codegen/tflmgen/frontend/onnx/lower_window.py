@@ -1,0 +1,95 @@
+"""Geometry of convolutions and pools: ONNX's attributes, and how their padding becomes TFLite's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tflmgen.frontend.onnx import compose_moves as m
+from tflmgen.frontend.onnx.laid_out import Graph, Value
+from tflmgen.frontend.onnx.located import NodeError
+from tflmgen.frontend.onnx.node import Node
+
+SAME, VALID = 0, 1
+"""TFLite's numbers of paddings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Per spatial axis: size of the filter, its strides and dilations, padding before and after, and output size."""
+
+    size: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: tuple[tuple[int, int], ...]
+    out: tuple[int, ...]
+
+    @property
+    def extent(self) -> tuple[int, ...]:
+        """Elements from the first to the last tap."""
+        return tuple((k - 1) * d + 1 for k, d in zip(self.size, self.dilations, strict=True))
+
+    @property
+    def is_padded(self) -> bool:
+        return any(a or b for a, b in self.pads)
+
+    def is_same(self, spatial: Sequence[int]) -> bool:
+        """Whether TFLite's SAME padding is this one."""
+        for n, k, s, pads, out in zip(spatial, self.extent, self.strides, self.pads, self.out, strict=True):
+            whole = max((-(-n // s) - 1) * s + k - n, 0)
+            if out != -(-n // s) or pads != (whole // 2, whole - whole // 2):
+                return False
+        return True
+
+
+def window_of(node: Node, spatial: Sequence[int], size: Sequence[int]) -> Window:
+    """The window of a convolution or pool over a value with these spatial dimensions."""
+    count = len(spatial)
+    size = tuple(int(k) for k in size)
+    strides = tuple(node.attribute("strides") or [1] * count)
+    dilations = tuple(node.attribute("dilations") or [1] * count)
+    extent = [(k - 1) * d + 1 for k, d in zip(size, dilations, strict=True)]
+    mode = node.attribute("auto_pad", "NOTSET")
+    if mode in ("SAME_UPPER", "SAME_LOWER"):
+        pads = []
+        for n, k, s in zip(spatial, extent, strides, strict=True):
+            whole = max((-(-n // s) - 1) * s + k - n, 0)
+            less = whole // 2
+            pads.append((less, whole - less) if mode == "SAME_UPPER" else (whole - less, less))
+    else:
+        given = [0] * (2 * count) if mode == "VALID" else node.attribute("pads") or [0] * (2 * count)
+        pads = list(zip(given[:count], given[count:], strict=True))
+    out = []
+    for k, (n, e, s, (a, b)) in enumerate(zip(spatial, extent, strides, pads, strict=True)):
+        room = n + a + b - e
+        steps = room // s
+        if node.attribute("ceil_mode", 0) and mode == "NOTSET" and room % s and (steps + 1) * s < n + a:
+            steps += 1
+            pads[k] = (a, steps * s + e - n - a)
+        if room < 0:
+            raise NodeError(f"has a window of {e} elements over {n + a + b}")
+        out.append(steps + 1)
+    return Window(size, strides, dilations, tuple(pads), tuple(out))
+
+
+def last_order(rank: int) -> tuple[int, ...]:
+    """Channels last: (0, 2, 3, 1) of images."""
+    return (0, *range(2, rank), 1)
+
+
+def pad_spatial(g: Graph, value: Value, pads: Sequence[tuple[int, int]], filler: float) -> Value:
+    return m.pad(g, m.laid_as(g, value, last_order(value.rank)), [(0, 0), (0, 0), *pads], filler)
+
+
+def as_image(g: Graph, value: Value) -> Value:
+    """A value of one spatial dimension with a second of 1 before it."""
+    return m.unsqueeze(g, value, 2) if value.rank == 3 else value
+
+
+def flat_window(window: Window) -> Window:
+    """The window of one dimension as one of two, the first of 1."""
+    if len(window.size) != 1:
+        return window
+    return Window(
+        (1, *window.size), (1, *window.strides), (1, *window.dilations), ((0, 0), *window.pads), (1, *window.out)
+    )

@@ -1,0 +1,97 @@
+"""Reads an .onnx file, with its external data, and lowers it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import inliner
+
+from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.frontend.onnx.convert_graph import OnnxOptions, to_tflite
+from tflmgen.frontend.onnx.laid_out import Array
+from tflmgen.frontend.onnx.node import ONNX_DTYPES
+from tflmgen.frontend.onnx.torch_export import onnx_of_pt2
+from tflmgen.frontend.tflite.model import Model
+
+OLDEST = 7
+"""Oldest version of ONNX's operator set whose forms the lowerings know."""
+
+
+def read_onnx(
+    path: Path, shapes: Mapping[str, Sequence[int]], constants: Mapping[str, object], nhwc_inputs: bool
+) -> Model:
+    """The Model of an ONNX file. Raises ModelError, which names the node or input."""
+    model = _loaded(path)
+    name = str(path)
+    try:
+        onnx.checker.check_model(model)
+        if model.functions:
+            model = inliner.inline_local_functions(model)
+    except (onnx.checker.ValidationError, RuntimeError) as error:
+        raise _error(name, f"it is no valid ONNX model: {str(error).strip().splitlines()[0]}") from error
+    version = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=0)
+    if version and not OLDEST <= version <= onnx.defs.onnx_opset_version():
+        rule = (
+            f"it has version {version} of the operator set, but {OLDEST} to {onnx.defs.onnx_opset_version()} are known"
+        )
+        raise _error(name, rule, "Convert it with onnx.version_converter, or get a newer onnx package")
+    inputs = {entry.name: entry for entry in model.graph.input}
+    for kind, given in (("--shape", shapes), ("--constant", constants)):
+        for unknown in [key for key in given if key not in inputs]:
+            raise _error(name, f"{kind} names '{unknown}', which is none of its inputs: {', '.join(inputs)}")
+    arrays = {key: _array(name, inputs[key], value) for key, value in constants.items()}
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return to_tflite(model, name, OnnxOptions(shapes, arrays, nhwc_inputs), digest)
+
+
+def inputs_of(path: Path) -> dict[str, bool]:
+    """Names of a model's inputs without those that have a value, and whether each has dynamic dimensions."""
+    graph = _loaded(path).graph
+    valued = {tensor.name for tensor in graph.initializer}
+    return {
+        entry.name: any(not dim.HasField("dim_value") for dim in entry.type.tensor_type.shape.dim)
+        for entry in graph.input
+        if entry.name not in valued
+    }
+
+
+def _loaded(path: Path) -> onnx.ModelProto:
+    name = str(path)
+    if path.suffix.lower() == ".pt2" and path.exists():
+        return _exported(path, path.stat().st_mtime_ns)
+    try:
+        return onnx.load(str(path))
+    except FileNotFoundError as error:
+        missing = "there is no such file" if not path.exists() else f"it lacks its external data: {error}"
+        raise _error(name, missing) from None
+    except OSError as error:
+        raise _error(name, f"it cannot be read: {error.strerror or error}") from None
+    except (DecodeError, onnx.checker.ValidationError, ValueError) as error:
+        raise _error(name, f"it is no ONNX file: {str(error).strip().splitlines()[0]}") from error
+
+
+@lru_cache(maxsize=2)
+def _exported(path: Path, _changed: int) -> onnx.ModelProto:
+    """The ONNX model of a PyTorch program, exported once as long as the file does not change."""
+    model: onnx.ModelProto = onnx_of_pt2(path)
+    return model
+
+
+def _error(name: str, rule: str, advice: str = "") -> ModelError:
+    return ModelError([Problem(Location(name), rule, advice)])
+
+
+def _array(name: str, entry: onnx.ValueInfoProto, value: object) -> Array:
+    dtype = ONNX_DTYPES.get(entry.type.tensor_type.elem_type)
+    try:
+        if dtype is None:
+            raise ValueError("has an unsupported type")
+        return np.array(value).astype(dtype.numpy)
+    except (ValueError, TypeError) as error:
+        raise _error(name, f"--constant {entry.name}: {error}") from error

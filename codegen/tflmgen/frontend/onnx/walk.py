@@ -1,0 +1,228 @@
+"""Lowers the nodes of an ONNX graph one after the other: constants are evaluated, functions expanded.
+
+A node whose operands are all constants is evaluated by ONNX's reference evaluator, so that shape arithmetic leaves
+nothing behind. Operators without a lowering that ONNX defines by other operators are replaced by their definition.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.frontend.onnx.laid_out import NUMPY_DTYPES, Array, Graph, Value, constant
+from tflmgen.frontend.onnx.located import NodeError
+from tflmgen.frontend.onnx.lowerings import LOWERINGS
+from tflmgen.frontend.onnx.node import ONNX_DTYPES, Node
+from tflmgen.frontend.tflite.builder import ModelBuilder
+
+OWN_DOMAINS = ("", "ai.onnx")
+RANDOM = frozenset(
+    ["RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"]
+)
+"""Operators that are not evaluated at build time."""
+
+LARGEST_FOLDED = 1 << 24
+"""Elements up to which a node without run-time operands is evaluated at build time."""
+
+Scope = dict[str, Value | None]
+
+_TYPES = {dtype: number for number, dtype in ONNX_DTYPES.items()}
+
+
+class Walker:
+    """Lowers one model. `path` is its name in errors.
+
+    versions  operator-set domain -> version
+    builder   the subgraphs, in the order in which they were begun
+    """
+
+    def __init__(self, path: str, versions: Mapping[str, int]) -> None:
+        self.path = path
+        self.versions = versions
+        self.builder = ModelBuilder(name=path)
+
+    def new_graph(self, name: str, parent: Graph | None = None) -> Graph:
+        return Graph(self.builder.subgraph(name), parent)
+
+    def drop_graphs(self, count: int) -> None:
+        """Forgets all subgraphs but the first `count`."""
+        del self.builder.subgraphs[count:]
+
+    def lower(self, proto: onnx.GraphProto, graph: Graph, scope: Scope) -> list[Value]:
+        """Lowers a graph's nodes; `scope` holds its inputs and outer values. Returns its outputs."""
+        for tensor in proto.initializer:
+            if tensor.name not in scope:
+                scope[tensor.name] = self.constant(tensor, graph)
+        for node in proto.node:
+            self.node(node, graph, scope, self.versions)
+        outputs = []
+        for output in proto.output:
+            value = scope.get(output.name)
+            if value is None:
+                raise self.error(f"output '{output.name}'", NodeError("is made by no node"))
+            outputs.append(value)
+        return outputs
+
+    def constant(self, tensor: onnx.TensorProto, graph: Graph) -> Value:
+        array = np.asarray(numpy_helper.to_array(tensor))
+        if array.dtype not in NUMPY_DTYPES:
+            kind = onnx.TensorProto.DataType.Name(tensor.data_type).lower()
+            text = f"has the element type {kind}, which is unsupported"
+            raise self.error(f"graph '{graph.name}', initializer '{tensor.name}'", NodeError(text))
+        return constant(array)
+
+    def error(self, where: str, error: NodeError) -> ModelError:
+        problem = Problem(Location(f"{self.path}: {where}"), error.text, error.advice)
+        made = ModelError([problem])
+        made.__cause__ = error
+        return made
+
+    def node(self, proto: onnx.NodeProto, graph: Graph, scope: Scope, versions: Mapping[str, int]) -> None:
+        """Lowers one node and enters its results into the scope. Raises ModelError, which names the node."""
+        outer, graph.node = graph.node, graph.node or proto.name or (proto.output[0] if proto.output else proto.op_type)
+        try:
+            results = self._results(proto, graph, scope, versions)
+        except NodeError as error:
+            label = f"'{proto.name}'" if proto.name else "with output " + ", ".join(f"'{o}'" for o in proto.output if o)
+            raise self.error(f"node {label} ({proto.op_type})", error) from error
+        finally:
+            graph.node = outer
+        for name, value in zip(proto.output, results, strict=False):
+            if name:
+                scope[name] = value
+
+    def _results(
+        self, proto: onnx.NodeProto, graph: Graph, scope: Scope, versions: Mapping[str, int]
+    ) -> Sequence[Value | None]:
+        inputs = [self._operand(name, scope) for name in proto.input]
+        domain = "" if proto.domain in OWN_DOMAINS else proto.domain
+        version = versions.get(domain, versions.get("ai.onnx", 0) if not domain else 1)
+        node = Node(proto, graph, inputs, version, self, scope)
+        if _is_foldable(node):
+            folded = self._folded(node, domain)
+            if folded is not None:
+                return folded
+        lowering = LOWERINGS.get(proto.op_type) if not domain else None
+        if lowering is not None:
+            made = lowering(node)
+            return [made] if isinstance(made, Value) else made
+        return self._expanded(node, domain)
+
+    def _operand(self, name: str, scope: Scope) -> Value | None:
+        if not name:
+            return None
+        if name not in scope:
+            raise NodeError(f"reads '{name}', which nothing makes before it")
+        return scope[name]
+
+    def _folded(self, node: Node, domain: str) -> list[Value] | None:
+        """The results by ONNX's reference evaluator; None where it can't evaluate the node."""
+        names = [name for name in node.proto.input if name]
+        arrays = [value.constant for value in node.inputs if value is not None]
+        feeds = {name: array for name, array in zip(names, arrays, strict=True) if array is not None}
+        inputs = [onnx.helper.make_tensor_value_info(n, _onnx_type(a), a.shape) for n, a in feeds.items()]
+        outputs = [onnx.helper.make_empty_tensor_value_info(name) for name in node.proto.output if name]
+        body = onnx.helper.make_graph([node.proto], "constant", inputs, outputs)
+        opset = onnx.helper.make_opsetid(domain, node.version)
+        model = onnx.helper.make_model(body, opset_imports=[opset])
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = iter(ReferenceEvaluator(model).run(None, feeds))
+        except Exception:
+            # The evaluator raises whatever numpy does; the operator's lowering says what is wrong.
+            return None
+        results = [np.asarray(next(found)) if name else None for name in node.proto.output]
+        if any(array is not None and array.dtype not in NUMPY_DTYPES for array in results):
+            return None
+        return [constant(array) if array is not None else constant(0) for array in results]
+
+    def _expanded(self, node: Node, domain: str) -> list[Value | None]:
+        """The results of the operator's definition in ONNX."""
+        function = _definition(node, domain)
+        if function is None:
+            raise NodeError("is an operator that tflmgen has no lowering for", "See docs/use/onnx-operators.md")
+        inner: Scope = dict.fromkeys(function.input)
+        inner.update(zip(function.input, node.inputs, strict=False))
+        versions = {opset.domain: opset.version for opset in function.opset_import}
+        attributes = {entry.name: entry for entry in node.proto.attribute}
+        for default in (*function.attribute_proto, *_defaults(node, domain)):
+            attributes.setdefault(default.name, default)
+        for proto in function.node:
+            self.node(_with_attributes(proto, attributes), node.graph, inner, versions)
+        return [inner.get(name) for name in function.output]
+
+
+def _onnx_type(array: Array) -> int:
+    return int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
+
+
+def _is_foldable(node: Node) -> bool:
+    if node.op in RANDOM or any(a.type == onnx.AttributeProto.GRAPH for a in node.proto.attribute):
+        return False
+    if any(value is not None and value.constant is None for value in node.inputs):
+        return False
+    return sum(value.size for value in node.inputs if value is not None) <= LARGEST_FOLDED
+
+
+def _definition(node: Node, domain: str) -> onnx.FunctionProto | None:
+    """The function body by which ONNX defines the operator for these operands; None if there is none."""
+    try:
+        schema: Any = onnx.defs.get_schema(node.op, node.version, domain)
+    except onnx.defs.SchemaError:
+        raise NodeError("is no operator of ONNX" if not domain else f"is of the unknown domain '{domain}'") from None
+    function = onnx.FunctionProto()
+    if schema.has_context_dependent_function:
+        types = []
+        for value in node.inputs:
+            proto = onnx.TypeProto()
+            if value is not None:
+                proto = onnx.helper.make_tensor_type_proto(_TYPES[value.dtype], value.shape)
+            types.append(proto.SerializeToString())
+        text = schema.get_context_dependent_function(node.proto.SerializeToString(), types)
+        function.ParseFromString(text)
+        return function if function.node else None
+    if not schema.has_function:
+        return None
+    versions = [v for v in schema.function_opset_versions if v <= node.version]
+    text = schema.get_function_with_opset_version(versions[-1]) if versions else None
+    if text is None:
+        return None
+    function.ParseFromString(text)
+    return function
+
+
+def _defaults(node: Node, domain: str) -> list[onnx.AttributeProto]:
+    """Values that the operator's attributes have where the node leaves them out."""
+    schema: Any = onnx.defs.get_schema(node.op, node.version, domain)
+    return [entry.default_value for entry in schema.attributes.values() if entry.default_value.name]
+
+
+def _with_attributes(proto: onnx.NodeProto, attributes: Mapping[str, onnx.AttributeProto]) -> onnx.NodeProto:
+    """A node of a function body with the attributes that refer to the function's replaced by their values."""
+    if not any(entry.ref_attr_name for entry in proto.attribute) and not any(e.HasField("g") for e in proto.attribute):
+        return proto
+    copy = onnx.NodeProto()
+    copy.CopyFrom(proto)
+    del copy.attribute[:]
+    for entry in proto.attribute:
+        if entry.ref_attr_name:
+            if entry.ref_attr_name in attributes:
+                given = copy.attribute.add()
+                given.CopyFrom(attributes[entry.ref_attr_name])
+                given.name = entry.name
+            continue
+        copied = copy.attribute.add()
+        copied.CopyFrom(entry)
+        if entry.HasField("g"):
+            nodes = [_with_attributes(inner, attributes) for inner in entry.g.node]
+            del copied.g.node[:]
+            copied.g.node.extend(nodes)
+    return copy

@@ -36,11 +36,8 @@ largest, which take minutes in QEMU."""
 CHOSEN_WITHIN = 0.005
 """How many cycles more than the best kernels the chosen ones may take, in sum over a board's models."""
 
-MODEL_WITHIN, MODEL_MACS = 0.05, 100_000
-"""Relative error of the estimate of a whole model; products of the smallest model that it holds for. Below, it is a
-handful of small layers, each the only one that calls its C function: the compiler specialises that to the layer, and
-what it saves, up to a third of a small layer, is a large part of the whole. Where one layer takes most of a model, too,
-nothing makes up for that layer's error: the model is held to a layer's limit."""
+MODEL_WITHIN = 0.05
+"""Relative error of the estimate of a whole model."""
 
 LAYER_WITHIN, FOLDED, FAR_OFF = 0.15, 100, 20
 """Relative error of the estimate of a layer; cycles that a compiler may fold; one of how many layers may be beyond."""
@@ -77,12 +74,9 @@ def choosing_beside(counted: Set[Call]) -> Iterator[Rankings]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One model on one board, in cycles: of its largest layer; estimated and counted for the chosen kernels; counted
-    for the best ones."""
+    """One model on one board, in cycles: estimated and counted for the chosen kernels, counted for the best ones."""
 
     name: str
-    macs: int
-    largest: float
     expected: float
     chosen: float
     best: float
@@ -94,8 +88,7 @@ class Outcome:
 
     @property
     def is_near(self) -> bool:
-        limit = LAYER_WITHIN if 2 * self.largest > self.chosen else MODEL_WITHIN
-        return self.macs < MODEL_MACS or abs(self.error) <= limit
+        return abs(self.error) <= MODEL_WITHIN
 
 
 @dataclass(slots=True)
@@ -124,9 +117,8 @@ class Counter:
             call: min(self.counted[one] for one in some if one in self.counted) for call, some in candidates.items()
         }
         expected = sum(self.estimates[call_of(one.call)] for one in calls)
-        macs, cycles = sum(one.call.macs for one in calls), [one.cycles for one in calls]
-        least = sum(best[call_of(one.call)] for one in calls)
-        return Outcome(path.stem, macs, max(cycles, default=0), expected, sum(cycles), least)
+        cycles = sum(one.cycles for one in calls)
+        return Outcome(path.stem, expected, cycles, sum(best[call_of(one.call)] for one in calls))
 
     def _count(self, path: Path) -> list[CountedCall]:
         calls = counted_calls(path, self.board, "--optimize", "speed")

@@ -127,5 +127,5 @@ def test_what_the_compression_makes(axis: int | None) -> None:
     ],
 )
 def test_bytes_that_cannot_be_decoded(packed: Array, ancillary: bytes) -> None:
-    with pytest.raises(ModelError, match="the bytes are lookup tables or pruned elements of version 1"):
+    with pytest.raises(ModelError, match="requires lookup tables or pruned elements of version 1"):
         compile_bytes(model(packed, ancillary, [0.05]))

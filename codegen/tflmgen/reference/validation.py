@@ -51,7 +51,7 @@ class Validation:
 
     sets         how many input sets were to be run, for each signature
     equal        how many ran and were equal
-    undefined    how many have no outputs, since the model reports an error
+    undefined    how many have no outputs: the model reports an error, or a shape from the run time is none it may have
     undecided    how many differ by no more than the file's own outputs if its operators round otherwise
     cut          how many were given up since they ran long
     out_of_time  whether the budget ended it
@@ -125,6 +125,10 @@ class _Run:
         self.branches = dict(_branches(model, [_entry(model, i).subgraph for i in range(len(module.signatures))]))
         self.result = Validation(sum(effort.sets if s.inputs else 1 for s in module.signatures))
         self._has_loops = any(op.name in LOOPS for g in model.subgraphs for op in g.operators)
+        signatures = [t.shape_signature or () for g in model.subgraphs for t in g.tensors if t.has_rank]
+        self._has_run_time_shapes = any(-1 in s for s in signatures) or not all(
+            t.has_rank or t.dtype is None for g in model.subgraphs for t in g.tensors
+        )
 
     def signature(self, entry: Signature, signature: ModuleSignature) -> None:
         """Runs the sets of one signature. Raises BudgetError when the time is over."""
@@ -153,7 +157,7 @@ class _Run:
             if not candidate.planned and len(self.sides) == before:
                 return
             is_equal = self._compare(entry, signature, candidate, sequence, wanted)
-        except RunTimeError:
+        except (RunTimeError, MemoryError):
             self.result = replace(self.result, undefined=self.result.undefined + candidate.planned)
             return
         except BudgetError:
@@ -176,7 +180,11 @@ class _Run:
         self._file.deadline = time.process_time() + (left / SHARE if self._has_loops else left)
         self._file.sides = set()
         sequence = [tuple(np.roll(a, k) for a in candidate.arrays) for k in range(invokes)]
-        return sequence, [self._file.invoke(entry, arrays) for arrays in sequence]
+        try:
+            return sequence, [self._file.invoke(entry, arrays) for arrays in sequence]
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # A gap of this room's own: it proves nothing, neither that the build is right nor that it is wrong.
+            raise UnsupportedError(f"this model ({type(error).__name__}: {error})") from error
 
     def _compare(
         self,
@@ -194,10 +202,14 @@ class _Run:
             try:
                 got = self._compiled.invoke(signature, arrays, trace.see_value)
             except (ValueError, IndexError) as error:
+                if self._has_run_time_shapes:
+                    raise RunTimeError(str(error)) from error
                 place = f"{self._module.path}: validation: input set '{candidate.label}', invoke {k}"
                 raise InternalError(f"{place}: the graph cannot be evaluated: {error}") from error
             if problem := outside(trace.values, self._ranges):
                 raise InternalError(f"validation: input set '{candidate.label}', invoke {k}: {problem}")
+            if self._has_run_time_shapes and [a.shape for a in got] != [a.shape for a in want]:
+                raise RunTimeError("the shapes are other ones than the user's bounds allow")
             output = differing(got, want, magnitude_of(arrays))
             if output is None:
                 continue

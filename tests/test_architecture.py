@@ -68,7 +68,8 @@ NAMES_OPERATORS = {
         "reference.axis_reductions reference.element_moves reference.elementwise_binary reference.elementwise_unary "
         "reference.file_interpreter reference.image_resizing reference.input_sets reference.matrix_rows "
         "reference.probability_rows reference.recurrent_layers reference.rows_in_use "
-        "reference.stateful_operators reference.type_conversions reference.weighted_sums reference.window_pools"
+        "reference.stateful_operators reference.type_conversions reference.weighted_sums reference.window_pools "
+        "reference.work_budget"
     ),
     "importer of control flow and of dimensions known at run time: recognises and makes operators": (
         "frontend.bidirectional frontend.case_operators frontend.empty_products frontend.import_block "

@@ -85,8 +85,8 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
         ),
         "validate": typer.Option(
             "--validate",
-            help="Evaluate the file and the graph that is compiled on test inputs, and compare: off, up to 1 s of CPU "
-            "(quick), or up to 2 minutes (full).",
+            help="Evaluate the file and the graph that is compiled on test inputs, and compare: off, about 1 s of CPU "
+            "(quick), or about 2 minutes (full).",
         ),
         "shape": typer.Option(
             "--shape",

@@ -28,7 +28,7 @@ class Format(str, Enum):
 
 
 class Validate(str, Enum):
-    """How much of a build is validated by evaluating file and graph: nothing, a second of CPU, or two minutes."""
+    """How much of a build is validated by evaluating file and graph: nothing, about a second of CPU, or two minutes."""
 
     OFF = "off"
     QUICK = "quick"

@@ -11,10 +11,11 @@ from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir.graph import Module
 from tflmgen.ir.well_formed import verify
 from tflmgen.passes.pipeline import MAX_ROUNDS, PIPELINE, run_passes
-from tflmgen.reference import BudgetError, ModuleInterpreter
+from tflmgen.reference import Budget, BudgetError, ModuleInterpreter
 
 PROGRAMS = 40
-STEPS = 20_000
+WORK = 1e9
+"""Nanoseconds: thousands of operators."""
 """Operators that the invokes of a module may run; programs that take more are left out."""
 Results = list[tuple[NDArray[np.generic], ...]]
 
@@ -22,7 +23,7 @@ Results = list[tuple[NDArray[np.generic], ...]]
 def results_of(module: Module, seed: int) -> Results:
     """What the signatures give for a few inputs, one after another on one instance."""
     rng = np.random.default_rng(seed)
-    instance, results = ModuleInterpreter(module, steps=STEPS), []
+    instance, results = ModuleInterpreter(module, budget=Budget(WORK)), []
     for _ in range(3):
         for signature in module.signatures:
             inputs = random_inputs([(p.type.dtype.label, p.type.max_shape) for p in signature.inputs], rng)

@@ -14,7 +14,7 @@ from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir.types import TensorType
 from tflmgen.passes.pipeline import WITHOUT_RANGES, run_passes, with_ranges
 from tflmgen.passes.range_analysis import analyze_ranges
-from tflmgen.reference import BudgetError, ModuleInterpreter
+from tflmgen.reference import Budget, BudgetError, ModuleInterpreter
 
 COUNT = 25
 SETS = 4
@@ -82,7 +82,7 @@ def check_program(seed: int) -> int:
         for _ in range(3):
             inputs = random_inputs([(v.type.dtype.label, v.type.max_shape) for v in function.inputs], rng)
             try:
-                results = ModuleInterpreter(module, steps=20_000).call(function.name, inputs)
+                results = ModuleInterpreter(module, budget=Budget(1e9)).call(function.name, inputs)
             except BudgetError:
                 continue
             for value, result in zip(function.body.results, results, strict=True):

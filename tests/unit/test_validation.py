@@ -18,7 +18,7 @@ from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir import Block, If, Module, Node, Op, Target, While, uses_in
 from tflmgen.options import BuildOptions, Validate
 from tflmgen.passes import analyze_ranges, run_passes
-from tflmgen.reference import Effort, Validation, validate
+from tflmgen.reference import Budget, BudgetError, Effort, Interpreter, Validation, validate
 from tflmgen.reference import validation_cache as cache
 
 EFFORT = Effort(12, 20.0)
@@ -156,8 +156,91 @@ def test_an_operator_that_is_not_evaluated_is_named() -> None:
 def test_a_budget_that_is_over_is_told() -> None:
     model = layers()
     result = validate(model, import_model(model), Effort(12, 0.0), {})
-    assert result.out_of_time
+    assert result.over_budget
     assert result.text.startswith("0 of 12 input sets equal, budget")
+
+
+def endless() -> Model:
+    """A loop of as many iterations as the input says."""
+    writer = ModelWriter()
+    main, test, body = (writer.subgraph(name) for name in ("main", "test", "body"))
+    n, out = main.tensor("n", "int32", []), main.tensor("out", "int32", [])
+    main.operator("WHILE", [n], [out], {"cond_subgraph_index": 1, "body_subgraph_index": 2})
+    main.inputs, main.outputs = [n], [out]
+    i, flag = test.tensor("i", "int32", []), test.tensor("flag", "bool", [])
+    test.operator("GREATER", [i, test.constant("zero", 0, "int32")], [flag])
+    test.inputs, test.outputs = [i], [flag]
+    i, less = body.tensor("i", "int32", []), body.tensor("less", "int32", [])
+    body.operator("SUB", [i, body.constant("one", 1, "int32")], [less], {"fused_activation_function": 0})
+    body.inputs, body.outputs = [i], [less]
+    return parse_model(bytes(writer.finish()), "endless.tflite")
+
+
+class Clock:
+    """A machine on which the clock goes on so many seconds with each look at it."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.now = seconds, 0.0
+
+    def process_time(self) -> float:
+        self.now += self.seconds
+        return self.now
+
+
+@pytest.mark.parametrize(("make", "seconds"), [(layers, 0.004), (endless, 0.05)])
+def test_how_much_is_validated_does_not_depend_on_the_machine(
+    make: Callable[[], Model], seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the budget ends in the middle of the sets, and where it cuts a loop."""
+    model = make()
+    module = import_model(model)
+    found = []
+    for pace in (0.0, 1e-6, seconds / 1000):
+        clock = Clock(pace)
+        monkeypatch.setattr("time.process_time", clock.process_time)
+        found.append(validate(model, module, Effort(12, seconds), {}))
+    assert found[0].over_budget or found[0].cut
+    assert 0 < found[0].equal < 12
+    assert found == [found[0]] * 3
+
+
+def test_two_builds_prove_the_same_on_machines_of_any_speed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    proofs = []
+    monkeypatch.setattr(cache, "EFFORTS", {"quick": Effort(12, 0.004)})
+    for number, pace in enumerate((0.0, 1e-5)):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / str(number)))
+        with monkeypatch.context() as patch:
+            patch.setattr("time.process_time", Clock(pace).process_time)
+            model = ROOT / "examples" / "gate.tflite"
+            proofs.append(compile_model(model, Target("host"), BuildOptions()).plan["proof"])
+    assert proofs[0] == proofs[1]
+    assert proofs[0][0]["over_budget"]
+    assert proofs[0][0]["text"].startswith(f"{proofs[0][0]['equal']} of 12 input sets equal, ")
+
+
+def test_a_clock_that_ends_the_validation_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = layers()
+    monkeypatch.setattr("time.process_time", Clock(1.0).process_time)
+    result = validate(model, import_model(model), Effort(12, 1.0), {})
+    assert result.out_of_time
+    assert not result.over_budget
+    assert not result.is_complete
+    assert "ended by the clock" in result.text
+
+
+def test_work_follows_shapes_and_iterations() -> None:
+    """An estimate grows with what an operator multiplies, and with the turns of a loop."""
+    model = endless()
+    spent = []
+    for turns in (1, 10, 100):
+        budget = Budget(1e9)
+        Interpreter(model, budget=budget).invoke(None, [np.array(turns, np.int32)])
+        spent.append(1e9 - budget.nanoseconds)
+    assert spent[2] - spent[1] == pytest.approx(10 * (spent[1] - spent[0]), rel=1e-6)
+    whole = Budget(1000.0)
+    with pytest.raises(BudgetError):
+        whole.share(4).spend(300.0)
+    assert whole.nanoseconds == 700
 
 
 def test_a_build_validates_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

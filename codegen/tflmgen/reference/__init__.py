@@ -5,16 +5,18 @@ Decided here: what each operator means, independent of its kernels, of the passe
 """
 
 from tflmgen.reference.evaluations import EVALUATIONS
-from tflmgen.reference.file_interpreter import BudgetError, Interpreter, Observe
+from tflmgen.reference.file_interpreter import Interpreter, Observe
 from tflmgen.reference.module_interpreter import ModuleInterpreter, ObserveValue
 from tflmgen.reference.operation import Array, Operation, RunTimeError, UnsupportedError
 from tflmgen.reference.validation import EFFORTS, Effort, Ranges, Validation, validate
 from tflmgen.reference.validation_cache import validated
+from tflmgen.reference.work_budget import Budget, BudgetError
 
 __all__ = [
     "EFFORTS",
     "EVALUATIONS",
     "Array",
+    "Budget",
     "BudgetError",
     "Effort",
     "Interpreter",

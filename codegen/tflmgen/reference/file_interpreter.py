@@ -6,7 +6,6 @@ keep their contents from one invoke to the next.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,6 +18,7 @@ from tflmgen.reference.element_moves import EVALUATIONS as MOVES
 from tflmgen.reference.evaluations import EVALUATIONS
 from tflmgen.reference.operation import Array, Operation, RunTimeError, UnsupportedError
 from tflmgen.reference.stateful_operators import UPDATES, initial_states
+from tflmgen.reference.work_budget import STEP, Budget
 
 Observe = Callable[[int, int, Array], None]
 """Called with (subgraph, tensor, elements) of each tensor that an operator has written."""
@@ -35,16 +35,11 @@ EXACT = frozenset(MOVES) | {
 NOISE = 2.0**-22
 
 
-class BudgetError(Exception):
-    """The time or the steps given are over."""
-
-
 @dataclass
 class Interpreter:
     """A model with the contents of its variables.
 
-    deadline   time.process_time() from which on an invoke raises BudgetError
-    steps      operators that may still run before BudgetError
+    budget     work that may still be done before BudgetError
     noise      where results of float operators get random relative errors of NOISE, as rounding elsewhere would give
                them (Parker, Monte Carlo Arithmetic, 1997)
     wide       floats are evaluated in float64
@@ -53,8 +48,7 @@ class Interpreter:
 
     model: Model
     wide: bool = False
-    deadline: float = float("inf")
-    steps: float = float("inf")
+    budget: Budget = field(default_factory=Budget)
     noise: np.random.Generator | None = None
     sides: set[tuple[int, int, int]] = field(default_factory=set)
     _variables: dict[str, Array] = field(default_factory=dict)
@@ -115,9 +109,7 @@ class Interpreter:
         values = {**self._constant_tensors(subgraph), **self._variable_tensors(subgraph)}
         values.update((i, self._float(a)) for i, a in arguments.items())
         for op in subgraph.operators:
-            self.steps -= 1
-            if self.steps < 0 or time.process_time() > self.deadline:
-                raise BudgetError
+            self.budget.spend(STEP)
             results: Sequence[Array]
             if op.name in RESOURCES:
                 results = self._resource(op, values)
@@ -220,6 +212,7 @@ class Interpreter:
 
     def _operator(self, subgraph: SubGraph, op: Operator, values: Mapping[int, Array]) -> Sequence[Array]:
         operation = _operation(subgraph, op, values, self.wide)
+        self.budget.spend_on(operation)
         key = (subgraph.index, op.index)
         own = self._kept.get(key)
         if own is None:
@@ -283,4 +276,4 @@ def initial_contents(type_: TensorType) -> Array:
     return np.full(type_.max_shape, zero, type_.dtype.numpy)
 
 
-__all__ = ["BudgetError", "Interpreter", "Observe", "RunTimeError", "initial_contents", "type_of"]
+__all__ = ["Interpreter", "Observe", "RunTimeError", "initial_contents", "type_of"]

@@ -6,7 +6,6 @@ functions, and the contents of variables are kept here between invokes.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -28,8 +27,8 @@ from tflmgen.ir import (
 )
 from tflmgen.reference.attribute_options import options_of_attributes
 from tflmgen.reference.evaluations import EVALUATIONS
-from tflmgen.reference.file_interpreter import BudgetError
 from tflmgen.reference.operation import Array, Operation, UnsupportedError
+from tflmgen.reference.work_budget import STEP, Budget
 
 ObserveValue = Callable[[Value, Array], None]
 """Called with each value that a node has computed."""
@@ -37,12 +36,11 @@ ObserveValue = Callable[[Value, Array], None]
 
 @dataclass
 class ModuleInterpreter:
-    """A Module with the contents of its variables; see Interpreter for `wide`, `deadline` and `steps`."""
+    """A Module with the contents of its variables; see Interpreter for `wide` and `budget`."""
 
     module: Module
     wide: bool = False
-    deadline: float = float("inf")
-    steps: float = float("inf")
+    budget: Budget = field(default_factory=Budget)
     state: dict[str, Array] = field(default_factory=dict)
     _constants: dict[int, Array] = field(default_factory=dict)
 
@@ -98,9 +96,7 @@ class ModuleInterpreter:
 
     def _block(self, block: Block, values: dict[int, Array], observe: ObserveValue | None) -> tuple[Array, ...]:
         for node in block.nodes:
-            self.steps -= 1
-            if self.steps < 0 or time.process_time() > self.deadline:
-                raise BudgetError
+            self.budget.spend(STEP)
             for value, result in zip(node.outputs, self._node(node, values, observe), strict=True):
                 values[value.id] = result
                 if observe is not None:
@@ -137,8 +133,10 @@ class ModuleInterpreter:
         options = options_of_attributes(node.attributes)
         inner = tuple(_inner_type(q) for q in options.get("intermediates", ()))
         outputs = tuple(v.type for v in node.outputs)
+        operation = Operation(node.operator, inputs, types, outputs, options, inner, self.wide)
+        self.budget.spend_on(operation)
         try:
-            results = evaluation(Operation(node.operator, inputs, types, outputs, options, inner, self.wide))
+            results = evaluation(operation)
         except (ArithmeticError, AttributeError, KeyError, TypeError) as error:
             raise UnsupportedError(f"{node.operator} ({type(error).__name__})") from error
         return [_shaped(node, result, v.type) for result, v in zip(results, node.outputs, strict=True)]

@@ -16,16 +16,18 @@ from tflmgen.errors import InternalError
 from tflmgen.frontend import Model, Signature
 from tflmgen.ir import Module
 from tflmgen.ir import Signature as ModuleSignature
-from tflmgen.reference.file_interpreter import BudgetError, Interpreter
+from tflmgen.reference.file_interpreter import Interpreter
 from tflmgen.reference.first_difference import Trace, describe, differing, distance, magnitude_of, outside
 from tflmgen.reference.input_sets import InputSet, input_sets, with_small_integers
 from tflmgen.reference.module_interpreter import ModuleInterpreter
 from tflmgen.reference.operation import Array, RunTimeError, UnsupportedError
+from tflmgen.reference.work_budget import STEP, Budget, BudgetError, ClockError
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much is validated: input sets of each signature, and seconds of CPU at most."""
+    """How much is validated: input sets of each signature, and at most so much work as takes a desktop-class machine
+    these seconds of CPU, by an estimate that no clock has a part in."""
 
     sets: int
     seconds: float
@@ -33,6 +35,10 @@ class Effort:
 
 EFFORTS = {"quick": Effort(12, 1.0), "full": Effort(120, 120.0)}
 """A set of a model of 8 million multiply-accumulates takes about 0.04 s."""
+PATIENCE = 20
+"""CPU time that may pass, by the effort's: a machine that is so slow ends the validation and says so."""
+FILLING = 20.0
+"""Nanoseconds to make one element of an input set and to compare it."""
 INVOKES = 3
 """Invokes in a row of a set, of a model that keeps state."""
 SEED = 20_240_229
@@ -40,7 +46,7 @@ SCATTERED = 5
 """Runs with other rounding for a set that differs."""
 LOOPS = frozenset({"WHILE", "STABLEHLO_WHILE"})
 SHARE = 6
-"""One set of a model with loops may take a sixth of the time that is left: they may run 2**31 times."""
+"""One set of a model with loops may take a sixth of the work that is left: they may run 2**31 times."""
 Ranges = Mapping[int, tuple[Array, Array]]
 """Id of a value -> least and greatest element of each channel, or of all."""
 
@@ -54,7 +60,8 @@ class Validation:
     undefined    how many have no outputs: the model reports an error, or a shape from the run time is none it may have
     undecided    how many differ by no more than the file's own outputs if its operators round otherwise
     cut          how many were given up since they ran long
-    out_of_time  whether the budget ended it
+    over_budget  whether the work that the effort admits was done before all sets had run
+    out_of_time  whether the clock ended it on a slow machine, before the work was done
     unsupported  what is not evaluated, "CUSTOM:Foo"; no set has run then
     branches     sides of Ifs, Cases and Whiles that were taken, and how many there are
     """
@@ -64,6 +71,7 @@ class Validation:
     undefined: int = 0
     undecided: int = 0
     cut: int = 0
+    over_budget: bool = False
     out_of_time: bool = False
     unsupported: str = ""
     branches: tuple[int, int] = (0, 0)
@@ -71,7 +79,7 @@ class Validation:
     @property
     def is_complete(self) -> bool:
         """Whether the same would be found again, however fast the machine is."""
-        return not (self.out_of_time or self.cut)
+        return not self.out_of_time
 
     @property
     def text(self) -> str:
@@ -83,7 +91,8 @@ class Validation:
         words += [f"{self.undefined} end with an error of the model"] if self.undefined else []
         words += [f"{self.undecided} undecided: rounding decides"] if self.undecided else []
         words += [f"{self.cut} cut: they run long"] if self.cut else []
-        words += ["budget"] if self.out_of_time else []
+        words += ["budget"] if self.over_budget else []
+        words += ["ended by the clock: this machine is slow"] if self.out_of_time else []
         taken, count = self.branches
         words += [f"{taken} of {count} branches taken"] if count else []
         return ", ".join(words)
@@ -100,8 +109,10 @@ def validate(model: Model, module: Module, effort: Effort, ranges: Ranges) -> Va
             run.signature(_entry(model, number), signature)
     except UnsupportedError as error:
         return Validation(run.result.sets, unsupported=str(error))
-    except BudgetError:
+    except ClockError:
         run.result = replace(run.result, out_of_time=True)
+    except BudgetError:
+        run.result = replace(run.result, over_budget=True)
     taken = {side for side in run.sides if side[:2] in run.branches}
     return replace(run.result, branches=(len(taken), sum(run.branches.values())))
 
@@ -118,7 +129,8 @@ class _Run:
 
     def __init__(self, model: Model, module: Module, effort: Effort, ranges: Ranges) -> None:
         self._model, self._module, self._ranges = model, module, ranges
-        self._end, self._count = time.process_time() + effort.seconds, effort.sets
+        self._budget = Budget(effort.seconds * 1e9, time.process_time() + PATIENCE * effort.seconds)
+        self._count = effort.sets
         self._file, self._compiled = Interpreter(model), ModuleInterpreter(module)
         self._has_floats = any(t.type_name == "float32" for g in model.subgraphs for t in g.tensors)
         self.sides: set[tuple[int, int, int]] = set()
@@ -131,7 +143,7 @@ class _Run:
         )
 
     def signature(self, entry: Signature, signature: ModuleSignature) -> None:
-        """Runs the sets of one signature. Raises BudgetError when the time is over."""
+        """Runs the sets of one signature. Raises BudgetError when the effort is made."""
         has_state = bool(self._module.function(signature.function).state)
         rng = np.random.default_rng(SEED)
         count = self._count if signature.inputs else 1
@@ -139,8 +151,7 @@ class _Run:
         for candidate in candidates:
             if not candidate.planned and len(self.sides) >= sum(self.branches.values()):
                 return
-            if time.process_time() > self._end:
-                raise BudgetError
+            self._budget.spend(STEP + FILLING * sum(array.size for array in candidate.arrays))
             self._set(entry, signature, candidate, INVOKES if has_state else 1)
 
     def _set(self, entry: Signature, signature: ModuleSignature, candidate: InputSet, invokes: int) -> None:
@@ -160,8 +171,10 @@ class _Run:
         except (RunTimeError, MemoryError):
             self.result = replace(self.result, undefined=self.result.undefined + candidate.planned)
             return
+        except ClockError:
+            raise
         except BudgetError:
-            if time.process_time() > self._end:
+            if self._budget.is_over:
                 raise
             self.result = replace(self.result, cut=self.result.cut + candidate.planned)
             return
@@ -176,8 +189,7 @@ class _Run:
     ) -> tuple[list[tuple[Array, ...]], list[tuple[Array, ...]]]:
         """Inputs and outputs of each invoke."""
         self._file.reset()
-        left = self._end - time.process_time()
-        self._file.deadline = time.process_time() + (left / SHARE if self._has_loops else left)
+        self._file.budget = self._budget.share(SHARE if self._has_loops else 1)
         self._file.sides = set()
         sequence = [tuple(np.roll(a, k) for a in candidate.arrays) for k in range(invokes)]
         try:
@@ -196,7 +208,7 @@ class _Run:
     ) -> bool:
         """True if all outputs are equal. Raises InternalError if they are not, in float64 either."""
         self._compiled.reset()
-        self._compiled.deadline = self._end
+        self._compiled.budget = self._budget
         for k, (arrays, want) in enumerate(zip(sequence, wanted, strict=True)):
             trace = Trace(self._model)
             try:
@@ -227,8 +239,8 @@ class _Run:
         self, entry: Signature, signature: ModuleSignature, sequence: Sequence[tuple[Array, ...]]
     ) -> bool:
         """Whether the last invoke's outputs are equal without the rounding to float32."""
-        file = Interpreter(self._model, wide=True, deadline=self._end)
-        compiled = ModuleInterpreter(self._module, wide=True, deadline=self._end)
+        file = Interpreter(self._model, wide=True, budget=self._budget)
+        compiled = ModuleInterpreter(self._module, wide=True, budget=self._budget)
         for arrays in sequence:
             want, got = file.invoke(entry, arrays), compiled.invoke(signature, arrays)
         return differing(got, want, magnitude_of(arrays)) is None
@@ -239,7 +251,7 @@ class _Run:
         """Whether the file's own outputs scatter as far as the difference when its operators round otherwise."""
         spreads = [np.zeros(()) for _ in want]
         for seed in range(SCATTERED):
-            file = Interpreter(self._model, deadline=self._end, noise=np.random.default_rng(seed))
+            file = Interpreter(self._model, budget=self._budget, noise=np.random.default_rng(seed))
             for arrays in sequence:
                 outputs = file.invoke(entry, arrays)
             spreads = [np.maximum(old, distance(a, b)) for old, a, b in zip(spreads, outputs, want, strict=True)]

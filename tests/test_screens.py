@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper
 from support.model_writer import ModelWriter
 from support.repository import ROOT
 from support.terminal import on_a_terminal
@@ -49,6 +51,7 @@ HERE = {
     "boards": Screen("boards", tables=1),
     "boards_new": Screen("boards new my_board --like nucleo_f446re"),
     "build_no_compile": Screen("build gate.tflite --board microbit --no-compile -o gate", tables=1, figures=True),
+    "convert": Screen("convert long_names.onnx --shape frame=1,3,32,32", tables=1, figures=True),
     "export": Screen("export gate.tflite --format plain -o gate", figures=True),
     "inspect": Screen("inspect gate.tflite", tables=8, figures=True),
     "inspect_dump_graph": Screen("inspect gate.tflite --dump-graph"),
@@ -91,12 +94,24 @@ def write_long_names(folder: Path) -> None:
     np.savez(folder / "long_names.npz", s0_in_0=-ones, s0_out_0=ones, s0_label="a label that says what there is to see")
 
 
+def write_onnx(folder: Path) -> None:
+    """An ONNX model with an input of open shape and an output with a long name."""
+    name = "serving_default/sequential_17/residual_block_3/Relu6;BiasAdd/ReadVariableOp:0"
+    x, y = (
+        helper.make_tensor_value_info(label, TensorProto.FLOAT, ["batch", 3, "height", "width"])
+        for label in ("frame", name)
+    )
+    graph = helper.make_graph([helper.make_node("Abs", ["frame"], [name])], "net", [x], [y])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), folder / "long_names.onnx")
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with all that the commands name."""
     for name in ("gate.tflite", "gate.npz"):
         shutil.copy(ROOT / "examples" / name, tmp_path)
     write_long_names(tmp_path)
+    write_onnx(tmp_path)
     own = load_board("nucleo_f446re").folder
     assert own is not None
     data = json.loads((own / "board.json").read_text(encoding="utf-8"))

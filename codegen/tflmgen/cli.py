@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +13,16 @@ import typer
 from tflmgen import __version__
 from tflmgen.failure import guarded, leave_on_sigterm
 from tflmgen.option_groups import with_groups
-from tflmgen.options import BuildOptions, Format, NewBoardOptions, OutputOptions, QuantizeOptions, SessionOptions
+from tflmgen.options import (
+    BuildOptions,
+    Format,
+    MonitorOptions,
+    NewBoardOptions,
+    OutputOptions,
+    QuantizeOptions,
+    SessionOptions,
+    SourceOptions,
+)
 from tflmgen.typer_classes import Command, Group
 
 app = typer.Typer(
@@ -25,7 +34,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Start with:  tflmgen build model.tflite --board mps2_an386",
 )
-command = partial(app.command, cls=Command)
 
 # Files are tried when they are opened: one that may not be read is bad input (1), like one that is absent.
 Model = Annotated[
@@ -47,6 +55,12 @@ Report = Annotated[
     Path | None,
     typer.Option("--report", metavar="FILE.html", help="Also write the plan as an HTML page with pictures."),
 ]
+
+
+def command(name: str | None = None, *, epilog: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A decorator that makes a function a command, of its own name by default."""
+    add = app.command(name, cls=Command, epilog=epilog)
+    return lambda function: add(with_groups(guarded(function)))
 
 
 def main() -> None:
@@ -82,8 +96,6 @@ def _tflmgen(
 
 
 @command(epilog="Example:  tflmgen build kws.tflite --board mps2_an386 -o kws-firmware")
-@with_groups
-@guarded
 def build(
     model: Model,
     *,
@@ -104,8 +116,6 @@ def build(
 
 
 @command(epilog="Example:  tflmgen run kws.tflite --board host --inputs in.npz --outputs out.npz")
-@with_groups
-@guarded
 def run(
     model: Model,
     *,
@@ -135,8 +145,6 @@ def run(
 
 
 @command("test", epilog="Example:  tflmgen test kws.tflite --board mps2_an386 --vectors golden.npz")
-@with_groups
-@guarded
 def compare(
     model: Model,
     *,
@@ -177,8 +185,6 @@ def compare(
 
 
 @command(epilog="Example:  tflmgen bench kws.tflite --board mps2_an386")
-@with_groups
-@guarded
 def bench(
     model: Model,
     *,
@@ -197,8 +203,6 @@ def bench(
 
 
 @command(epilog="Example:  tflmgen flash kws.tflite --board nucleo_f446re")
-@with_groups
-@guarded
 def flash(
     model: Model,
     *,
@@ -221,35 +225,14 @@ def flash(
 
 
 @command(epilog="Example:  tflmgen monitor --port /dev/ttyACM0")
-@with_groups
-@guarded
-def monitor(
-    *,
-    port: Annotated[
-        str | None,
-        typer.Option("--port", metavar="PORT", show_default="the only USB one", help="The board's serial port."),
-    ] = None,
-    board: Annotated[
-        str | None, typer.Option("--board", "-b", metavar="BOARD", help="The board, for its baud rate.")
-    ] = None,
-    baud: Annotated[
-        int | None, typer.Option("--baud", metavar="N", min=300, show_default="115200", help="The baud rate.")
-    ] = None,
-    seconds: Annotated[
-        float | None,
-        typer.Option("--seconds", metavar="N", min=0.0, show_default="until Ctrl-C", help="Stop after N seconds."),
-    ] = None,
-    output: OutputOptions,
-) -> None:
+def monitor(*, options: MonitorOptions, output: OutputOptions) -> None:
     """Show what an attached board sends: text, and frames of the protocol decoded."""
     from tflmgen.commands.monitor import monitor_command
 
-    monitor_command(port, board, baud, seconds, output)
+    monitor_command(options.port, options.board, options.baud, options.seconds, output)
 
 
 @command(epilog="Example:  tflmgen inspect kws.tflite")
-@with_groups
-@guarded
 def inspect(
     model: Model,
     *,
@@ -280,8 +263,6 @@ def inspect(
 
 
 @command("export", epilog="Example:  tflmgen export kws.tflite --format cmake -o kws")
-@with_groups
-@guarded
 def export_library(
     model: Model,
     *,
@@ -307,8 +288,6 @@ def export_library(
 
 
 @command(epilog="Example:  tflmgen quantize kws.tflite --calibration samples.npz -o kws-int8.tflite")
-@with_groups
-@guarded
 def quantize(
     model: Model,
     *,
@@ -330,12 +309,30 @@ def quantize(
     signature: Annotated[
         str | None, typer.Option("--signature", metavar="KEY", help="Signature of sets that name none.")
     ] = None,
+    source: SourceOptions,
     output: OutputOptions,
 ) -> None:
     """Quantise a float MODEL with any control flow: a .tflite file in int8 or int16 that TFLite Micro runs, too."""
     from tflmgen.commands.quantize import quantize_command
 
-    quantize_command(model, calibration, file, choices, signature, output)
+    quantize_command(model, calibration, file, choices, signature, source, output)
+
+
+@command(epilog="Example:  tflmgen convert kws.onnx --shape input=1,49,10,1 -o kws.tflite")
+def convert(
+    source: Annotated[Path, typer.Argument(readable=False, metavar="SOURCE", help="An .onnx file, or PyTorch's .pt2.")],
+    *,
+    file: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="OUT.tflite", show_default="SOURCE.tflite", help="Written."),
+    ] = None,
+    options: SourceOptions,
+    output: OutputOptions,
+) -> None:
+    """Write SOURCE, an ONNX model or a PyTorch program, as a .tflite file, which TFLite's runtimes run, too."""
+    from tflmgen.commands.convert import convert_command
+
+    convert_command(source, file, options, output)
 
 
 boards_app = typer.Typer(cls=Group, invoke_without_command=True, context_settings=app.info.context_settings)
@@ -369,8 +366,6 @@ def boards_new(
 
 
 @command(epilog="Example:  tflmgen operators CONV_2D")
-@with_groups
-@guarded
 def operators(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Only those whose names contain NAME.")

@@ -23,7 +23,7 @@ from tflmgen.explore import (
     push_rows,
     row_streams,
 )
-from tflmgen.frontend import Model, SourceOptions, TensorKey, find_bounds, import_model, read_source
+from tflmgen.frontend import Model, TensorKey, find_bounds, import_model, read_source
 from tflmgen.ir import Module, Op, Program, Target, walk
 from tflmgen.kernels import Operators, Selector, reader_of, with_custom
 from tflmgen.memory import packing_bound
@@ -62,11 +62,6 @@ def compile_model(path: Path, target: Target, options: BuildOptions, input_shape
     return _compiled(imported, library_name(options.name or path.stem), selector, settings, model)
 
 
-def source_options(options: BuildOptions) -> SourceOptions:
-    """The options that say how a model that is no .tflite file is read."""
-    return SourceOptions(tuple(options.shape or ()), tuple(options.constant or ()), options.nhwc_inputs)
-
-
 def compile_module(imported: Module, name: str, target: Target, options: BuildOptions) -> Compilation:
     """Compiles an imported graph; `name` is the prefix of all generated names. Raises as compile_model does."""
     return _compiled(imported, name, Selector(target), parse_options(options))
@@ -85,7 +80,7 @@ def _imported(
     path: Path, target: Target, settings: Settings, input_shapes: InputShapes = None
 ) -> tuple[Model, Module, Selector]:
     """A file, its graph, and the kernel selector with its plug-ins."""
-    model = read_source(path, source_options(settings.options))
+    model = read_source(path, settings.options.source)
     bounds = find_bounds(model, settings.shapes, settings.options.max_dim, input_shapes)
     operators = with_custom(load_operators(settings.options.plugin or (), model.operator_names))
     return model, import_model(model, bounds, operators), Selector(target, operators)

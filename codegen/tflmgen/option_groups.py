@@ -13,9 +13,37 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from tflmgen.options import BuildOptions, NewBoardOptions, OutputOptions, QuantizeOptions, SessionOptions
+from tflmgen.options import (
+    BuildOptions,
+    MonitorOptions,
+    NewBoardOptions,
+    OutputOptions,
+    QuantizeOptions,
+    SessionOptions,
+    SourceOptions,
+)
+
+_SOURCE: Mapping[str, Any] = {
+    "shape": typer.Option(
+        "--shape",
+        metavar="NAME=1,3,32,32",
+        show_default=False,
+        help="Shape of an input of an ONNX model, for its dynamic dimensions. Repeatable.",
+    ),
+    "constant": typer.Option(
+        "--constant",
+        metavar="NAME=VALUE",
+        show_default=False,
+        help="Make an input of an ONNX model a constant: a number or a list, axes=[1,2]. Repeatable.",
+    ),
+    "nhwc_inputs": typer.Option(
+        "--nhwc-inputs",
+        help="Take an ONNX model's inputs of four dimensions with channels last (NHWC): nothing is reordered.",
+    ),
+}
 
 OPTIONS: Mapping[type, Mapping[str, Any]] = {
+    SourceOptions: _SOURCE,
     BuildOptions: {
         "name": typer.Option("--name", metavar="NAME", show_default="the file's name", help="Prefix of all names."),
         "optimize": typer.Option("--optimize", help="Goal of the generated code."),
@@ -88,22 +116,7 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
             help="Evaluate the file and the graph that is compiled on test inputs, and compare: off, about 1 s of CPU "
             "(quick), or about 2 minutes (full).",
         ),
-        "shape": typer.Option(
-            "--shape",
-            metavar="NAME=1,3,32,32",
-            show_default=False,
-            help="Shape of an input of an ONNX model, for its dynamic dimensions. Repeatable.",
-        ),
-        "constant": typer.Option(
-            "--constant",
-            metavar="NAME=VALUE",
-            show_default=False,
-            help="Make an input of an ONNX model a constant: a number or a list, axes=[1,2]. Repeatable.",
-        ),
-        "nhwc_inputs": typer.Option(
-            "--nhwc-inputs",
-            help="Take an ONNX model's inputs of four dimensions with channels last (NHWC): nothing is reordered.",
-        ),
+        **_SOURCE,
     },
     SessionOptions: {
         "emulator": typer.Option(
@@ -168,6 +181,16 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
         "stack": typer.Option("--stack", metavar="BYTES", help="RAM reserved for the stack."),
         "place": typer.Option("--place", metavar="WHAT=MEMORY", help="Memory of a section: arena=dtcm. Repeatable."),
         "qemu": typer.Option("--qemu", metavar="MACHINE[:SERIAL]", help="QEMU machine that runs its firmware."),
+    },
+    MonitorOptions: {
+        "port": typer.Option(
+            "--port", metavar="PORT", show_default="the only USB one", help="The board's serial port."
+        ),
+        "board": typer.Option("--board", "-b", metavar="BOARD", help="The board, for its baud rate."),
+        "baud": typer.Option("--baud", metavar="N", min=300, show_default="115200", help="The baud rate."),
+        "seconds": typer.Option(
+            "--seconds", metavar="N", min=0.0, show_default="until Ctrl-C", help="Stop after N seconds."
+        ),
     },
     OutputOptions: {
         "json": typer.Option("--json", help="Print JSON instead of text for people."),

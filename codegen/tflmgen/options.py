@@ -36,6 +36,20 @@ class Validate(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """What the user decides about a model that is not a .tflite file, as texts.
+
+    shape        NAME=1,3,32,32: an input's shape
+    constant     NAME=JSON: the value of an input that becomes a constant
+    nhwc_inputs  inputs of four dimensions come with channels last
+    """
+
+    shape: list[str] | None = None
+    constant: list[str] | None = None
+    nhwc_inputs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class BuildOptions:
     """Options that change the generated code.
 
@@ -50,9 +64,7 @@ class BuildOptions:
     plugin             Python files with custom operators
     ram_budget         bytes of arena and state, as explore.parse_budget reads them
     push_rows          inputs that arrive row by row
-    shape              shapes of an ONNX model's inputs; frontend/model_source.py has the syntax
-    constant           values of an ONNX model's inputs that become constants
-    nhwc_inputs        an ONNX model's inputs of four dimensions come with channels last
+    shape              with the next two: SourceOptions
     place              memory of each section; not part of `text`, since the C code is the same in any memory
     quantize           calibration data; commands quantise the model first, and go on with that file
     validate           how much is compared with the file; not part of `text` either
@@ -76,6 +88,11 @@ class BuildOptions:
     shape: list[str] | None = None
     constant: list[str] | None = None
     nhwc_inputs: bool = False
+
+    @property
+    def source(self) -> SourceOptions:
+        """The options that say how a model that is no .tflite file is read."""
+        return SourceOptions(self.shape, self.constant, self.nhwc_inputs)
 
     @property
     def text(self) -> str:
@@ -154,6 +171,21 @@ class SessionOptions:
     timeout: float = 60.0
     renode: str | None = None
     port: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorOptions:
+    """Options of `monitor`.
+
+    port     serial port; None: the only USB one
+    board    id of the board, for its baud rate
+    seconds  None: until Ctrl-C
+    """
+
+    port: str | None = None
+    board: str | None = None
+    baud: int | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

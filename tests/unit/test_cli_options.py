@@ -155,5 +155,5 @@ def test_no_command_shows_the_help() -> None:
 
 
 def test_typer_is_told_of_every_command() -> None:
-    assert set(COMMANDS) == {*BUILDING, "boards", "boards new", "monitor", "operators", "quantize"}
+    assert set(COMMANDS) == {*BUILDING, "boards", "boards new", "convert", "monitor", "operators", "quantize"}
     assert isinstance(cli.app, typer.Typer)

@@ -12,6 +12,7 @@ import jsonschema  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 from support.commands import tflmgen, write_adder
+from support.onnx_models import branch
 from support.repository import ROOT, page_named
 
 GATE = ROOT / "examples" / "gate.tflite"
@@ -28,6 +29,7 @@ COMMANDS: dict[str, tuple[str, tuple[object, ...]]] = {
     "run": ("run", ("run", GATE, "--board", "host", "--inputs", VECTORS, "--outputs", "out.npz")),
     "test": ("test", ("test", GATE, "--board", "host", *SETS)),
     "quantize": ("quantize", ("quantize", "adder.tflite", "--calibration", "calibration.npz")),
+    "convert": ("convert", ("convert", "branch.onnx")),
     "test, wrong": ("test", ("test", "adder.tflite", "--board", "host", "--vectors", "wrong.npz")),
     "test without vectors": ("test", ("test", "adder.tflite", "--board", "host")),
     "layers": ("test_layers", ("test", "adder.tflite", "--layers", "--board", "host")),
@@ -43,6 +45,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder with a model, and with vectors of which one element is a number and not to be, and one NaN."""
     monkeypatch.chdir(tmp_path)
     write_adder(tmp_path / "adder.tflite")
+    branch(tmp_path / "branch.onnx")
     x = np.array([[1, 2, 3, 4]], np.float32)
     np.savez("calibration.npz", s0_in_0=x, s0_in_1=-x, s1_in_0=-x, s1_in_1=x)
     np.savez("wrong.npz", s0_in_0=x, s0_in_1=x, s0_out_0=np.array([[2, 4.5, np.nan, 8]], np.float32))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tflmgen.compiler import Compilation, source_options
+from tflmgen.compiler import Compilation
 from tflmgen.frontend import SubGraph, Tensor, read_source
 from tflmgen.ir import BlockQuantization, Quantization, module_json, module_text
 from tflmgen.options import BuildOptions, OutputOptions
@@ -63,7 +63,7 @@ def inspect_command(
     board = board_for(board_name, options)
     if report is not None:
         check_writable(report)
-    subgraphs = read_source(path, source_options(options)).subgraphs
+    subgraphs = read_source(path, options.source).subgraphs
     if not dump_graph:
         for graph in subgraphs:
             _print_subgraph(console, graph)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.commands.quantize_costs import Costs, board_of, measured_costs
-from tflmgen.options import BuildOptions, OutputOptions, QuantizeOptions
+from tflmgen.options import BuildOptions, OutputOptions, QuantizeOptions, SourceOptions
 from tflmgen.project import check_writable, write_whole
 from tflmgen.quantize import QuantizedFile, WebSummary, quantize_file, summarize_webs
 from tflmgen.report import quantization_html
@@ -32,6 +32,7 @@ def quantize_command(
     target: Path | None,
     choices: QuantizeOptions,
     signature: str | None,
+    source: SourceOptions,
     output: OutputOptions,
 ) -> None:
     """Writes the quantised model to `target`, by default MODEL-int8.tflite, and prints its errors on held-out sets."""
@@ -42,10 +43,10 @@ def quantize_command(
             check_writable(written)
     board = board_of(choices.board)
     with console.progress(f"Quantising {model.name}") as progress:
-        result = quantize_file(model, calibration, choices, signature, progress)
+        result = quantize_file(model, calibration, choices, signature, progress, source)
     write_whole(path, result.quantized.data)
     before = model.stat().st_size
-    costs = measured_costs(model, path, board, result.data.held_out, console) if board else None
+    costs = measured_costs(model, path, board, result.data.held_out, source, console) if board else None
     contents = {"model": model.name, "output": str(path), "bytes": [before, path.stat().st_size], **_json(result)}
     contents["board"] = costs
     if choices.report is not None:
@@ -66,18 +67,18 @@ def quantize_command(
 
 
 def quantize_first(model: Path, options: BuildOptions, output: OutputOptions) -> tuple[Path, BuildOptions]:
-    """Quantises for a command that goes on with the file: its path, and the options without --quantize."""
+    """Quantises for a command that goes on with the file: its path, and the options without those of its source."""
     assert options.quantize is not None
     console, choices = Console(output), QuantizeOptions()
     path = Path(f"{model.stem}-{choices.activations.value}.tflite")
     check_writable(path)
     with console.progress(f"Quantising {model.name}") as progress:
-        result = quantize_file(model, options.quantize, choices, None, progress)
+        result = quantize_file(model, options.quantize, choices, None, progress, options.source)
     write_whole(path, result.quantized.data)
     for line in _lines(result):
         console.line(line)
     console.line(f"Wrote {path}.")
-    return path, replace(options, quantize=None)
+    return path, replace(options, quantize=None, shape=None, constant=None, nhwc_inputs=False)
 
 
 def _cost_rows(costs: Costs) -> list[tuple[str, ...]]:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from tflmgen.compiler import source_options
 from tflmgen.emulators.npz import Array, VectorsError, read_arrays
 from tflmgen.errors import ModelError
 from tflmgen.frontend import ShapeInputError, is_lowered, read_source, source_inputs
@@ -68,7 +67,7 @@ def _first(arrays: Mapping[str, Array], name: str, place: int) -> Array | None:
 def _wanted(model: Path, options: BuildOptions) -> frozenset[str]:
     """Inputs whose values the model's shapes depend on, beyond those that the options have."""
     try:
-        read_source(model, source_options(options))
+        read_source(model, options.source)
     except ModelError as error:
         if isinstance(error.__cause__, ShapeInputError):
             return error.__cause__.inputs

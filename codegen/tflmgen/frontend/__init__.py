@@ -6,7 +6,7 @@ Decided here: validity of a file; control flow becomes regions, variables become
 
 from tflmgen.frontend.bidirectional import LAYERS
 from tflmgen.frontend.importer import import_model
-from tflmgen.frontend.model_source import SourceOptions, is_lowered, read_source, source_inputs
+from tflmgen.frontend.model_source import TFLITE_ONLY, is_lowered, read_source, source_inputs, source_types
 from tflmgen.frontend.onnx.located import ShapeInputError
 from tflmgen.frontend.shape_bounds import Shape, ShapeLimit, TensorKey, find_bounds, parse_shape_limit
 from tflmgen.frontend.subgraphs import CONTROL_FLOW
@@ -23,6 +23,7 @@ __all__ = [
     "CONTROL_FLOW",
     "CUSTOM",
     "LAYERS",
+    "TFLITE_ONLY",
     "Model",
     "ModelBuilder",
     "Operator",
@@ -30,7 +31,6 @@ __all__ = [
     "ShapeInputError",
     "ShapeLimit",
     "Signature",
-    "SourceOptions",
     "SubGraph",
     "SubGraphBuilder",
     "Tensor",
@@ -48,6 +48,7 @@ __all__ = [
     "read_model",
     "read_source",
     "source_inputs",
+    "source_types",
     "trip_count",
     "write_model",
 ]

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,23 +14,10 @@ from typing import Any
 from tflmgen.errors import Location, ModelError, Problem, UsageError
 from tflmgen.frontend.tflite.model import Model
 from tflmgen.frontend.tflite.reader import read_model
+from tflmgen.options import SourceOptions
 
 ONNX, TORCH = ".onnx", ".pt2"
 """Suffixes of files that are lowered; a .pt2 file is a program of torch.export."""
-
-
-@dataclass(frozen=True, slots=True)
-class SourceOptions:
-    """What the user decides about a model that is not a .tflite file, as texts.
-
-    shape        NAME=1,3,32,32: an input's shape
-    constant     NAME=JSON: the value of an input that becomes a constant
-    nhwc_inputs  inputs of four dimensions come with channels last
-    """
-
-    shape: Sequence[str] = ()
-    constant: Sequence[str] = ()
-    nhwc_inputs: bool = False
 
 
 TFLITE_ONLY = SourceOptions()
@@ -46,14 +31,14 @@ def is_lowered(path: Path) -> bool:
 def read_source(path: Path, options: SourceOptions = TFLITE_ONLY) -> Model:
     """The Model of a file of any known format. Raises ModelError for a bad file, UsageError for bad options."""
     if not is_lowered(path):
-        if options != TFLITE_ONLY:
+        if options.shape or options.constant or options.nhwc_inputs:
             raise UsageError(
                 "--shape, --constant and --nhwc-inputs are for ONNX and PyTorch; a .tflite file has --max-shape"
             )
         return read_model(path)
     module = _onnx_module(path)
-    shapes = {name: _shape(text) for name, text in map(_pair, options.shape)}
-    constants = {name: _value(name, text) for name, text in map(_pair, options.constant)}
+    shapes = {name: _shape(text) for name, text in map(_pair, options.shape or ())}
+    constants = {name: _value(name, text) for name, text in map(_pair, options.constant or ())}
     model: Model = module.read_onnx(path, shapes, constants, options.nhwc_inputs)
     return model
 
@@ -63,6 +48,12 @@ def source_inputs(path: Path) -> dict[str, bool]:
     module = _onnx_module(path)
     inputs: dict[str, bool] = module.inputs_of(path)
     return inputs
+
+
+def source_types(path: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Types of the inputs and of the outputs of a file that is_lowered, by name, as the file declares them."""
+    types: tuple[dict[str, str], dict[str, str]] = _onnx_module(path).types_of(path)
+    return types
 
 
 def _onnx_module(path: Path) -> Any:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tflmgen.errors import Location, ModelError, Problem, TflmgenError
-from tflmgen.frontend import Model, TensorKey, read_model
+from tflmgen.frontend import TFLITE_ONLY, Model, TensorKey, read_source
 from tflmgen.ir import DType
-from tflmgen.options import Activations, QuantizedIo, QuantizeOptions
+from tflmgen.options import Activations, QuantizedIo, QuantizeOptions, SourceOptions
 from tflmgen.quantize.calibration import measure
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration
 from tflmgen.quantize.evaluation import Evaluation, Run, run_sets
@@ -49,16 +49,22 @@ class LimitError(TflmgenError):
 
 
 def quantize_file(
-    path: Path, calibration: Path, settings: QuantizeOptions, signature: str | None, progress: Progress
+    path: Path,
+    calibration: Path,
+    settings: QuantizeOptions,
+    signature: str | None,
+    progress: Progress,
+    options: SourceOptions = TFLITE_ONLY,
 ) -> QuantizedFile:
     """Quantises a model with the input sets of an .npz file.
 
     signature  key of the signature of sets that name none
+    options    how a model that is no .tflite file is read
 
     Raises ModelError for a model that cannot be compiled, has nothing to quantise, or, if strict, operators without a
     quantised kernel; VectorsError for data that do not fit the model; LimitError if the limits cannot be met.
     """
-    source = prepare_float(read_model(path))
+    source = prepare_float(read_source(path, options))
     progress("Compiling the float model")
     with observed_build(source) as build:
         data = read_calibration(calibration, build.signatures, signature)

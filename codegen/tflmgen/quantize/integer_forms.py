@@ -132,6 +132,23 @@ def constant_values(tensor: Tensor) -> Array:
     return array if tensor.quantization is None else real_values(array, tensor.quantization)
 
 
+def finite_range(values: Array) -> tuple[float, float] | None:
+    """Least and greatest finite number of a constant; None if it has none."""
+    finite = values[np.isfinite(values)]
+    return (float(finite.min()), float(finite.max())) if finite.size else None
+
+
+def _is_infinite(op: Operator, graph: SubGraph) -> bool:
+    """Whether a constant operand is infinite or undefined, which no integer stands for.
+
+    Padding with an infinity counts as finite: the least and greatest integer are as neutral for the maximum and minimum
+    of a window as the infinities are.
+    """
+    constants = [graph.tensors[tensor] for tensor in op.inputs if tensor != _ABSENT]
+    numbers = [constant_values(t) for t in constants if t.data and t.dtype is DType.FLOAT32]
+    return not all(np.isfinite(n).all() or (op.name == "PADV2" and not np.isnan(n).any()) for n in numbers)
+
+
 def find_form(op: Operator, graph: SubGraph, dtype: DType) -> Form | str:
     """The form of an operator with real operands or results in `dtype`, or why there is none, as a sentence."""
     operands, results = real_operands(op, graph), real_results(op, graph)
@@ -141,6 +158,8 @@ def find_form(op: Operator, graph: SubGraph, dtype: DType) -> Form | str:
         return f"{op.name} keeps its state in float32"
     if not operands:
         return f"{op.name} makes real numbers of others"
+    if _is_infinite(op, graph):
+        return f"{op.name} has an infinite or undefined operand"
     traits = traits_of(op.name)
     if traits.compares is not None:
         return Form(dtype, False)

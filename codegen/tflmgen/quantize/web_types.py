@@ -20,6 +20,7 @@ from tflmgen.quantize.integer_forms import (
     check_form,
     constant_values,
     find_form,
+    finite_range,
     real_operands,
     real_results,
 )
@@ -142,9 +143,8 @@ class TypeSolver:
             widen(self.webs.root(key), statistics.minimum, statistics.maximum)
         for target, (subgraph, index) in self.webs.constants:
             tensor = self.model.subgraphs[subgraph].tensors[index]
-            if tensor.dtype is DType.FLOAT32 and tensor.data:
-                values = constant_values(tensor)
-                widen(self.webs.root(target), float(values.min()), float(values.max()))
+            if tensor.dtype is DType.FLOAT32 and tensor.data and (bounds := finite_range(constant_values(tensor))):
+                widen(self.webs.root(target), *bounds)
         return ranges
 
     def _unseen(self) -> tuple[TensorKey, ...]:
@@ -237,10 +237,9 @@ class TypeSolver:
             groups.join(roots[0], root)
         for place in real_operands(op, graph):
             tensor = graph.tensors[op.inputs[place]]
-            if tensor.data and roots:
-                values = constant_values(tensor)
+            if tensor.data and roots and (bounds := finite_range(constant_values(tensor))):
                 low, high = ranges[roots[0]]
-                ranges[roots[0]] = min(low, float(values.min())), max(high, float(values.max()))
+                ranges[roots[0]] = min(low, bounds[0]), max(high, bounds[1])
 
     def _group_type(
         self,
@@ -285,8 +284,7 @@ def operand_types(
     for place in real_operands(op, graph):
         tensor = graph.tensors[op.inputs[place]]
         if tensor.data is not None:
-            values = constant_values(tensor)
-            low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
+            low, high = finite_range(constant_values(tensor)) or (0.0, 0.0)
             types["input", place] = ElementType(form.dtype, range_quantization(low, high, form.dtype))
         else:
             types["input", place] = _as(assignment.type_of((graph.index, op.inputs[place])), form.dtype)

@@ -1,7 +1,6 @@
 """Quantised operators as ONNX defines them: integers are codes, real = scale * (code - zero point).
 
-Written out in floats or in int32, exactly. Where a float operator stands between DequantizeLinear and QuantizeLinear,
-integer_kernels.py puts TFLite's integer kernel in their place.
+Written out in floats or in int32: sums of products are exact, requantisation rounds in float32.
 """
 
 from __future__ import annotations

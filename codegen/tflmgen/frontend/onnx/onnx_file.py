@@ -61,6 +61,23 @@ def inputs_of(path: Path) -> dict[str, bool]:
     }
 
 
+def types_of(path: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Types of a model's inputs without those that have a value, and of its outputs: float[n,3,32,32]."""
+    graph = _loaded(path).graph
+    valued = {tensor.name for tensor in graph.initializer}
+    return (
+        {entry.name: _type_text(entry) for entry in graph.input if entry.name not in valued},
+        {entry.name: _type_text(entry) for entry in graph.output},
+    )
+
+
+def _type_text(entry: onnx.ValueInfoProto) -> str:
+    proto = entry.type.tensor_type
+    name = onnx.TensorProto.DataType.Name(proto.elem_type).lower()
+    dims = [str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?" for dim in proto.shape.dim]
+    return f"{name}[{','.join(dims)}]" if proto.HasField("shape") else name
+
+
 def _loaded(path: Path) -> onnx.ModelProto:
     name = str(path)
     if path.suffix.lower() == ".pt2" and path.exists():
@@ -88,10 +105,19 @@ def _error(name: str, rule: str, advice: str = "") -> ModelError:
 
 
 def _array(name: str, entry: onnx.ValueInfoProto, value: object) -> Array:
-    dtype = ONNX_DTYPES.get(entry.type.tensor_type.elem_type)
+    proto = entry.type.tensor_type
+    dtype = ONNX_DTYPES.get(proto.elem_type)
     try:
         if dtype is None:
             raise ValueError("has an unsupported type")
-        return np.array(value).astype(dtype.numpy)
+        array = np.array(value).astype(dtype.numpy)
+        dims = [dim.dim_value if dim.HasField("dim_value") else -1 for dim in proto.shape.dim]
+        if proto.HasField("shape") and not _has_shape(array, dims):
+            raise ValueError(f"its shape is {list(array.shape)}, but the model has {_type_text(entry)}")
+        return array
     except (ValueError, TypeError) as error:
         raise _error(name, f"--constant {entry.name}: {error}") from error
+
+
+def _has_shape(array: Array, dims: Sequence[int]) -> bool:
+    return array.ndim == len(dims) and all(dim in (-1, size) for dim, size in zip(dims, array.shape, strict=True))

@@ -23,6 +23,9 @@ TYPED: dict[str, Any] = {
     "ram_budget": "32K",
     "push_rows": ["frame"],
     "place": ["arena=ram", "weights=flash"],
+    "quantize": Path("my samples.npz"),
+    "shape": ["in put=1,2", "y=3"],
+    "constant": ["axes=[1, 2]"],
 }
 """A value of each option that is neither a flag nor a choice, with what a shell would take apart."""
 
@@ -41,6 +44,7 @@ ALL = BuildOptions(**{field.name: _typed(field) for field in fields(BuildOptions
 def _read_back(line: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, ...]:
     """The model, the board and the options that `tflmgen test` gets from the shell."""
     seen: list[tuple[Any, ...]] = []
+    monkeypatch.setattr("tflmgen.cli._quantized", lambda model, options, _: (model, options))
     monkeypatch.setattr("tflmgen.commands.test.test_command", lambda *values: seen.append(values))
     program, *words = shlex.split(line)
     assert program == "tflmgen"

@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from support.commands import tflmgen
+from support.tools import requires_compiler, requires_qemu
 
 INFO = helper.make_tensor_value_info
 
@@ -33,6 +34,19 @@ def test_run_takes_shapes_and_axes_from_the_first_set(tmp_path: Path) -> None:
     assert "input 'axes' determines a shape: it is the constant [1]" in done.out
     with np.load(tmp_path / "out.npz") as outputs:
         np.testing.assert_array_equal(outputs["s1_out_0"], (x + 1).sum(1, keepdims=True))
+
+
+@pytest.mark.emulator
+@requires_compiler
+@requires_qemu
+def test_bench_takes_them_too(tmp_path: Path) -> None:
+    model, x = _sum(tmp_path / "sum.onnx"), np.ones((2, 3), np.float32)
+    np.savez(tmp_path / "in.npz", s0_in_0=x, s0_in_1=np.array([1]))
+    words = ("--board", "mps2_an386", "--emulator", "qemu", "--inputs", tmp_path / "in.npz")
+    done = tflmgen("bench", model, *words, "--json")
+    assert done.code == 0, done.err
+    assert "input 'axes' determines a shape: it is the constant [1], as in the first set" in done.json["notes"]
+    assert done.json["sets"][0]["instructions"] > 0
 
 
 def test_sets_that_differ_in_such_an_input_are_refused(tmp_path: Path) -> None:

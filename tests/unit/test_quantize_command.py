@@ -64,6 +64,39 @@ def test_an_operator_without_a_kernel_stays_in_float() -> None:
     assert types_of("model-int8.tflite") == ["int8", "int8", "float32", "float32", "int8", "int8", "float32"]
 
 
+def infinite(name: str, values: list[list[float]]) -> None:
+    """model.tflite: max(tanh(x) with `values` by the operator PADV2 or MAXIMUM, x)."""
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, middle, y = (graph.tensor(label, DType.FLOAT32, SHAPE) for label in ("x", "middle", "y"))
+    graph.operator("TANH", [x], [middle])
+    filler = graph.constant("filler", np.array(values, np.float32))
+    if name == "PADV2":
+        y = graph.tensor("wide", DType.FLOAT32, (1, 5))
+        filler = graph.constant("number", np.array(values[0][0], np.float32))
+        graph.operator(name, [middle, graph.constant("pads", np.array([[0, 0], [0, 1]], np.int32)), filler], [y])
+    else:
+        graph.operator(name, [middle, filler], [y])
+    graph.inputs, graph.outputs = [x], [y]
+    Path("model.tflite").write_bytes(write_model(builder.model()))
+
+
+def test_padding_with_an_infinity_is_padding_with_the_least_integer() -> None:
+    infinite("PADV2", [[-np.inf]])
+    assert tflmgen("quantize", "model.tflite", "--calibration", "good.npz", "--strict", "--io", "int8").code == 0
+    graph = read_model(Path("model-int8.tflite")).subgraphs[0]
+    (padding,) = (op for op in graph.operators if op.name == "PADV2")
+    assert graph.tensors[padding.inputs[2]].data == b"\x80"
+
+
+@pytest.mark.parametrize(("name", "number"), [("MAXIMUM", -np.inf), ("ADD", np.inf), ("MUL", np.nan)])
+def test_other_operators_with_an_infinite_operand_stay_in_float(name: str, number: float) -> None:
+    infinite(name, [[0, 0, 0, number]])
+    finished = tflmgen("quantize", "model.tflite", "--calibration", "good.npz", "--json")
+    assert finished.code == 0, finished.err
+    assert [note["reason"] for note in finished.json["in_float"]] == [f"{name} has an infinite or undefined operand"]
+
+
 @pytest.mark.parametrize(
     ("words", "error"),
     [

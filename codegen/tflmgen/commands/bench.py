@@ -14,11 +14,13 @@ from tflmgen.emulators import (
     CYCLE_MODELS,
     CycleModel,
     Cycles,
+    Frozen,
     Session,
     Vectors,
     VectorSet,
     check_session_options,
     choose_signature,
+    freeze_inputs,
     generator_inputs,
     read_vectors,
     run_set,
@@ -92,17 +94,17 @@ def bench_command(
     console = Console(output)
     board = board_for(board_name, options)
     _check_usage(board, report_path, session)
-    compilation = _compile(model, board, inputs, options, session, console)
-    vectors = _vectors(model, inputs, compilation.module.signatures, session.signature)
+    compilation, frozen = _compile(model, board, inputs, options, session, console)
+    vectors = _vectors(model, inputs, compilation.module.signatures, session.signature, frozen.places)
     if session.port is not None:
-        bench_port(compilation, board, vectors, inputs is None, options, session, console)
+        bench_port(compilation, board, vectors, inputs is None, frozen.options, session, console)
         return
-    with running(compilation, board, options, session, console, count=True) as run:
+    with running(compilation, board, frozen.options, session, console, count=True) as run:
         assert run.firmware is not None
         with console.progress("Starting") as progress:
             measured = _measure(run.session, compilation, vectors, inputs is None, progress)
-        ran = {"emulator": run.session.emulator, "notes": [*run.session.notes, *_removed(compilation.plan)]}
-        sizes = _sizes(run.firmware, compilation, code_bytes(run.firmware, compilation, board, options, console))
+        ran = {"emulator": run.session.emulator, "notes": _notes(frozen, run.session, compilation.plan)}
+        sizes = _sizes(run.firmware, compilation, board, frozen.options, console)
     cycle_model = CYCLE_MODELS.get(board.core, CycleModel(""))
     figures = {
         **_compiled_json(compilation.plan, board),
@@ -120,15 +122,16 @@ def bench_command(
 
 def _compile(
     model: Path, board: Board, inputs: Path | None, options: BuildOptions, session: SessionOptions, console: Console
-) -> Compilation:
+) -> tuple[Compilation, Frozen]:
     """The model with the shapes of `inputs`; on an attached board, whose firmware is there, without these."""
+    frozen = freeze_inputs(model, inputs, options)
     flashed = session.port is not None
     input_shapes = None if inputs is None or flashed else shapes_of_inputs(model, inputs, session.signature)
     with console.progress(f"Planning {model.name}"):
-        compilation = compile_for(model, board, options, input_shapes)
+        compilation = compile_for(model, board, frozen.options, input_shapes)
     if not flashed:
         require_compiler(board)
-    return compilation
+    return compilation, frozen
 
 
 def _compiled_json(plan: Mapping[str, Any], board: Board) -> dict[str, Any]:
@@ -146,14 +149,18 @@ def _check_usage(board: Board, report_path: Path | None, session: SessionOptions
         raise UsageError("--report shows instructions, which an emulator counts: leave --port out")
 
 
-def _removed(plan: dict[str, Any]) -> list[str]:
+def _notes(frozen: Frozen, session: Session, plan: dict[str, Any]) -> list[str]:
+    """What there is to know about the figures, a sentence each."""
     macs = sum(removed["macs"] for removed in plan["removed"])
-    return [f"range analysis removed {count(macs)} multiply-accumulates; they are not in the table"] if macs else []
+    removed = f"range analysis removed {count(macs)} multiply-accumulates; they are not in the table"
+    return [*frozen.notes, *session.notes, *([removed] if macs else [])]
 
 
-def _vectors(model: Path, path: Path | None, signatures: Sequence[Signature], key: str | None) -> Vectors:
+def _vectors(
+    model: Path, path: Path | None, signatures: Sequence[Signature], key: str | None, frozen: Sequence[int]
+) -> Vectors:
     if path is not None:
-        return read_vectors(path, signatures, key, expected=False)
+        return read_vectors(path, signatures, key, False, frozen)
     number = choose_signature(signatures, key, str(model))
     return Vectors((VectorSet(GENERATED, number, generator_inputs(signatures[number])),))
 
@@ -169,11 +176,13 @@ def _measure(
     return [Measured(s.label, s.signature, r.invocation) for s, r in zip(vectors.sets, results, strict=True)]
 
 
-def _sizes(firmware: Firmware, compilation: Compilation, code: int) -> dict[str, int]:
+def _sizes(
+    firmware: Firmware, compilation: Compilation, board: Board, options: BuildOptions, console: Console
+) -> dict[str, int]:
     return {
         "arena_bytes": int(compilation.plan["arena"]["bytes"]),
         "weights_bytes": int(compilation.plan["weights"]["bytes"]),
-        "code_bytes": code,
+        "code_bytes": code_bytes(firmware, compilation, board, options, console),
         "flash_bytes": firmware.text + firmware.data,
         "ram_bytes": firmware.data + firmware.bss,
     }

@@ -66,9 +66,11 @@ NAMES_OPERATORS = {
     ),
     "the reference: what each operator computes, with nothing of the operator table": (
         "reference.axis_reductions reference.element_moves reference.elementwise_binary reference.elementwise_unary "
-        "reference.file_interpreter reference.image_resizing reference.input_sets reference.matrix_rows "
+        "reference.file_interpreter reference.fourier_transforms reference.image_resizing reference.input_sets "
+        "reference.matrix_rows "
         "reference.probability_rows reference.recurrent_layers reference.rows_in_use "
-        "reference.stateful_operators reference.type_conversions reference.weighted_sums reference.window_pools "
+        "reference.signal_operators reference.stateful_operators reference.type_conversions "
+        "reference.weighted_sums reference.window_pools "
         "reference.work_budget"
     ),
     "importer of control flow and of dimensions known at run time: recognises and makes operators": (

@@ -24,7 +24,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "adjoint_left": ("adj_x",),
     "adjoint_right": ("adj_y",),
     "begin": ("begin_mask",),
-    "end": ("end_mask",),
+    "end": ("end_mask", "end_index"),
+    "start": ("start_index",),
     "ellipsis": ("ellipsis_mask",),
     "new_axis": ("new_axis_mask",),
     "shrink_axis": ("shrink_axis_mask",),
@@ -32,6 +33,13 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "repeat": ("mode",),
     "values": ("squeeze_dims", "new_shape"),
     "projection_clip": ("proj_clip",),
+    "length": ("fft_length",),
+    "channels": ("num_channels",),
+    "cycles": ("cycles_max",),
+    "bits": ("spectral_subtraction_bits",),
+    "min_remaining": ("min_signal_remaining",),
+    "correction_bits": ("input_correction_bits",),
+    "scale": ("output_scale",),
 }
 """Name of an attribute -> names of options; all others have the same name."""
 
@@ -66,6 +74,9 @@ def _combined(found: Mapping[str, Any]) -> dict[str, Any]:
         made["padding"] = 0 if found["same"] else 1
     if "before" in found and "after" in found:
         made["explicit_padding"] = tuple(zip(found["before"], found["after"], strict=True))
+    for name in ("smoothing", "one_minus_smoothing"):
+        if name in found:
+            made[name], made[f"alternate_{name}"] = found[name]
     if "taps" in found:
         made["filter_height"], made["filter_width"] = found["taps"]
     if "strides" in found:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from tflmgen.reference.operation import Array, Operation
+from tflmgen.reference.signal_operators import circular_buffer_states
 
 UPDATES: Mapping[str, tuple[int, ...]] = {
     "SVDF": (4,),
@@ -20,5 +23,8 @@ UPDATES: Mapping[str, tuple[int, ...]] = {
 
 def initial_states(op: Operation) -> tuple[Array, ...]:
     """State that an operator keeps by itself, before the first invoke."""
-    del op
+    if op.name == "CUSTOM:CIRCULAR_BUFFER":
+        return circular_buffer_states(op)
+    if op.name == "CUSTOM:SignalFilterBankSpectralSubtraction":
+        return (np.zeros(op.array(0).shape, np.uint32),)
     return ()

@@ -23,6 +23,10 @@ FIXED_POINT = (60_000.0, 20.0)
 ITERATED = (200_000.0, 300.0)
 """Of integers whose functions gemmlowp evaluates by polynomials and Newton's iterations."""
 ITERATIONS = frozenset({"LOGISTIC", "TANH", "SOFTMAX", "LOG_SOFTMAX", "RSQRT", "L2_NORMALIZATION"})
+ONE_BY_ONE = (100_000.0, 2_000.0)
+"""Of custom operators, whose elements Python takes one by one."""
+TRANSFORMED = (100_000.0, 10_000.0)
+TRANSFORMS = frozenset({"CUSTOM:SignalRfft", "CUSTOM:SignalIrfft"})
 
 PRODUCT = (0.5, 1.2)
 """Of a multiply-accumulate in a product of matrices (of floats, of integers)."""
@@ -87,6 +91,8 @@ def estimated(op: Operation) -> float:
     is_fixed_point = _is_fixed_point(op)
     if op.name in MOVES:
         once, each = MOVING
+    elif op.name.startswith("CUSTOM:"):
+        once, each = TRANSFORMED if op.name in TRANSFORMS else ONE_BY_ONE
     elif not is_fixed_point:
         once, each = FLOATS
     else:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -56,7 +57,7 @@ class _Arithmetic:
         radix = 4 if count % 4 == 0 else 2
         parts = [self.transform((values[0][i::radix], values[1][i::radix]), sign) for i in range(radix)]
         parts = [self.divided(part, radix) for part in parts]
-        roots = [self.turns(sign * (-2 * np.pi * k * np.arange(count // radix) / count)) for k in range(radix)]
+        roots = [_roots(self.dtype, count, count // radix, k, sign) for k in range(radix)]
         parts = [parts[0], *(self.times(part, root) for part, root in zip(parts[1:], roots[1:], strict=True))]
         if radix == 2:
             return self._joined([self.plus(parts[0], parts[1]), self.plus(parts[0], parts[1], -1)])
@@ -72,6 +73,12 @@ class _Arithmetic:
 
     def halves(self, points: int, sign: float) -> Complex:
         return self.turns(sign * (-np.pi * ((np.arange(points // 2) + 1) / points + 0.5)))
+
+
+@lru_cache(maxsize=256)
+def _roots(dtype: DType, count: int, part: int, step: int, sign: float) -> Complex:
+    """The first `part` powers of the step-th power of the count-th root of unity."""
+    return _Arithmetic(dtype).turns(sign * (-2 * np.pi * step * np.arange(part) / count))
 
 
 def _paired(values: Complex, places: Array) -> Complex:

@@ -23,9 +23,9 @@ FIXED_POINT = (60_000.0, 20.0)
 ITERATED = (200_000.0, 300.0)
 """Of integers whose functions gemmlowp evaluates by polynomials and Newton's iterations."""
 ITERATIONS = frozenset({"LOGISTIC", "TANH", "SOFTMAX", "LOG_SOFTMAX", "RSQRT", "L2_NORMALIZATION"})
-ONE_BY_ONE = (100_000.0, 2_000.0)
+ONE_BY_ONE = (60_000.0, 500.0)
 """Of custom operators, whose elements Python takes one by one."""
-TRANSFORMED = (100_000.0, 10_000.0)
+TRANSFORMED = (100_000.0, 5_000.0)
 TRANSFORMS = frozenset({"CUSTOM:SignalRfft", "CUSTOM:SignalIrfft"})
 
 PRODUCT = (0.5, 1.2)

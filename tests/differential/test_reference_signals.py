@@ -121,6 +121,18 @@ def logarithm(rng: Rng) -> Signal:
     return Signal("SignalFilterBankLog", (("uint32", shape),), (("int16", shape),), options)
 
 
+def delay(rng: Rng) -> Signal:
+    shape = (2, int(rng.integers(1, 10)))
+    return Signal("SignalDelay", (("int16", shape),), (("int16", shape),), {"delay_length": int(rng.integers(1, 15))})
+
+
+def overlap_add(rng: Rng) -> Signal:
+    size, count = int(rng.integers(1, 12)), int(rng.integers(1, 4))
+    step = int(rng.integers(1, size + 1))
+    options = {"T": TYPE_NUMBERS["int16"], "frame_step": step}
+    return Signal("SignalOverlapAdd", (("int16", (2, count, size)),), (("int16", (2, count * step)),), options)
+
+
 def circular_buffer(rng: Rng) -> Signal:
     slots, width, depth = (int(n) for n in rng.integers(1, 5, 3))
     outputs: tuple[Described, ...] = (("int8", (1, slots, width, depth)),)
@@ -130,7 +142,8 @@ def circular_buffer(rng: Rng) -> Signal:
 
 
 MAKERS: tuple[Callable[[Rng], Signal], ...] = (
-    *(window, auto_scale, energy, rfft, irfft, filter_bank, square_root, subtraction, pcan, logarithm, circular_buffer),
+    *(window, auto_scale, energy, rfft, irfft, filter_bank, square_root, subtraction, pcan, logarithm, delay),
+    *(overlap_add, circular_buffer),
 )
 
 

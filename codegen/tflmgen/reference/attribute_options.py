@@ -36,6 +36,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "length": ("fft_length",),
     "channels": ("num_channels",),
     "cycles": ("cycles_max",),
+    "samples": ("delay_length",),
+    "step": ("frame_step",),
     "bits": ("spectral_subtraction_bits",),
     "min_remaining": ("min_signal_remaining",),
     "correction_bits": ("input_correction_bits",),

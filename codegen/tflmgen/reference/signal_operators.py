@@ -7,7 +7,7 @@ and its circular_buffer.cc.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -148,6 +148,58 @@ def circular_buffer_states(op: Operation) -> tuple[Array, ...]:
     return (*([np.zeros(slots, np.int8)] if slots[0] else []), *([count] if len(op.output_types) > 1 else []))
 
 
+def _delay(op: Operation) -> Sequence[Array]:
+    """Each stream after the samples that it kept."""
+    fresh = op.array(0).reshape(-1, op.array(0).shape[-1])
+    if len(op.inputs) == 1:
+        return [op.array(0)]
+    stream = np.concatenate([op.array(1).reshape(len(fresh), -1), fresh], axis=1)
+    return [stream[:, : fresh.shape[1]].reshape(op.array(0).shape), stream[:, fresh.shape[1] :]]
+
+
+def _overlap_add(op: Operation) -> Sequence[Array]:
+    """Frames added up, one after another; int16 saturates at each sum."""
+    *outer, count, size = op.array(0).shape
+    step = _option(op, "frame_step")
+    kind = np.int64 if op.dtype() is DType.INT16 else op.float_type
+    frames = op.array(0).reshape(-1, count, size).astype(kind)
+    sums = np.zeros((len(frames), size), kind)
+    if len(op.inputs) > 1:
+        sums[:, : size - step] = op.array(1).reshape(len(frames), -1)
+    done = []
+    for number in range(count):
+        sums = frames[:, number] + sums
+        sums = sums.clip(-32768, 32767) if kind is np.int64 else sums
+        done.append(sums[:, :step])
+        sums = np.pad(sums[:, step:], ((0, 0), (0, step)))
+    result = np.stack(done, axis=1).reshape(*outer, count * step).astype(op.array(0).dtype)
+    kept = sums[:, : size - step].astype(op.array(0).dtype)
+    return [result, kept] if len(op.inputs) > 1 else [result]
+
+
+def delay_states(op: Operation) -> tuple[Array, ...]:
+    *outer, _ = op.array(0).shape
+    delay = _option(op, "delay_length")
+    return (np.zeros((*outer, delay), np.int16),) if delay else ()
+
+
+def overlap_states(op: Operation) -> tuple[Array, ...]:
+    *outer, _, size = op.array(0).shape
+    kept = size - _option(op, "frame_step")
+    return (np.zeros((*outer, kept), op.array(0).dtype),) if kept else ()
+
+
+def subtraction_states(op: Operation) -> tuple[Array, ...]:
+    return (np.zeros(op.array(0).shape, np.uint32),)
+
+
+INITIAL_STATES: Mapping[str, Callable[[Operation], tuple[Array, ...]]] = {
+    "CUSTOM:CIRCULAR_BUFFER": circular_buffer_states,
+    "CUSTOM:SignalDelay": delay_states,
+    "CUSTOM:SignalOverlapAdd": overlap_states,
+    "CUSTOM:SignalFilterBankSpectralSubtraction": subtraction_states,
+}
+
 EVALUATIONS: Mapping[str, Evaluation] = {
     "CUSTOM:SignalWindow": _window,
     "CUSTOM:SignalFftAutoScale": _auto_scale,
@@ -158,4 +210,6 @@ EVALUATIONS: Mapping[str, Evaluation] = {
     "CUSTOM:SignalPCAN": _pcan,
     "CUSTOM:SignalFilterBankLog": _log,
     "CUSTOM:CIRCULAR_BUFFER": _circular_buffer,
+    "CUSTOM:SignalDelay": _delay,
+    "CUSTOM:SignalOverlapAdd": _overlap_add,
 }

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from tflmgen.reference.operation import Array, Operation
-from tflmgen.reference.signal_operators import circular_buffer_states
+from tflmgen.reference.signal_operators import INITIAL_STATES
 
 UPDATES: Mapping[str, tuple[int, ...]] = {
     "SVDF": (4,),
@@ -23,8 +21,5 @@ UPDATES: Mapping[str, tuple[int, ...]] = {
 
 def initial_states(op: Operation) -> tuple[Array, ...]:
     """State that an operator keeps by itself, before the first invoke."""
-    if op.name == "CUSTOM:CIRCULAR_BUFFER":
-        return circular_buffer_states(op)
-    if op.name == "CUSTOM:SignalFilterBankSpectralSubtraction":
-        return (np.zeros(op.array(0).shape, np.uint32),)
-    return ()
+    states = INITIAL_STATES.get(op.name)
+    return states(op) if states else ()

@@ -37,7 +37,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "channels": ("num_channels",),
     "cycles": ("cycles_max",),
     "samples": ("delay_length",),
-    "step": ("frame_step",),
+    "step": ("step", "frame_step"),
     "bits": ("spectral_subtraction_bits",),
     "min_remaining": ("min_signal_remaining",),
     "correction_bits": ("input_correction_bits",),

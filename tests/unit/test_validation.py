@@ -16,10 +16,13 @@ from tflmgen.errors import InternalError
 from tflmgen.frontend import Model, import_model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir import Block, If, Module, Node, Op, Target, While, uses_in
+from tflmgen.kernels.operators.dynamic_rows import Cut
+from tflmgen.kernels.operators.signal_frames import SignalOverlapAdd
 from tflmgen.options import BuildOptions, Validate
 from tflmgen.passes import analyze_ranges, run_passes
 from tflmgen.reference import Budget, BudgetError, Effort, Interpreter, Validation, validate
 from tflmgen.reference import validation_cache as cache
+from tflmgen.reference.attribute_options import options_of_attributes
 
 EFFORT = Effort(12, 20.0)
 Edit = Callable[[Node], Node]
@@ -299,3 +302,10 @@ def test_what_rounding_does_not_decide_is_an_error() -> None:
     model, module = on_edge(0.5)
     with pytest.raises(InternalError, match="validation"):
         checked(model, edited(module, exchanged))
+
+
+def test_a_name_that_attributes_of_several_operators_have_means_the_same_in_each() -> None:
+    """`step` is that of a cut through dynamic rows and of a stream's frames; each is read under its own name."""
+    cut = Cut(axis=0, from_first=False, to_last=False, step=3, exact=False, sized=False)
+    assert options_of_attributes(cut)["step"] == 3
+    assert options_of_attributes(SignalOverlapAdd().attributes({"frame_step": 5}))["frame_step"] == 5

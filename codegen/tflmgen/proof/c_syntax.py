@@ -248,6 +248,6 @@ def _real(token: str) -> float:
     sign, name = (-1.0, token[1:]) if token.startswith("-") else (1.0, token)
     if name in _NAMED:
         return sign * float(_NAMED[name])
-    if not name.endswith("f"):
+    if not name.endswith("f") and not name.isdecimal():
         raise ValueError(f"'{token}' is no float")
-    return sign * float(name[:-1])
+    return sign * float(name.removesuffix("f"))

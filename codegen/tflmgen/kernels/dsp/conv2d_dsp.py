@@ -243,7 +243,7 @@ KERNEL = KernelDeclaration(
     "dsp",
     (Computes(Convolution, conv2d_dsp),),
     {
-        "conv2d_dsp": convolution_cost("alone pixel window loose_value dilated_tap block step", 3, 2, 4),
+        "conv2d_dsp": convolution_cost("alone ragged window dilated_tap full_block full_step lone_step", 3, 2, 4),
         "conv2d_split_dsp": convolution_cost("pixel alone_row gathered_step step pass signed", 3, 2, 4),
     },
     (

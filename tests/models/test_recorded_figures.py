@@ -13,7 +13,7 @@ from packing_figures import row as packing_row
 from performance_page import CORES, MODELS, bench
 from performance_page import row as performance_row
 from support.corpus import CORPUS, requires_corpus
-from support.planner_instances import published
+from support.planner_instances import Problem, published
 from support.repository import page_named
 from support.tools import requires_compiler
 
@@ -31,9 +31,8 @@ def test_arenas(name: str) -> None:
     assert line(row) in _lines("memory")
 
 
-@pytest.mark.parametrize("name", ["A", "K"])
-def test_packing(name: str) -> None:
-    (problem,) = published(name)
+@pytest.mark.parametrize("problem", published("AK"), ids=lambda problem: problem.name)
+def test_packing(problem: Problem) -> None:
     assert any(one.startswith(packing_row(problem)) for one in _lines("memory"))
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.corpus import CORPUS, corpus_manifest, requires_corpus
+from support.silent_watcher import SilentWatcher
 from tflmgen.compare.oracle import tflm_outputs
 from tflmgen.emulators import Vectors, read_vectors
-from tflmgen.frontend import Model, TensorKey, find_bounds, import_model, read_model
+from tflmgen.frontend import Model, find_bounds, import_model, read_model
 from tflmgen.ir import DType
 from tflmgen.kernels import OPERATORS
 from tflmgen.quantize import QuantizationChoice, calibrate, observed_build, prepare_float, quantize_model
@@ -26,20 +27,6 @@ SAMPLE = (
     "while/app_newton_sqrt_f32",
     "while/while_q_early_exit_f32",
 )
-
-
-class Silent:
-    """Watches nothing."""
-
-    def wants(self, tensor: TensorKey) -> bool:
-        del tensor
-        return False
-
-    def tensor(self, tensor: TensorKey, value: object) -> None:
-        raise AssertionError((tensor, value))
-
-    def mark(self, what: str, operator: tuple[int, int]) -> None:
-        del what, operator
 
 
 def float_models() -> list[str]:
@@ -68,7 +55,7 @@ def assert_equal_to_tflm(name: str, dtype: DType, tmp_path: Path) -> None:
     file = tmp_path / "quantized.tflite"
     file.write_bytes(quantized.data)
     with observed_build(quantized.model) as build:
-        ours = build.run(vectors.sets, vectors.stateful, Silent())
+        ours = build.run(vectors.sets, vectors.stateful, SilentWatcher())
     for own, expected in zip(ours, tflm_outputs(file, vectors.sets, ARENA, 120), strict=True):
         for one, other in zip(own, expected, strict=True):
             np.testing.assert_array_equal(one, other.reshape(one.shape))

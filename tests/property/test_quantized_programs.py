@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from support.random_program import Seeded, random_program
+from support.silent_watcher import SilentWatcher
 from tflmgen.compare.oracle import OracleError, tflm_outputs
 from tflmgen.emulators import Vectors, VectorSet
 from tflmgen.errors import TflmgenError
-from tflmgen.frontend import Model, TensorKey, parse_model, write_model
+from tflmgen.frontend import Model, parse_model, write_model
 from tflmgen.ir import DType, Port
 from tflmgen.quantize import (
     ObservedBuild,
@@ -28,20 +29,6 @@ SETS = 4
 ARENA = 1 << 22
 SAMPLE = (37, 40, 48, 56)
 """Seeds with branches, loops and calls; 37 passes one tensor to two inputs of a branch."""
-
-
-class Silent:
-    """Watches nothing."""
-
-    def wants(self, tensor: TensorKey) -> bool:
-        del tensor
-        return False
-
-    def tensor(self, tensor: TensorKey, value: object) -> None:
-        raise AssertionError((tensor, value))
-
-    def mark(self, what: str, operator: tuple[int, int]) -> None:
-        del what, operator
 
 
 def float_program(seed: int) -> Model:
@@ -90,7 +77,7 @@ def assert_quantises(seed: int, dtype: DType, tmp_path: Path) -> None:
         pytest.skip(f"no float program: {error}"[:100])
     quantized = quantize_model(source, calibrate(source, vectors), QuantizationChoice(dtype))
     with observed_build(quantized.model) as build:
-        ours = build.run(vectors.sets, vectors.stateful, Silent())
+        ours = build.run(vectors.sets, vectors.stateful, SilentWatcher())
     file = tmp_path / "quantized.tflite"
     file.write_bytes(quantized.data)
     try:

@@ -41,7 +41,7 @@ def measured(values: NDArray[Any]) -> TensorStatistics:
         (3, 5.1, 0.02, -128),  # widened to include 0
         (-0.6, 254.4, 1.0, -127),  # the zero point is nudged: -127.4
         (-5.1, -3, 0.02, 127),
-        (0, 0, 1.0, 0),
+        (0, 0, 2.0**-23, 127),
     ],
 )
 def test_the_zero_point_is_nudged_to_an_integer(low: float, high: float, scale: float, zero_point: int) -> None:
@@ -65,7 +65,7 @@ def test_scales_are_numbers_of_float32() -> None:
 def test_a_tensor_of_zeros_has_a_scale() -> None:
     for dtype in (INT8, INT16):
         for method in RangeMethod:
-            assert choose_range(measured(f32([0, 0, -0.0])), dtype, method)[0] == 1.0
+            assert choose_range(measured(f32([0, 0, -0.0])), dtype, method)[0] == 2.0**-23
 
 
 SAMPLES: dict[str, Callable[[np.random.Generator], NDArray[Any]]] = {

@@ -118,6 +118,8 @@ def _lines(result: QuantizedFile) -> Iterator[str]:
 
 def _warnings(result: QuantizedFile) -> Iterator[str]:
     yield from result.data.warnings
+    if count := len(result.calibration.not_finite):
+        yield f"{count} tensors have infinite or undefined values, which ranges leave out"
     for unreached in result.calibration.unreached:
         yield f"{unreached}, so that its operators stay in float. Add samples that reach it"
     if result.types is not None and not result.types.is_within:

@@ -28,7 +28,6 @@ from tflmgen.quantize.range_choice import (
 from tflmgen.quantize.sensitivity import (
     Sensitivity,
     WebValues,
-    best_methods,
     measure_sensitivity,
     merged_statistics,
     web_values,
@@ -59,7 +58,6 @@ __all__ = [
     "WebValues",
     "affine_for",
     "affine_of",
-    "best_methods",
     "calibrate",
     "choose_range",
     "choose_types",

@@ -89,29 +89,14 @@ class Run:
     decisions: Mapping[OperatorKey, tuple[Decisions, ...]]
 
 
-class _DecisionWatcher:
-    """Watches no values; `FakeQuantizer` changes some."""
+class FakeQuantizer:
+    """Logs decisions, and rounds and clips values of chosen tensors as their quantisation would, in float."""
 
-    def __init__(self, model: Model) -> None:
-        self.log = DecisionLog(model)
-
-    def wants(self, tensor: TensorKey) -> bool:
-        del tensor
-        return False
-
-    def tensor(self, tensor: TensorKey, value: Array) -> None:
-        raise NotImplementedError
+    def __init__(self, model: Model, affine: Mapping[TensorKey, Affine]) -> None:
+        self.log, self._affine = DecisionLog(model), affine
 
     def mark(self, what: str, operator: OperatorKey) -> None:
         self.log.mark(what, operator)
-
-
-class FakeQuantizer(_DecisionWatcher):
-    """Rounds and clips values of chosen tensors as their quantisation would, in float."""
-
-    def __init__(self, model: Model, affine: Mapping[TensorKey, Affine]) -> None:
-        super().__init__(model)
-        self._affine = affine
 
     def wants(self, tensor: TensorKey) -> bool:
         return tensor in self._affine

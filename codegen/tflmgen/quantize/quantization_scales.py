@@ -12,25 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import DType, Quantization
+from tflmgen.quantize.range_choice import affine_for, stored_scale
 
 Array = NDArray[Any]
-_SMALLEST_SCALE = 2.0**-23
-"""Of tensors that are always 0; scales near the least float32 would overflow the multipliers of kernels."""
-
-
-def _float32(value: float) -> float:
-    return float(np.float32(max(value, _SMALLEST_SCALE)))
 
 
 def range_quantization(minimum: float, maximum: float, dtype: DType) -> Quantization:
     """Quantisation of int8 or int16 in which `minimum` to `maximum`, widened to hold 0, is representable."""
-    low, high = min(minimum, 0.0), max(maximum, 0.0)
-    least, greatest = dtype.limits
-    if dtype is DType.INT16:
-        return Quantization((_float32(max(-low, high) / greatest),), (0,))
-    scale = _float32((high - low) / (greatest - least))
-    zero = int(np.clip(np.rint(least - low / scale), least, greatest))
-    return Quantization((scale,), (zero,))
+    affine = affine_for(minimum, maximum, dtype, symmetric=dtype is DType.INT16)
+    return Quantization((affine.scale,), (affine.zero_point,))
 
 
 def representable_range(quantization: Quantization, dtype: DType) -> tuple[float, float]:
@@ -43,7 +33,7 @@ def weight_quantization(weights: Array, axis: int | None) -> Quantization:
     """Symmetric int8 quantisation of weights: one scale per index of `axis`, or one for all if it is None."""
     others = tuple(i for i in range(weights.ndim) if i != axis)
     largest = np.atleast_1d(np.abs(weights).max(axis=others, initial=0.0))
-    scales = tuple(_float32(float(value) / 127) for value in largest)
+    scales = tuple(stored_scale(float(value) / 127) for value in largest)
     return Quantization(scales, (0,) * len(scales), axis or 0)
 
 

@@ -38,8 +38,8 @@ _POINT = 1e-3
 _TINY = 2.0**-18
 """Values below this part of the largest count as rounded to 0: an eighth of a step of int16 over the whole range."""
 
-_SMALLEST_SCALE = 2.0**-100
-"""Scales below this would make products of scales vanish in float32."""
+_SMALLEST_SCALE = 2.0**-23
+"""Of tensors that are always 0; scales near the least float32 would overflow the multipliers of kernels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +89,11 @@ def affine_for(minimum: float, maximum: float, dtype: DType, symmetric: bool) ->
     (doc/quantization_example.cc), which TFLite follows: from the end of the range with the smaller rounding error.
     """
     lowest, highest = dtype.limits
-    if minimum == maximum == 0:
-        return Affine(1.0, 0, -highest if symmetric else lowest, highest)
     low, high = min(minimum, 0.0), max(maximum, 0.0)
     if symmetric:
-        scale = _as_stored(max(-low, high) / highest)
+        scale = stored_scale(max(-low, high) / highest)
         return Affine(scale, 0, -highest, highest)
-    scale = _as_stored((high - low) / (highest - lowest))
+    scale = stored_scale((high - low) / (highest - lowest))
     from_low, from_high = lowest - low / scale, highest - high / scale
     is_low_better = abs(lowest) + abs(low / scale) < abs(highest) + abs(high / scale)
     zero_point = round(from_low if is_low_better else from_high)
@@ -173,8 +171,8 @@ def _error_integral(values: Floats, affine: Affine) -> Floats:
     return np.asarray(steps * affine.scale**3 / 12 + rest**3 / 3 + (values - inside) ** 3 / 3)
 
 
-def _as_stored(scale: float) -> float:
-    """The scale as float32, in which files have it."""
+def stored_scale(scale: float) -> float:
+    """The scale as float32, in which files have it, and no smaller than kernels bear."""
     return float(np.float32(max(scale, _SMALLEST_SCALE)))
 
 

@@ -90,13 +90,3 @@ def measure_sensitivity(
                     done[dtype, affine] = compare_runs(build, held_out, reference, run, build.model)
                 measured.append(Sensitivity(web.root, dtype, method, affine, done[dtype, affine]))
     return measured
-
-
-def best_methods(measured: Sequence[Sensitivity]) -> dict[TensorKey, RangeMethod]:
-    """For each web the method with the least error at the outputs; the simpler one where errors are equal."""
-    best: dict[TensorKey, Sensitivity] = {}
-    for sensitivity in measured:
-        before = best.get(sensitivity.root)
-        if before is None or sensitivity.badness < before.badness:
-            best[sensitivity.root] = sensitivity
-    return {root: sensitivity.method for root, sensitivity in best.items()}

@@ -1,40 +1,13 @@
-"""All lowerings: importing this module fills the table."""
+"""All lowerings: each module of this package that is named lower_* enters its own into the table."""
 
-from tflmgen.frontend.onnx import (
-    lower_activation,
-    lower_arithmetic,
-    lower_codes,
-    lower_control,
-    lower_convolution,
-    lower_index,
-    lower_matrix,
-    lower_move,
-    lower_normal,
-    lower_pool,
-    lower_recurrent,
-    lower_reduce,
-    lower_resize,
-    lower_sample,
-    lower_signal,
-)
+from importlib import import_module
+from pkgutil import iter_modules
+
+import tflmgen.frontend.onnx
 from tflmgen.frontend.onnx.lowerings import LOWERINGS
 
-FAMILIES = (
-    lower_activation,
-    lower_arithmetic,
-    lower_codes,
-    lower_control,
-    lower_convolution,
-    lower_index,
-    lower_matrix,
-    lower_move,
-    lower_normal,
-    lower_pool,
-    lower_recurrent,
-    lower_reduce,
-    lower_resize,
-    lower_sample,
-    lower_signal,
-)
+for _module in iter_modules(tflmgen.frontend.onnx.__path__, "tflmgen.frontend.onnx."):
+    if _module.name.rpartition(".")[2].startswith("lower_"):
+        import_module(_module.name)
 
-__all__ = ["FAMILIES", "LOWERINGS"]
+__all__ = ["LOWERINGS"]

@@ -53,14 +53,14 @@ def options_of_attributes(attributes: Any) -> Mapping[str, Any]:
 
 @lru_cache(maxsize=4096)
 def _options(attributes: Hashable) -> Mapping[str, Any]:
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for field in fields(attributes) if is_dataclass(attributes) else ():
         value = getattr(attributes, field.name)
         if is_dataclass(value) and not isinstance(value, Quantization):
-            found |= options_of_attributes(value)
+            options |= options_of_attributes(value)
         else:
-            found |= {name: _plain(field.name, value) for name in NAMES.get(field.name, (field.name,))}
-    return {**found, **_combined(found)}
+            options |= {name: _plain(field.name, value) for name in NAMES.get(field.name, (field.name,))}
+    return {**options, **_combined(options)}
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -69,19 +69,21 @@ def _plain(name: str, value: Any) -> Any:
     return value.value if isinstance(value, Enum) else value
 
 
-def _combined(found: Mapping[str, Any]) -> dict[str, Any]:
+def _combined(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Options that several attributes make up, or that one makes several of."""
-    made: dict[str, Any] = {}
-    if "same" in found:
-        made["padding"] = 0 if found["same"] else 1
-    if "before" in found and "after" in found:
-        made["explicit_padding"] = tuple(zip(found["before"], found["after"], strict=True))
+    combined: dict[str, Any] = {}
+    if "same" in attributes:
+        combined["padding"] = 0 if attributes["same"] else 1
+    if "before" in attributes and "after" in attributes:
+        combined["explicit_padding"] = tuple(zip(attributes["before"], attributes["after"], strict=True))
     for name in ("smoothing", "one_minus_smoothing"):
-        if name in found:
-            made[name], made[f"alternate_{name}"] = found[name]
-    if "taps" in found:
-        made["filter_height"], made["filter_width"] = found["taps"]
-    if "strides" in found:
-        made |= {f"stride_{letter}": stride for letter, stride in zip("dhw", found["strides"], strict=True)}
-        made |= {f"dilation_{letter}_factor": step for letter, step in zip("dhw", found["dilations"], strict=True)}
-    return made
+        if name in attributes:
+            combined[name], combined[f"alternate_{name}"] = attributes[name]
+    if "taps" in attributes:
+        combined["filter_height"], combined["filter_width"] = attributes["taps"]
+    if "strides" in attributes:
+        combined |= {f"stride_{letter}": stride for letter, stride in zip("dhw", attributes["strides"], strict=True)}
+        combined |= {
+            f"dilation_{letter}_factor": step for letter, step in zip("dhw", attributes["dilations"], strict=True)
+        }
+    return combined

@@ -177,14 +177,14 @@ def _q4_27(op: Operation) -> tuple[Array, Array, Array]:
     return scaled(inside, multiplier, shift), x <= -radius, x >= radius
 
 
-def _int16_multiplier(scale: float, most: int) -> tuple[int, int]:
+def _int16_multiplier(scale: float, limit: int) -> tuple[int, int]:
     """(multiplier, shift to the right) that bring an int16 to steps of 1/4096 times 3: LOGISTIC and TANH of int16.
 
     A scale that is a power of two from 2**-12 to 2**(most - 12) needs no multiplier but 3.
     """
     log = math.log2(scale)
     rounded = round(log)
-    if abs(log - rounded) < 1e-3 and 0 <= rounded + 12 <= most:
+    if abs(log - rounded) < 1e-3 and 0 <= rounded + 12 <= limit:
         return 3 << (rounded + 12), 0
     multiplier, shift = scale * 4096 * 3, 0
     while multiplier <= 32767.0 / 2.0 and shift <= 30:

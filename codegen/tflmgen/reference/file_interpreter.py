@@ -132,26 +132,26 @@ class Interpreter:
         return np.asarray(result * (1 + NOISE * self.noise.uniform(-1, 1, result.shape))).astype(result.dtype)
 
     def _constant_tensors(self, subgraph: SubGraph) -> dict[int, Array]:
-        found = self._constants.get(subgraph.index)
-        if found is None:
+        arrays = self._constants.get(subgraph.index)
+        if arrays is None:
             used = {*subgraph.outputs, *(i for op in subgraph.operators for i in op.inputs)}
-            found = {
+            arrays = {
                 t.index: contents(type_of(t), t.data)
                 for t in subgraph.tensors
                 if t.data is not None and t.dtype is not None and t.index in used
             }
-            self._constants[subgraph.index] = found
-        return found
+            self._constants[subgraph.index] = arrays
+        return arrays
 
     def _variable_tensors(self, subgraph: SubGraph) -> dict[int, Array]:
-        found = {}
+        arrays = {}
         for tensor in subgraph.tensors:
             if tensor.is_variable and tensor.dtype is not None:
                 key = (subgraph.index, tensor.index)
                 if key not in self._tensors:
                     self._tensors[key] = self._float(initial_contents(type_of(tensor)))
-                found[tensor.index] = self._tensors[key]
-        return found
+                arrays[tensor.index] = self._tensors[key]
+        return arrays
 
     def _resource(self, op: Operator, values: Mapping[int, Array]) -> tuple[Array, ...]:
         """A handle is an array of one string: the variable's container and name."""

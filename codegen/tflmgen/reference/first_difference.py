@@ -64,16 +64,13 @@ class Trace:
     def first_difference(self) -> tuple[str, Array, Array] | None:
         """(tensor, the Module's elements, the file's) of the first value that differs from its tensor, by name."""
         for value, array in self.values.values():
-            found = self.tensors.get(value.name)
-            if (
-                found is None
-                or value.name in self._ambiguous
-                or found[1].shape != array.shape
-                or found[1].dtype.kind != array.dtype.kind
-            ):
+            known = self.tensors.get(value.name)
+            if known is None or value.name in self._ambiguous:
                 continue
-            if not are_equal(array, found[1]):
-                (subgraph, tensor), want = found
+            (subgraph, tensor), want = known
+            if want.shape != array.shape or want.dtype.kind != array.dtype.kind:
+                continue
+            if not are_equal(array, want):
                 return f"subgraph {subgraph}, tensor {tensor} '{value.name}'", array, want
         return None
 

@@ -89,16 +89,16 @@ def _spectrum(frame: Array, dtype: DType) -> Array:
     """Of 2n real numbers, by the transform of n complex ones: n + 1 pairs."""
     by = _Arithmetic(dtype)
     points = len(frame) // 2
-    found = by.transform((frame[0::2], frame[1::2]), 1.0)
+    spectrum = by.transform((frame[0::2], frame[1::2]), 1.0)
     result = np.zeros((points + 1, 2), np.int64)
     k = np.arange(1, points // 2 + 1)
-    here = by.divided(_paired(found, k), 2)
-    mirror = by.divided(by.mirrored(_paired(found, points - k)), 2)
-    total = by.plus(here, mirror)
-    turned = by.times(by.plus(here, mirror, -1), by.halves(points, 1.0))
+    direct = by.divided(_paired(spectrum, k), 2)
+    mirror = by.divided(by.mirrored(_paired(spectrum, points - k)), 2)
+    total = by.plus(direct, mirror)
+    turned = by.times(by.plus(direct, mirror, -1), by.halves(points, 1.0))
     result[k] = np.stack([total[0] + turned[0], total[1] + turned[1]], axis=1) >> 1
     result[points - k] = np.stack([total[0] - turned[0], turned[1] - total[1]], axis=1) >> 1
-    first = by.divided(_paired(found, np.zeros(1, int)), 2)
+    first = by.divided(_paired(spectrum, np.zeros(1, int)), 2)
     result[0], result[points] = (first[0][0] + first[1][0], 0), (first[0][0] - first[1][0], 0)
     return result.astype(dtype.numpy).reshape(-1)
 
@@ -115,10 +115,10 @@ def _samples(spectrum: Array, dtype: DType) -> Array:
     )
     (real[0],), (imaginary[0],) = by.divided(ends, 2)
     k = np.arange(1, points // 2 + 1)
-    here = by.divided(_paired(pairs, k), 2)
+    direct = by.divided(_paired(pairs, k), 2)
     mirror = by.divided(by.mirrored(_paired(pairs, points - k)), 2)
-    even = by.plus(here, mirror)
-    odd = by.times(by.plus(here, mirror, -1), by.halves(points, -1.0))
+    even = by.plus(direct, mirror)
+    odd = by.times(by.plus(direct, mirror, -1), by.halves(points, -1.0))
     real[k], imaginary[k] = by.plus(even, odd)
     real[points - k], imaginary[points - k] = by.mirrored(by.plus(even, odd, -1))
     return np.stack(by.transform((real, imaginary), -1.0), axis=1).astype(dtype.numpy).reshape(-1)
@@ -130,8 +130,8 @@ def _rfft(op: Operation) -> Sequence[Array]:
     rows = np.pad(rows, ((0, 0), (0, length - rows.shape[1])))
     if op.gives_floats:
         spectra = np.fft.rfft(rows.astype(np.float64))
-        found = np.stack([spectra.real, spectra.imag], axis=-1).reshape(len(rows), -1)
-        return [op.rounded(found).reshape(*values.shape[:-1], length + 2)]
+        spectrum = np.stack([spectra.real, spectra.imag], axis=-1).reshape(len(rows), -1)
+        return [op.rounded(spectrum).reshape(*values.shape[:-1], length + 2)]
     result = np.stack([_spectrum(row.astype(np.int64), op.dtype()) for row in rows])
     return [result.reshape(*values.shape[:-1], length + 2)]
 

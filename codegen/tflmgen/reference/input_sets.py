@@ -42,17 +42,17 @@ def input_sets(model: Model, ports: Sequence[Port], rng: np.random.Generator, co
         yield InputSet("search", arrays, False)
 
 
-def with_small_integers(found: InputSet, ports: Sequence[Port], rng: np.random.Generator) -> InputSet:
+def with_small_integers(input_set: InputSet, ports: Sequence[Port], rng: np.random.Generator) -> InputSet:
     """The set with integers that serve as indices near zero: large ones may be outside of what they index."""
     limit = int(rng.choice((1, 2, 4)))
     arrays = tuple(
         array if p.type.dtype.is_float or p.type.quantization or array.dtype == bool else np.abs(array) % limit
-        for array, p in zip(found.arrays, ports, strict=True)
+        for array, p in zip(input_set.arrays, ports, strict=True)
     )
     return InputSet(
-        f"{found.label}, small indices",
-        tuple(a.astype(o.dtype) for a, o in zip(arrays, found.arrays, strict=True)),
-        found.planned,
+        f"{input_set.label}, small indices",
+        tuple(a.astype(o.dtype) for a, o in zip(arrays, input_set.arrays, strict=True)),
+        input_set.planned,
     )
 
 
@@ -74,7 +74,7 @@ _PLANNED = (
 
 def comparison_constants(model: Model) -> tuple[float, ...]:
     """Real values of small constants that comparisons of the file read."""
-    found: dict[float, None] = {}
+    constants: dict[float, None] = {}
     for subgraph in model.subgraphs:
         for op in subgraph.operators:
             for index in op.inputs if op.name in COMPARISONS else ():
@@ -83,8 +83,8 @@ def comparison_constants(model: Model) -> tuple[float, ...]:
                     continue
                 values = contents(type_of(tensor), tensor.data)
                 reals = dequantized(values, type_of(tensor)) if tensor.quantization else values
-                found |= dict.fromkeys(float(v) for v in reals.reshape(-1))
-    return tuple(value for value in found if np.isfinite(value))
+                constants |= dict.fromkeys(float(v) for v in reals.reshape(-1))
+    return tuple(value for value in constants if np.isfinite(value))
 
 
 def _sized(types: Sequence[TensorType], label: str, rng: np.random.Generator) -> list[TensorType]:
@@ -93,14 +93,14 @@ def _sized(types: Sequence[TensorType], label: str, rng: np.random.Generator) ->
     Dimensions with one bound along one axis are equal, since operators are likely to bring them together.
     """
     shares: dict[tuple[int, int], int] = {}
-    found = []
+    sized = []
     for type_ in types:
         shape = list(type_.max_shape)
         for axis in type_.dynamic_axes if label == "random" else ():
-            most = shape[axis]
-            shape[axis] = shares.setdefault((axis, most), int(rng.integers(1, max(most, 1) + 1)))
-        found.append(type_.with_shape(tuple(shape)))
-    return found
+            bound = shape[axis]
+            shape[axis] = shares.setdefault((axis, bound), int(rng.integers(1, max(bound, 1) + 1)))
+        sized.append(type_.with_shape(tuple(shape)))
+    return sized
 
 
 def _filled(type_: TensorType, label: str, scale: float, rng: np.random.Generator) -> Array:

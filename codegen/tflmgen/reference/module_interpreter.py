@@ -89,10 +89,10 @@ class ModuleInterpreter:
     def _read(self, value: Value, values: Mapping[int, Array]) -> Array:
         if value.constant is None:
             return values[value.id]
-        found = self._constants.get(value.id)
-        if found is None:
-            found = self._constants[value.id] = contents(value.type, self.module.constants[value.constant])
-        return found
+        array = self._constants.get(value.id)
+        if array is None:
+            array = self._constants[value.id] = contents(value.type, self.module.constants[value.constant])
+        return array
 
     def _block(self, block: Block, values: dict[int, Array], observe: ObserveValue | None) -> tuple[Array, ...]:
         for node in block.nodes:

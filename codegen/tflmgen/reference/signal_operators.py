@@ -29,8 +29,8 @@ def _auto_scale(op: Operation) -> Sequence[Array]:
     """Shifted left until the greatest magnitude has 15 bits; -32768 counts as none, since its negation wraps."""
     values = op.integers(0)
     magnitudes = np.where(values == -32768, 0, np.abs(values))
-    most = int(magnitudes.max(initial=0))
-    shift = max(15 - most.bit_length(), 0) if most else 0
+    largest = int(magnitudes.max(initial=0))
+    shift = max(15 - largest.bit_length(), 0) if largest else 0
     return [(values << shift).astype(np.int16), np.array(shift, np.int32)]
 
 

@@ -26,7 +26,6 @@ from tflmgen.kernels.operators import (
 )
 from tflmgen.kernels.operators import lstm as lstm_operators
 from tflmgen.kernels.operators import svdf as svdf_operators
-from tflmgen.kernels.registry import family_of
 
 from support.counted_calls import counted_calls
 from support.model_writer import ModelWriter, SubgraphWriter
@@ -212,7 +211,7 @@ def _outputs(layer: Layer) -> list[int]:
 
 
 def _of_family(name: str, kernels: Iterable[Kernel]) -> list[Kernel]:
-    return [kernel for kernel in kernels if family_of(kernel.function) == name]
+    return [kernel for kernel in kernels if kernel.family == name]
 
 
 @contextlib.contextmanager
@@ -251,7 +250,7 @@ def measure(name: str, board: str, layers: Iterable[Measured], folder: Path, see
     with only(name) as taken:
         counted = counted_calls(path, board, *(("--winograd",) if "winograd" in name else ()))
     return [
-        Sample(taken[one.call.function, one.call.params], one.cycles)
+        Sample(kernel, one.cycles)
         for one in counted
-        if family_of(one.call.function) == name
+        if (kernel := taken.get((one.call.function, one.call.params))) is not None and kernel.family == name
     ]

@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.cost_layers import GENERATORS
 from support.emulated_kernels import M0, M3, M4, M7, M55, Machine, kernels_for
 from support.kernel_harness import Case, broken_rules
 from support.variant_cases import FAST, generator
 from tflmgen.ir.kernel import Kernel
 from tflmgen.kernels import choice
 from tflmgen.kernels.costs.estimate import estimate
+from tflmgen.kernels.registry import cost_models, declarations
 
 WINOGRAD = replace(M4, target=replace(M4.target, winograd=1 << 30))
 MACHINES = (M0, M3, M4, M7, M55, WINOGRAD)
@@ -51,3 +53,13 @@ def _cases(machine: Machine) -> list[Case]:
 
 def test_every_fast_kernel_has_a_cost_model(considered: dict[tuple[str, str], Kernel]) -> None:
     assert {at for at, kernel in considered.items() if estimate(kernel, at[1]) is None} == set()
+
+
+def test_kernels_have_a_family_of_their_own_declaration(considered: dict[tuple[str, str], Kernel]) -> None:
+    families = {header: declared.costs for declared in declarations() for header in declared.headers}
+    assert {kernel.function for kernel in considered.values() if kernel.family not in families[kernel.header]} == set()
+
+
+def test_declared_layers_are_generated() -> None:
+    """The layers that a family's figures are fitted to have a generator, and each generator is somebody's."""
+    assert {model.layers for model in cost_models().values()} == set(GENERATORS)

@@ -50,8 +50,8 @@ class KernelDeclaration:
     """A header of C kernels for one instruction set. The module that declares it has its name.
 
     beside: headers that hold other C functions of the same kernels. computes: what for. preference: among the kernels
-    of an instruction set, the lowest first; of kernels with nearly the same estimate the first is taken. costs: by how
-    the names of C functions begin, behind tflmgen_, the terms of their cycles; their figures are in costs/cycles.json.
+    of an instruction set, the lowest first; of kernels with nearly the same estimate the first is taken. costs: the
+    cost models of its kernels by family, whose figures are in costs/cycles.json; of several, each kernel names its own.
     pads_freely: packed weights may take much more flash than the weights, as the user asked for. cases: of each C
     function. read: reads packed weights back, for proof/.
     """
@@ -77,8 +77,10 @@ class KernelDeclaration:
             if type(request) is computes.request:
                 answer = computes.kernels(request)
                 kernels += [answer] if isinstance(answer, Kernel) else answer or ()
-        return [_of_layer(kernel, request) for kernel in kernels]
+        return [self._described(kernel, request) for kernel in kernels]
 
-
-def _of_layer(kernel: Kernel, request: Request) -> Kernel:
-    return replace(kernel, layer=request.numbers, smaller=tuple(_of_layer(k, request) for k in kernel.smaller))
+    def _described(self, kernel: Kernel, request: Request) -> Kernel:
+        """With the numbers of the layer, and the family where the declaration has a single one."""
+        family = next(iter(self.costs)) if len(self.costs) == 1 else kernel.family
+        smaller = tuple(self._described(other, request) for other in kernel.smaller)
+        return replace(kernel, layer=request.numbers, family=family, smaller=smaller)

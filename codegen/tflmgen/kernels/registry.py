@@ -45,11 +45,5 @@ def reader_of(header: str) -> Reader | None:
 
 @cache
 def cost_models() -> Mapping[str, CostModel]:
-    """The cost model of each family: of C functions whose names begin so, behind tflmgen_."""
+    """The cost model of each family."""
     return {name: model for declaration in declarations() for name, model in declaration.costs.items()}
-
-
-def family_of(function: str) -> str | None:
-    """The family of a C function: the longest one that its name begins with. Padding by zeros and SUB make none."""
-    name = function.removeprefix("tflmgen_").replace("_zeros", "").replace("sub_s8", "add_s8")
-    return max((family for family in cost_models() if f"{name}_".startswith(f"{family}_")), key=len, default=None)

@@ -218,7 +218,10 @@ class Pooling(PortableRequest):
         """The variant of the portable kernel that reads and writes so many channels of a pixel at a time."""
         function = self.portable.function.replace("_s8", f"_{variant}_s8")
         over_input = overlaps(self.op.outputs[0], self.window.group_distance(channels))
-        return replace(self.portable, function=function, header=header, overlaps=over_input, variant=variant)
+        family = f"{self.kind}_pool2d_{variant}"
+        return replace(
+            self.portable, function=function, header=header, overlaps=over_input, variant=variant, family=family
+        )
 
 
 class LookUp(PortableRequest):

@@ -14,7 +14,7 @@ from importlib.resources import files
 from tflmgen.ir import CostedKernel, Kernel, KernelChoice, RowStream, Selected
 from tflmgen.kernels.costs.term import Numbers
 from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX
-from tflmgen.kernels.registry import cost_models, family_of
+from tflmgen.kernels.registry import cost_models
 
 CORES = {
     "cortex-m0": "cortex-m0",
@@ -53,14 +53,13 @@ def cycles_table() -> Table:
 
 def estimate(kernel: Kernel, core: str) -> int | None:
     """The cycles of one call; None for kernels, and for cores, that there is no model of."""
-    name = family_of(kernel.function)
-    if name is None or core not in CORES or (kernel.function.endswith("_f32") and kernel.variant != "fpu"):
+    if not kernel.family or core not in CORES or (kernel.function.endswith("_f32") and kernel.variant != "fpu"):
         return None
-    by_core = cycles_table().get(name, {})
+    by_core = cycles_table().get(kernel.family, {})
     cycles = by_core.get(CORES[core]) or by_core.get(STANDS_FOR.get(CORES[core], ""))
     if cycles is None:
         return None
-    counts = cost_models()[name].counts(numbers_of(kernel))
+    counts = cost_models()[kernel.family].counts(numbers_of(kernel))
     return max(1, round(sum(cycles[term] * counts[term] for term in cycles)))
 
 

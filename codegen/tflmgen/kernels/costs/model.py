@@ -22,13 +22,15 @@ class CostModel:
     """What the cycles of a family's C functions consist of.
 
     count: of one term, given the numbers of a call and the blocking. vocabulary: every term that such kernels may
-    have. terms: those that this family has, beside the call itself.
+    have. terms: those that this family has, beside the call itself. layers: which random
+    layers the figures are fitted to, by their name in tests/support/cost_layers.py.
     """
 
     count: Callable[[Numbers, Blocking, str], float]
     vocabulary: frozenset[str]
     blocking: Blocking
     terms: tuple[str, ...]
+    layers: str
 
     def counts(self, numbers: Numbers) -> dict[str, float]:
         """How often each part of the kernel runs in a call with these numbers."""
@@ -52,12 +54,13 @@ def _rows(call: Callable[[Numbers, Blocking], Any], vocabulary: dict[str, Term[A
 def _family(
     count: Callable[[Numbers, Blocking, str], float],
     vocabulary: dict[str, Term[Any]],
+    layers: str,
     terms: str,
     pixels: int = 1,
     channels: int = 1,
     values: int = 1,
 ) -> CostModel:
-    return CostModel(count, frozenset(vocabulary), Blocking(pixels, channels, values), tuple(terms.split()))
+    return CostModel(count, frozenset(vocabulary), Blocking(pixels, channels, values), tuple(terms.split()), layers)
 
 
 convolution_cost = _windows(convolution_parts)

@@ -70,6 +70,7 @@ def affine_kernel(request: Addition, variant: str, extra: int) -> Kernel | None:
         Params(f"tflmgen_add_affine_{'' if equal else 'rows_'}s8", fields),
         binary_overlaps(op),
         variant=variant,
+        family=name,
     )
 
 
@@ -157,8 +158,8 @@ KERNEL = KernelDeclaration(
     "dsp",
     (Computes(Addition, add_dsp),),
     {
-        "add_dsp": elements_cost("element rest clamp", 1, 1, 4),
-        "add_rows_dsp": elements_cost("row restart full_vector element rest clamp", 1, 1, 4),
+        "add_dsp": elements_cost("add", "element rest clamp", 1, 1, 4),
+        "add_rows_dsp": elements_cost("add rows", "row restart full_vector element rest clamp", 1, 1, 4),
     },
     (Cases("narrow_add"),),
     beside=("add_rows_dsp.h",),

@@ -24,6 +24,6 @@ KERNEL = KernelDeclaration(
     HEADER,
     "dsp",
     (Computes(Pooling, average_pool2d_dsp),),
-    {"average_pool2d_dsp": depthwise_cost("pixel row step four rest_tap clamp", 1, 4)},
+    {"average_pool2d_dsp": depthwise_cost("average_pool2d", "pixel row step four rest_tap clamp", 1, 4)},
     (Cases("average_pool2d padded_average_pool2d"),),
 )

@@ -156,7 +156,11 @@ KERNEL = KernelDeclaration(
     (Computes(Convolution, conv2d_dot_dsp),),
     {
         "conv2d_dot_dsp": convolution_cost(
-            "line alone_row alone_odd_value padding_value ragged_row line_block line_step", 3, 1, 4
+            "conv2d few outputs",
+            "line alone_row alone_odd_value padding_value ragged_row line_block line_step",
+            3,
+            1,
+            4,
         )
     },
     (Cases("conv2d_dot conv2d_beyond"),),

@@ -85,7 +85,7 @@ def conv2d_dsp(request: Convolution) -> Kernel | None:
     distance = window.block_distance(channels, BLOCK)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     kernel = Kernel(f"tflmgen_conv2d_dsp{kind}_s8", HEADER, operands, fields, overlaps, request.macs, "dsp")
-    kernel = replace(kernel, smaller=_split(op, window, layer, special, kernel))
+    kernel = replace(kernel, family="conv2d_dsp", smaller=_split(op, window, layer, special, kernel))
     pixels = window.flat.input[2]
     return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK))
 
@@ -119,7 +119,8 @@ def _split(op: OperatorInstance, window: Window, layer: Layer, special: bool, wh
     values = np.concatenate([rows[:, a:b].reshape(-1) for a, b in pairwise(cuts)])
     operands = (Input(0), ConstantArray.of("stream", values, DType.UINT32), scratch, Output(0))
     function = f"tflmgen_conv2d_split_dsp{'_relu_uniform' if exact.common_shift else ''}_s8"
-    return (Kernel(function, "conv2d_split_dsp.h", operands, fields, whole.overlaps, whole.macs, "dsp"),)
+    kernel = Kernel(function, "conv2d_split_dsp.h", operands, fields, whole.overlaps, whole.macs, "dsp")
+    return (replace(kernel, family="conv2d_split_dsp"),)
 
 
 def _rescalings(layer: Layer, special: bool) -> Rescalings | None:
@@ -243,8 +244,12 @@ KERNEL = KernelDeclaration(
     "dsp",
     (Computes(Convolution, conv2d_dsp),),
     {
-        "conv2d_dsp": convolution_cost("alone ragged window dilated_tap full_block full_step lone_step", 3, 2, 4),
-        "conv2d_split_dsp": convolution_cost("pixel alone_row gathered_step step pass signed", 3, 2, 4),
+        "conv2d_dsp": convolution_cost(
+            "conv2d few channels", "alone ragged window dilated_tap full_block full_step lone_step", 3, 2, 4
+        ),
+        "conv2d_split_dsp": convolution_cost(
+            "conv2d long windows", "pixel alone_row gathered_step step pass signed", 3, 2, 4
+        ),
     },
     (
         Cases("scaled_conv2d scaled_pointwise"),

@@ -90,7 +90,7 @@ def _kernel(source: int, name: str, fields: Fields, layers: Sequence[Layer], own
     stream = ConstantArray.of("stream", np.concatenate(streams), DType.UINT32)
     operands: tuple[Operand, ...] = (Input(source), stream, scratch, Output(0))
     given = params(f"tflmgen_{name}_dsp_s8", fields, ends)
-    return Kernel(f"tflmgen_{name}_dsp_s8", HEADER, operands, given, (), macs, "dsp")
+    return Kernel(f"tflmgen_{name}_dsp_s8", HEADER, operands, given, macs=macs, variant="dsp", family=f"{name}_dsp")
 
 
 def _stream(layer: Layer, exact: Rescalings | None) -> tuple[NDArray[np.uint32], bool] | None:
@@ -129,8 +129,12 @@ KERNEL = KernelDeclaration(
     "dsp",
     (Computes(GroupedConvolution, conv2d_groups_dsp), Computes(TransposedConvolution, transpose_conv_dsp)),
     {
-        "conv2d_groups_dsp": convolution_cost("value cut cut_row cut_odd_value line_gather line_step", 3, 2, 4),
-        "transpose_conv_dsp": transposed_cost("cut line_gather_row line_gather_step line_pass product_inside", 3, 2, 4),
+        "conv2d_groups_dsp": convolution_cost(
+            "conv2d in groups", "value cut cut_row cut_odd_value line_gather line_step", 3, 2, 4
+        ),
+        "transpose_conv_dsp": transposed_cost(
+            "transpose_conv", "cut line_gather_row line_gather_step line_pass product_inside", 3, 2, 4
+        ),
     },
     (Cases("grouped scaled_grouped transpose_conv"),),
     read=_read,

@@ -87,7 +87,11 @@ KERNEL = KernelDeclaration(
     "conv2d_s16_dsp.h",
     "dsp",
     (Computes(Int16Convolution, conv2d_s16_dsp),),
-    {"conv2d_s16_dsp": convolution_cost("pixel row dilated_tap ragged_value gathered_step full_step output", 3, 2, 4)},
+    {
+        "conv2d_s16_dsp": convolution_cost(
+            "conv2d int16", "pixel row dilated_tap ragged_value gathered_step full_step output", 3, 2, 4
+        )
+    },
     (Cases("conv2d_s16"),),
     read=_read,
 )

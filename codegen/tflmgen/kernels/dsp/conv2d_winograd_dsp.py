@@ -143,7 +143,7 @@ KERNEL = KernelDeclaration(
     HEADER,
     "dsp",
     (Computes(Convolution, conv2d_winograd_dsp),),
-    {"conv2d_winograd_dsp": convolution_cost("pixel tile tile_block tile_step signed", 8, 2, 4)},
+    {"conv2d_winograd_dsp": convolution_cost("conv2d 3x3", "pixel tile tile_block tile_step signed", 8, 2, 4)},
     (Cases("winograd", winograd=1 << 20),),
     preference=3,
     pads_freely=True,

@@ -92,14 +92,16 @@ def _kernel(request: DepthwiseConvolution, found: _Channels, pitch: int, strip: 
     )
     packed = ConstantArray.of("channels", found.packed, DType.UINT32)
     in_place = channels % 4 == 0 and (window.height.output, window.width.output) == window.input[1:3]
+    family = f"depthwise3x3_{'pairs_' if pairs else ''}dsp"
     return Kernel(
-        f"tflmgen_depthwise3x3_{'pairs_' if pairs else ''}dsp_{kind}_s8",
+        f"tflmgen_{family}_{kind}_s8",
         PAIRS_HEADER if pairs else HEADER,
         (Input(0), packed, Scratch(4 * lines * pitch + pitch + 4 * (odd and not pairs)), Output(0)),
         fields,
         (Overlap(0, 0, 0, exact=True),) if in_place else (),
         request.macs,
         "dsp",
+        family=family,
     )
 
 
@@ -272,8 +274,8 @@ KERNEL = KernelDeclaration(
     "dsp",
     (Computes(DepthwiseConvolution, depthwise3x3_dsp),),
     {
-        "depthwise3x3_dsp": depthwise_cost("plane strip moved_value block clamp", 1, 4),
-        "depthwise3x3_pairs_dsp": depthwise_cost("strip plane_pair pair block clamp", 2, 4),
+        "depthwise3x3_dsp": depthwise_cost("depthwise 3x3 by one", "plane strip moved_value block clamp", 1, 4),
+        "depthwise3x3_pairs_dsp": depthwise_cost("depthwise 3x3 clamped", "strip plane_pair pair block clamp", 2, 4),
     },
     (Cases("planes", in_turn="dsp.depthwise3x3_dsp"),),
     beside=(PAIRS_HEADER,),

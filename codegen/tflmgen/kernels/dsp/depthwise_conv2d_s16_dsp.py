@@ -58,7 +58,11 @@ KERNEL = KernelDeclaration(
     "depthwise_conv2d_s16_dsp.h",
     "dsp",
     (Computes(Int16Depthwise, depthwise_conv2d_s16_dsp),),
-    {"depthwise_conv2d_s16_dsp": depthwise_cost("pixel four_tap rest_row block row_output tap_output clamp", 1, 4)},
+    {
+        "depthwise_conv2d_s16_dsp": depthwise_cost(
+            "depthwise int16", "pixel four_tap rest_row block row_output tap_output clamp", 1, 4
+        )
+    },
     (Cases("depthwise_conv2d_s16"),),
     read=_read,
 )

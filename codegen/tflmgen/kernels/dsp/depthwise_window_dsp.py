@@ -54,10 +54,17 @@ def depthwise_window_dsp(request: DepthwiseConvolution) -> Kernel | None:
     stream = ConstantArray.of("stream", _stream_of_nine(found) if nine else _stream(found), DType.UINT32)
     scratch = Scratch(2 * pairs * POINTER_BYTES + channels)
     over_input = overlaps(op.outputs[0], window.group_distance(GROUP))
-    kind = "nine_dsp" if nine else "window_dsp"
-    function = f"tflmgen_depthwise_{kind}_s8"
-    operands = (Input(0), stream, scratch, Output(0))
-    return Kernel(function, NINE if nine else HEADER, operands, fields, over_input, request.macs, "dsp")
+    family = "depthwise_nine_dsp" if nine else "depthwise_window_dsp"
+    return Kernel(
+        f"tflmgen_{family}_s8",
+        NINE if nine else HEADER,
+        (Input(0), stream, scratch, Output(0)),
+        fields,
+        over_input,
+        request.macs,
+        "dsp",
+        family=family,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +168,10 @@ KERNEL = KernelDeclaration(
     "dsp",
     (Computes(DepthwiseConvolution, depthwise_window_dsp),),
     {
-        "depthwise_window_dsp": depthwise_cost("line border border_tap four_tap block step clamp", 1, 4, 2),
-        "depthwise_nine_dsp": depthwise_cost("line border row output clamp", 1, 4, 2),
+        "depthwise_window_dsp": depthwise_cost(
+            "depthwise dilated", "line border border_tap four_tap block step clamp", 1, 4, 2
+        ),
+        "depthwise_nine_dsp": depthwise_cost("depthwise 3x3 fours", "line border row output clamp", 1, 4, 2),
     },
     (Cases("scaled_depthwise_window scaled_depthwise3x3"),),
     beside=(NINE,),

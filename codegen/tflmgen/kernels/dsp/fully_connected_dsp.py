@@ -52,6 +52,7 @@ def fully_connected_dsp(request: MatrixProduct) -> Kernel | None:
         (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
         request.macs,
         "dsp",
+        family=f"fully_connected_dsp{'' if widened else '_long'}",
     )
 
 
@@ -108,8 +109,12 @@ KERNEL = KernelDeclaration(
     "dsp",
     (Computes(MatrixProduct, fully_connected_dsp), Computes(Convolution, _of_few_pixels)),
     {
-        "fully_connected_dsp": matrix_cost("row row_step rest block step own_scale", 1, 4, 4),
-        "fully_connected_dsp_long": matrix_cost("widened_value block step own_scale", 1, 4, 4),
+        "fully_connected_dsp": matrix_cost(
+            "fully_connected common scale", "row row_step rest block step own_scale", 1, 4, 4
+        ),
+        "fully_connected_dsp_long": matrix_cost(
+            "fully_connected long, common scale", "widened_value block step own_scale", 1, 4, 4
+        ),
     },
     (Cases("scaled_fully_connected"),),
     beside=("fully_connected_long_dsp.h",),

@@ -74,7 +74,11 @@ KERNEL = KernelDeclaration(
     "fully_connected_s16_dsp.h",
     "dsp",
     (Computes(Int16MatrixProduct, fully_connected_s16_dsp),),
-    {"fully_connected_s16_dsp": matrix_cost("odd_value unit mac lone rest_mac partial_block", 1, 4, 4)},
+    {
+        "fully_connected_s16_dsp": matrix_cost(
+            "fully_connected int16", "odd_value unit mac lone rest_mac partial_block", 1, 4, 4
+        )
+    },
     (Cases("fully_connected_s16"),),
     read=_read,
 )

@@ -103,7 +103,7 @@ KERNEL = KernelDeclaration(
     "lstm_dsp.h",
     "dsp",
     (Computes(Lstm, lstm_dsp),),
-    {"lstm_dsp": lstm_cost("time value cell step", 1, 1, 4)},
+    {"lstm_dsp": lstm_cost("lstm beyond", "time value cell step", 1, 1, 4)},
     (Cases("lstm"),),
     read=_read,
 )

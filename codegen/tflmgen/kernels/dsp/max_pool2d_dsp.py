@@ -24,6 +24,10 @@ KERNEL = KernelDeclaration(
     HEADER,
     "dsp",
     (Computes(Pooling, max_pool2d_dsp),),
-    {"max_pool2d_dsp": depthwise_cost("pixel large_four_row rest rest_tap output tap_output clamp", 1, 4)},
+    {
+        "max_pool2d_dsp": depthwise_cost(
+            "max_pool2d", "pixel large_four_row rest rest_tap output tap_output clamp", 1, 4
+        )
+    },
     (Cases("max_pool2d padded_max_pool2d"),),
 )

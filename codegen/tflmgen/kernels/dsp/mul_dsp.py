@@ -43,6 +43,6 @@ KERNEL = KernelDeclaration(
     "mul_dsp.h",
     "dsp",
     (Computes(Multiplication, mul_dsp),),
-    {"mul_dsp": elements_cost("row vector full_vector element full_rest clamp", 1, 1, 4)},
+    {"mul_dsp": elements_cost("mul or rows", "row vector full_vector element full_rest clamp", 1, 1, 4)},
     (Cases("mul"),),
 )

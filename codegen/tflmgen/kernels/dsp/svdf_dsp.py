@@ -52,7 +52,7 @@ KERNEL = KernelDeclaration(
     "svdf_dsp.h",
     "dsp",
     (Computes(Svdf, svdf_dsp),),
-    {"svdf_dsp": svdf_cost("row unit filter step state state_word", 1, 4, 4)},
+    {"svdf_dsp": svdf_cost("svdf beyond", "row unit filter step state state_word", 1, 4, 4)},
     (Cases("svdf_int8 svdf_int16"),),
     read=_read,
 )

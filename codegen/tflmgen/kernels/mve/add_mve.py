@@ -22,6 +22,6 @@ KERNEL = KernelDeclaration(
     "add_mve.h",
     "mve",
     (Computes(Addition, add_mve),),
-    {"add_mve": elements_cost("element rest clamp", 1, 1, 8)},
+    {"add_mve": elements_cost("add", "element rest clamp", 1, 1, 8)},
     (Cases("narrow_add"),),
 )

@@ -42,6 +42,10 @@ KERNEL = KernelDeclaration(
     HEADER,
     "mve",
     (Computes(BatchProduct, batch_matmul_mve),),
-    {"batch_matmul_mve": product_cost("group packed_value packed_step block step copied_step", 1, 8, 16)},
+    {
+        "batch_matmul_mve": product_cost(
+            "batch_matmul", "group packed_value packed_step block step copied_step", 1, 8, 16
+        )
+    },
     (Cases("batch_matmul"),),
 )

@@ -100,9 +100,8 @@ def _kernel(
     scratch = Null() if COLUMN_BYTES * chunks <= STACK_BYTES else Scratch(COLUMN_BYTES * chunks)
     stream = ConstantArray.of("stream", np.concatenate(words), DType.UINT32)
     operands: tuple[Operand, ...] = (Input(source), stream, scratch, Output(0))
-    return Kernel(
-        f"tflmgen_{name}_mve_s8", HEADER, operands, params(f"tflmgen_{name}_mve_s8", fields, ends), (), macs, "mve"
-    )
+    given = params(f"tflmgen_{name}_mve_s8", fields, ends)
+    return Kernel(f"tflmgen_{name}_mve_s8", HEADER, operands, given, macs=macs, variant="mve", family=f"{name}_mve")
 
 
 def _read(call: PackedCall) -> list[UnpackedPart]:
@@ -148,9 +147,11 @@ KERNEL = KernelDeclaration(
     (Computes(GroupedConvolution, conv2d_groups_mve), Computes(TransposedConvolution, transpose_conv_mve)),
     {
         "conv2d_groups_mve": convolution_cost(
-            "part border cut_value line_gather line_gather_step block step", 4, 2, 16
+            "conv2d in groups", "part border cut_value line_gather line_gather_step block step", 4, 2, 16
         ),
-        "transpose_conv_mve": transposed_cost("line border padding_value line_gather line_step block", 4, 2, 16),
+        "transpose_conv_mve": transposed_cost(
+            "transpose_conv", "line border padding_value line_gather line_step block", 4, 2, 16
+        ),
     },
     (Cases("scaled_grouped transpose_conv"),),
     preference=3,

@@ -49,7 +49,7 @@ KERNEL = KernelDeclaration(
     HEADER,
     "mve",
     (Computes(Convolution, conv2d_windows_mve),),
-    {"conv2d_windows_mve": convolution_cost("pixel row dilated_tap block step clamp", 1, 8, 16)},
+    {"conv2d_windows_mve": convolution_cost("conv2d", "pixel row dilated_tap block step clamp", 1, 8, 16)},
     (Cases("scaled_conv2d scaled_grouped"),),
     preference=1,
     read=_read,

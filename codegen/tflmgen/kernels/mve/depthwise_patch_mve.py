@@ -67,14 +67,14 @@ def depthwise_patch_mve(request: DepthwiseConvolution) -> list[Kernel]:
         over_input = overlaps(op.outputs[0], distance(window, lines, pixels))
         if width <= pixels and over_input:
             over_input += (Overlap(0, 0, distance_of_pixels(window, lines), multiple=channels),)
-        function = f"tflmgen_depthwise_{name}_mve{relu}_s8"
-        return Kernel(function, HEADER, (Input(0), stream, Output(0)), fields, over_input, request.macs, "mve")
+        function, operands = f"tflmgen_{name}{relu}_s8", (Input(0), stream, Output(0))
+        return Kernel(function, HEADER, operands, fields, over_input, request.macs, "mve", family=name)
 
     width = window.width.output
-    line = kernel("line" if steps.stride_width == 1 else "half_line", 1)
+    line = kernel("depthwise_line_mve" if steps.stride_width == 1 else "depthwise_half_line_mve", 1)
     by_one = (steps.stride_height, steps.stride_width, steps.dilation_height, steps.dilation_width) == (1, 1, 1, 1)
     if window.taps == (_SIDE, _SIDE) and by_one and width >= 4 and (width + 4) * channels < _LOWER:
-        return [kernel("squares", 2), line]
+        return [kernel("depthwise_squares_mve", 2), line]
     return [line]
 
 
@@ -177,9 +177,15 @@ KERNEL = KernelDeclaration(
     "mve",
     (Computes(DepthwiseConvolution, depthwise_patch_mve),),
     {
-        "depthwise_squares_mve": depthwise_cost("tap line_four line_vector left_over signed clamp", 8),
-        "depthwise_line_mve": depthwise_cost("line alone vector_tap line_four left_over signed clamp", 8),
-        "depthwise_half_line_mve": depthwise_cost("line tap line_pair line_four line_vector signed clamp", 8),
+        "depthwise_squares_mve": depthwise_cost(
+            "depthwise 3x3 vectors", "tap line_four line_vector left_over signed clamp", 8
+        ),
+        "depthwise_line_mve": depthwise_cost(
+            "depthwise 3x3 vectors", "line alone vector_tap line_four left_over signed clamp", 8
+        ),
+        "depthwise_half_line_mve": depthwise_cost(
+            "depthwise 3x3 half vectors", "line tap line_pair line_four line_vector signed clamp", 8
+        ),
     },
     (Cases("planes scaled_depthwise_window scaled_depthwise3x3"),),
     read=_read,

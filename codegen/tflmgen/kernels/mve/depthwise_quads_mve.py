@@ -114,7 +114,11 @@ KERNEL = KernelDeclaration(
     HEADER,
     "mve",
     (Computes(DepthwiseConvolution, _one_line), Computes(GroupedConvolution, _of_single_channels)),
-    {"depthwise_quads_mve": depthwise_cost("alone_row column_vector load line_four left_over", 4, 1, 4)},
+    {
+        "depthwise_quads_mve": depthwise_cost(
+            "depthwise many taps", "alone_row column_vector load line_four left_over", 4, 1, 4
+        )
+    },
     (Cases("depthwise_filters planes scaled_depthwise_window scaled_depthwise3x3"),),
     preference=2,
     pads_freely=True,

@@ -87,7 +87,11 @@ KERNEL = KernelDeclaration(
     HEADER,
     "mve",
     (Computes(DepthwiseConvolution, depthwise_window_mve),),
-    {"depthwise_window_mve": depthwise_cost("whole other other_group other_tap border_tap by_ones_tap step", 1, 8)},
+    {
+        "depthwise_window_mve": depthwise_cost(
+            "depthwise vectors", "whole other other_group other_tap border_tap by_ones_tap step", 1, 8
+        )
+    },
     (Cases("planes scaled_depthwise_window scaled_depthwise3x3"),),
     preference=1,
     read=_read,

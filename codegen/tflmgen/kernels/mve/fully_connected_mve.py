@@ -113,7 +113,7 @@ KERNEL = KernelDeclaration(
     (Computes(MatrixProduct, fully_connected_mve),),
     {
         "fully_connected_mve": matrix_cost(
-            "copied_step grouped_row block grouped_step single single_step clamp", 1, 8, 16
+            "fully_connected vectors", "copied_step grouped_row block grouped_step single single_step clamp", 1, 8, 16
         )
     },
     (Cases("scaled_fully_connected"),),

@@ -18,6 +18,6 @@ KERNEL = KernelDeclaration(
     "lookup_mve.h",
     "mve",
     (Computes(LookUp, lookup_mve),),
-    {"lookup_mve": elements_cost("vector", 1, 1, 16)},
+    {"lookup_mve": elements_cost("lookup", "vector", 1, 1, 16)},
     (Cases("lookup"),),
 )

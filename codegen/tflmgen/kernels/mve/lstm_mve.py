@@ -59,7 +59,7 @@ KERNEL = KernelDeclaration(
     "lstm_mve.h",
     "mve",
     (Computes(Lstm, lstm_mve),),
-    {"lstm_mve": lstm_cost("time block step", 1, 4, 16)},
+    {"lstm_mve": lstm_cost("lstm", "time block step", 1, 4, 16)},
     (Cases("lstm"),),
     read=_read,
 )

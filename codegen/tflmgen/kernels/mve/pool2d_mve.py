@@ -23,8 +23,10 @@ KERNEL = KernelDeclaration(
     "mve",
     (Computes(Pooling, pool2d_mve),),
     {
-        "average_pool2d_mve": depthwise_cost("pixel row wide wide_row wide_tap narrow narrow_tap", 1, 16),
-        "max_pool2d_mve": depthwise_cost("line pixel border vector_row vector_tap block", 1, 16),
+        "average_pool2d_mve": depthwise_cost(
+            "average_pool2d", "pixel row wide wide_row wide_tap narrow narrow_tap", 1, 16
+        ),
+        "max_pool2d_mve": depthwise_cost("max_pool2d", "line pixel border vector_row vector_tap block", 1, 16),
     },
     (Cases("average_pool2d padded_average_pool2d max_pool2d padded_max_pool2d"),),
 )

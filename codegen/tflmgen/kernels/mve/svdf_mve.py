@@ -35,7 +35,7 @@ KERNEL = KernelDeclaration(
     "svdf_mve.h",
     "mve",
     (Computes(Svdf, svdf_mve),),
-    {"svdf_mve": svdf_cost("row filter step state wide_state", 1, 8, 16)},
+    {"svdf_mve": svdf_cost("svdf", "row filter step state wide_state", 1, 8, 16)},
     (Cases("svdf_int8 svdf_int16"),),
     read=_read,
 )

@@ -106,7 +106,8 @@ def _kernel(
         ends = output_limits(op, op.attributes.activation)
         if dtype in QUANTIZED:
             struct = "tflmgen_mul_quantized" if name == "mul" else "tflmgen_add_quantized"
-            return binary_kernel(op, function, HEADER, struct, _offsets(op) + quantized_fields(op) + ends)
+            kernel = binary_kernel(op, function, HEADER, struct, _offsets(op) + quantized_fields(op) + ends)
+            return replace(kernel, family="mul_s8" if name == "mul" else "add_s8") if dtype is DType.INT8 else kernel
         return binary_kernel(op, function, HEADER, f"tflmgen_arithmetic_{SUFFIX[dtype]}", ends)
 
     return kernel
@@ -267,5 +268,7 @@ OPERATORS = (
 
 
 KERNEL = KernelDeclaration(
-    "arithmetic.h", "portable", costs={"add_s8": elements_cost("row vector"), "mul_s8": elements_cost("row vector")}
+    "arithmetic.h",
+    "portable",
+    costs={"add_s8": elements_cost("add or rows", "row vector"), "mul_s8": elements_cost("mul or rows", "row vector")},
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -120,7 +120,10 @@ def _forward(op: OperatorInstance, geometry: Fields, macs: int) -> Kernel:
     weights, bias = filter_operand(op), bias_operand(op, OUTPUT_CHANNELS)
     if output.dtype is DType.FLOAT32:
         fields = params("tflmgen_conv2d_f32", geometry, (("gathered", _gathers(op)),), results)
-        return Kernel("tflmgen_conv2d_f32", "conv2d.h", (Input(0), weights, bias, Output(0)), fields, over_input, macs)
+        kernel = Kernel(
+            "tflmgen_conv2d_f32", "conv2d.h", (Input(0), weights, bias, Output(0)), fields, over_input, macs
+        )
+        return replace(kernel, family="conv2d_f32")
     if output.dtype is DType.INT16:
         operands = (Input(0), weights, bias, *multiplier_operands(op, channels), Output(0))
         fields = params("tflmgen_conv2d_s16", geometry, range_fields(op, op.attributes.activation))
@@ -128,7 +131,7 @@ def _forward(op: OperatorInstance, geometry: Fields, macs: int) -> Kernel:
     offsets = (("input_offset", input_offset(op)), ("padding_value", zero_point(input_type(op, 0))))
     operands = (Input(0), weights, bias, *multiplier_operands(op, channels), Output(0))
     fields = params("tflmgen_conv2d_s8", geometry, offsets, results)
-    return Kernel("tflmgen_conv2d_s8", "conv2d.h", operands, fields, over_input, macs)
+    return Kernel("tflmgen_conv2d_s8", "conv2d.h", operands, fields, over_input, macs, family="conv2d_s8")
 
 
 def _group_channels(op: OperatorInstance) -> int:
@@ -210,9 +213,9 @@ KERNEL = KernelDeclaration(
     "conv2d.h",
     "portable",
     costs={
-        "conv2d_s8": convolution_cost("pixel output row_output tap_output product_inside"),
+        "conv2d_s8": convolution_cost("conv2d", "pixel output row_output tap_output product_inside"),
         "conv2d_f32": convolution_cost(
-            "pixel gathered_tap gathered_value block run_block eights_block ones_block", 1, 4, 8
+            "conv2d float32", "pixel gathered_tap gathered_value block run_block eights_block ones_block", 1, 4, 8
         ),
     },
 )

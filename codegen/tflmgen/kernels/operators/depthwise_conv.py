@@ -97,6 +97,7 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
             fields,
             over_input,
             macs,
+            family="depthwise_conv2d_f32",
         )
     if output.dtype is DType.INT16:
         operands = (Input(0), weights, bias, *multiplier_operands(op, channels), Output(0))
@@ -105,7 +106,8 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     offsets = (("input_offset", input_offset(op)), ("padding_value", zero_point(input_type(op, 0))))
     operands = (Input(0), weights, bias, *multiplier_operands(op, channels), Output(0))
     fields = params("tflmgen_depthwise_conv2d_s8", geometry, offsets, results)
-    return Kernel("tflmgen_depthwise_conv2d_s8", header, operands, fields, over_input, macs)
+    function, family = "tflmgen_depthwise_conv2d_s8", "depthwise_conv2d_s8"
+    return Kernel(function, header, operands, fields, over_input, macs, family=family)
 
 
 RULES = (
@@ -145,9 +147,9 @@ KERNEL = KernelDeclaration(
     "depthwise_conv2d.h",
     "portable",
     costs={
-        "depthwise_conv2d_s8": depthwise_cost("output row_output tap_output padding_value border"),
+        "depthwise_conv2d_s8": depthwise_cost("depthwise", "output row_output tap_output padding_value border"),
         "depthwise_conv2d_f32": depthwise_cost(
-            "pixel output tap_output lane_rest lane_rest_row lane_rest_tap limited", 1, 8
+            "depthwise float32", "pixel output tap_output lane_rest lane_rest_row lane_rest_tap limited", 1, 8
         ),
     },
 )

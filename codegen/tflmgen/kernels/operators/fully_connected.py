@@ -7,7 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target, dim_max
+from tflmgen.ir import (
+    DType,
+    Input,
+    Kernel,
+    KernelChoice,
+    Operand,
+    OperatorInstance,
+    Output,
+    Overlap,
+    Params,
+    Target,
+    dim_max,
+)
 from tflmgen.kernels.candidates import fast_kernels, on_fpu
 from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.costs.model import matrix_cost
@@ -112,6 +124,12 @@ def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
     return fast_kernels(MatrixProduct(op, target, layer, batches)) if layer else []
 
 
+def _costed(
+    family: str, operands: tuple[Operand, ...], fields: Params, over_input: tuple[Overlap, ...], macs: int
+) -> Kernel:
+    return Kernel(f"tflmgen_{family}", HEADER, operands, fields, over_input, macs, family=family)
+
+
 def portable_kernel(op: OperatorInstance) -> Kernel:
     sizes = _sizes(op)
     batches, depth, units = (size for _, size in sizes)
@@ -128,7 +146,7 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     operands = (Input(0), weights, bias, Output(0))
     if op.outputs[0].dtype is DType.FLOAT32:
         fields = params("tflmgen_fully_connected_f32", sizes, results)
-        return Kernel("tflmgen_fully_connected_f32", HEADER, operands, fields, over_input, macs)
+        return _costed("fully_connected_f32", operands, fields, over_input, macs)
     if op.outputs[0].dtype is DType.INT16:
         fields = params("tflmgen_fully_connected_s16", sizes, range_fields(op, op.attributes.activation))
         function = f"tflmgen_fully_connected_s16_{sum_suffix(op)}"
@@ -144,14 +162,14 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     if filter_quantization(op).per_channel:
         per_unit = (Input(0), weights, bias, *multiplier_operands(op, units), Output(0))
         fields = params("tflmgen_fully_connected_channels_s8", sizes, offset, results)
-        return Kernel("tflmgen_fully_connected_channels_s8", HEADER, per_unit, fields, over_input, macs)
+        return _costed("fully_connected_channels_s8", per_unit, fields, over_input, macs)
     ((multiplier, shift),) = channel_scales(op, 1)
     row_offset = -depth * zero_point(input_type(op, 0))
     offset += (("filter_offset", -zero_point(input_type(op, 1))), ("row_offset", row_offset))
     fields = params(
         "tflmgen_fully_connected_s8", sizes, offset, (("multiplier", multiplier), ("shift", shift)), results
     )
-    return Kernel("tflmgen_fully_connected_s8", HEADER, operands, fields, over_input, macs)
+    return _costed("fully_connected_s8", operands, fields, over_input, macs)
 
 
 def _shape_fits(op: OperatorInstance) -> bool:
@@ -202,8 +220,10 @@ KERNEL = KernelDeclaration(
     "fully_connected.h",
     "portable",
     costs={
-        "fully_connected_s8": matrix_cost("row unit mac"),
-        "fully_connected_channels_s8": matrix_cost("row unit mac"),
-        "fully_connected_f32": matrix_cost("row unit mac lone rest_mac left_value rectified", 1, 4, 8),
+        "fully_connected_s8": matrix_cost("fully_connected portable, common scale", "row unit mac"),
+        "fully_connected_channels_s8": matrix_cost("fully_connected portable", "row unit mac"),
+        "fully_connected_f32": matrix_cost(
+            "fully_connected float32", "row unit mac lone rest_mac left_value rectified", 1, 4, 8
+        ),
     },
 )

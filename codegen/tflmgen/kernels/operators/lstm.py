@@ -132,9 +132,10 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
     operands = (Input(0), *arrays, *_float_numbers(op), *STATES, gates)
     if dtype is DType.FLOAT32:
         fields = Params("tflmgen_lstm_f32", (*sequence, *variant))
-        kernel = on_fpu(Kernel("tflmgen_lstm_f32", "lstm.h", operands, fields, in_place, macs), target)
         # The cost model knows nothing of the other variants.
         plain = not any(has(op, i) for i in (PEEPHOLES + 1, NORMS + 1, PROJECTION))
+        family = "lstm_f32" if plain else ""
+        kernel = on_fpu(Kernel("tflmgen_lstm_f32", "lstm.h", operands, fields, in_place, macs, family=family), target)
         return choose_fastest([kernel], target) if plain else kernel
     fields = Params("tflmgen_lstm_hybrid", (*sequence, *variant, *_weight_scales(op)))
     quantized = Scratch(max(sizes.inputs, sizes.cells, sizes.outputs), 1)
@@ -208,4 +209,6 @@ def _operator(name: str, rank: int) -> Operator:
 OPERATORS = (_operator("LSTM", 2), _operator("UNIDIRECTIONAL_SEQUENCE_LSTM", 3))
 
 
-KERNEL = KernelDeclaration("lstm.h", "portable", costs={"lstm_f32": lstm_cost("time cell step mac", 1, 1, 8)})
+KERNEL = KernelDeclaration(
+    "lstm.h", "portable", costs={"lstm_f32": lstm_cost("lstm float32", "time cell step mac", 1, 1, 8)}
+)

@@ -77,7 +77,8 @@ def portable_pool(op: OperatorInstance, kind: str) -> Kernel:
         struct, zeros = f"tflmgen_pool2d_zeros_{suffix}", "zeros_"
         fields += (("zero", 0 if suffix == "f32" else zero_point(output)),)
     name, over = f"tflmgen_{kind}_pool2d_{zeros}{suffix}", overlaps(output, window.group_distance(1))
-    return Kernel(name, "pool2d.h", (Input(0), Output(0)), params(struct, fields), over)
+    family = "average_pool2d_s8" if (kind, suffix) == ("average", "s8") else ""
+    return Kernel(name, "pool2d.h", (Input(0), Output(0)), params(struct, fields), over, family=family)
 
 
 def _kernel(kind: str) -> Callable[[OperatorInstance, Target], KernelChoice]:
@@ -145,5 +146,7 @@ OPERATORS = (
 
 
 KERNEL = KernelDeclaration(
-    "pool2d.h", "portable", costs={"average_pool2d_s8": depthwise_cost("pixel output row_output tap_output border")}
+    "pool2d.h",
+    "portable",
+    costs={"average_pool2d_s8": depthwise_cost("average_pool2d", "pixel output row_output tap_output border")},
 )

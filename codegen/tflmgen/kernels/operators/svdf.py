@@ -8,7 +8,7 @@ Inputs: 0 input [batch, channels], 1 weights [filters, channels], 2 weights thro
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -83,6 +83,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
             return Kernel("tflmgen_svdf_hybrid", HEADER, operands, fields, in_place, macs)
         fields = params("tflmgen_svdf_f32", sizes, limits)
         kernel = Kernel("tflmgen_svdf_f32", HEADER, (Input(0), Input(1), *rest), fields, in_place, macs)
+        kernel = replace(kernel, family="svdf_f32")
         return choose_fastest([on_fpu(kernel, target)], target)
     to_state, to_output = map(quantize_multiplier, _factors(op))
     if fast := fast_kernels(Svdf(op, target, to_state, to_output)):
@@ -179,5 +180,5 @@ OPERATORS = (Operator("SVDF", parse, (1, 5), 1, RULES, infer, kernel, updates=(S
 
 
 KERNEL = KernelDeclaration(
-    "svdf.h", "portable", costs={"svdf_f32": svdf_cost("row unit filter step mac state", 1, 4, 8)}
+    "svdf.h", "portable", costs={"svdf_f32": svdf_cost("svdf float32", "row unit filter step mac state", 1, 4, 8)}
 )

@@ -19,8 +19,8 @@ KERNEL = KernelDeclaration(
     "thumb",
     (Computes(Addition, add_thumb),),
     {
-        "add_thumb": elements_cost("vector clamp"),
-        "add_rows_thumb": elements_cost("row restart broadcast_row vector full_vector clamp"),
+        "add_thumb": elements_cost("add", "vector clamp"),
+        "add_rows_thumb": elements_cost("add rows", "row restart broadcast_row vector full_vector clamp"),
     },
     (Cases("narrow_add"),),
     beside=("add_rows_thumb.h",),

@@ -86,7 +86,11 @@ KERNEL = KernelDeclaration(
         Computes(GroupedConvolution, conv2d_pixel_thumb),
         Computes(MatrixProduct, _of_product),
     ),
-    {"conv2d_pixel_thumb": convolution_cost("pixel row dilated_tap border_tap window output mac", 1, 4, 2)},
+    {
+        "conv2d_pixel_thumb": convolution_cost(
+            "conv2d or groups", "pixel row dilated_tap border_tap window output mac", 1, 4, 2
+        )
+    },
     (Cases("scaled_conv2d scaled_grouped"),),
     preference=4,
     read=_read,

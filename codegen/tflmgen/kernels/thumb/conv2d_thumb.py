@@ -157,7 +157,11 @@ KERNEL = KernelDeclaration(
     HEADER,
     "thumb",
     (Computes(Convolution, conv2d_thumb),),
-    {"conv2d_thumb": convolution_cost("pixel alone_row gathered_step dilated_tap block step signed", 4, 1, 4)},
+    {
+        "conv2d_thumb": convolution_cost(
+            "conv2d", "pixel alone_row gathered_step dilated_tap block step signed", 4, 1, 4
+        )
+    },
     (Cases("scaled_conv2d scaled_grouped"),),
     read=_read,
 )

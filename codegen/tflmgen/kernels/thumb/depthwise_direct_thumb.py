@@ -71,7 +71,11 @@ KERNEL = KernelDeclaration(
     HEADER,
     "thumb",
     (Computes(DepthwiseConvolution, depthwise_direct_thumb),),
-    {"depthwise_direct_thumb": depthwise_cost("pixel border border_tap output step signed clamp")},
+    {
+        "depthwise_direct_thumb": depthwise_cost(
+            "depthwise many channels", "pixel border border_tap output step signed clamp"
+        )
+    },
     (Cases("planes scaled_depthwise_window scaled_depthwise3x3"),),
     preference=2,
     read=_read,

@@ -69,11 +69,11 @@ def depthwise_thumb(request: WindowRequest) -> tuple[Kernel, ...]:
     )
     limits = (("output_min", layer.low if clamped else -128), ("output_max", layer.high if clamped else 127))
     in_place = filters == 1 and output[0] <= window.input[1] and output[1] <= window.input[2]
-    kind = f"{'3x3' if by_three else 'window'}{'' if beyond.any() else '_bounded'}"
+    family = f"depthwise_thumb_{'3x3' if by_three else 'window'}"
     records = 0 if by_three else TAPS_BYTES * -(-taps // 2) + _OTHER_BYTES
     return tuple(
         Kernel(
-            f"tflmgen_depthwise_thumb_{kind}_s8",
+            f"tflmgen_{family}{'' if beyond.any() else '_bounded'}_s8",
             HEADER,
             (
                 Input(0),
@@ -85,6 +85,7 @@ def depthwise_thumb(request: WindowRequest) -> tuple[Kernel, ...]:
             (Overlap(0, 0, 0, exact=True),) if in_place else (),
             request.macs,
             "thumb",
+            family=family,
         )
         for strip in strips
     )
@@ -240,9 +241,11 @@ KERNEL = KernelDeclaration(
         Computes(Convolution, _of_one_channel),
     ),
     {
-        "depthwise_thumb_3x3": depthwise_cost("strip plane_pair wide_strided_pair pair odd_column clamp", 1, 1, 2),
+        "depthwise_thumb_3x3": depthwise_cost(
+            "depthwise 3x3", "strip plane_pair wide_strided_pair pair odd_column clamp", 1, 1, 2
+        ),
         "depthwise_thumb_window": depthwise_cost(
-            "strip plane_line plane_pair wide_strided_pair pair pair_taps signed", 1, 1, 2
+            "depthwise but 3x3", "strip plane_line plane_pair wide_strided_pair pair pair_taps signed", 1, 1, 2
         ),
     },
     (Cases("depthwise_filters planes scaled_depthwise_window scaled_depthwise3x3"),),

@@ -67,7 +67,7 @@ KERNEL = KernelDeclaration(
     HEADER,
     "thumb",
     (Computes(MatrixProduct, fully_connected_few_thumb), Computes(Convolution, _of_convolution)),
-    {"fully_connected_few_thumb": matrix_cost("row unit mac clamp", 1, 1, 2)},
+    {"fully_connected_few_thumb": matrix_cost("fully_connected few units", "row unit mac clamp", 1, 1, 2)},
     (Cases("fully_connected_few scaled_fully_connected"),),
     preference=3,
     read=_read,

@@ -45,15 +45,16 @@ def fully_connected_thumb(request: MatrixProduct) -> Kernel | None:
     packed = ConstantArray.of("stream", stream.reshape(-1), DType.UINT32)
     last = 1 if single_units(units) else last_block(units, GROUP)
     distance = overlap_distance(batches, depth, units, units if copied else last)
-    kind = f"{'' if copied else '_long'}{'' if exact.signed else '_relu'}"
+    family = f"fully_connected_thumb{'' if copied else '_long'}"
     return Kernel(
-        f"tflmgen_fully_connected_thumb{kind}_s8",
+        f"tflmgen_{family}{'' if exact.signed else '_relu'}_s8",
         HEADER,
         (Input(0), packed, Output(0)),
         fields,
         (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
         request.macs,
         "thumb",
+        family=family,
     )
 
 
@@ -131,8 +132,8 @@ KERNEL = KernelDeclaration(
     "thumb",
     (Computes(MatrixProduct, fully_connected_thumb), Computes(Convolution, _of_convolution)),
     {
-        "fully_connected_thumb": matrix_cost("row value unit mac rest_mac signed clamp", 1, 4, 2),
-        "fully_connected_thumb_long": matrix_cost("value mac block rest_mac", 1, 4, 2),
+        "fully_connected_thumb": matrix_cost("fully_connected", "row value unit mac rest_mac signed clamp", 1, 4, 2),
+        "fully_connected_thumb_long": matrix_cost("fully_connected long", "value mac block rest_mac", 1, 4, 2),
     },
     (Cases("scaled_fully_connected"),),
     preference=2,

@@ -38,7 +38,7 @@ KERNEL = KernelDeclaration(
     "lstm_thumb.h",
     "thumb",
     (Computes(Lstm, lstm_thumb),),
-    {"lstm_thumb": lstm_cost("cell step", 1, 1, 2)},
+    {"lstm_thumb": lstm_cost("lstm", "cell step", 1, 1, 2)},
     (Cases("lstm"),),
     read=_read,
 )

@@ -47,6 +47,6 @@ KERNEL = KernelDeclaration(
     "mul_thumb.h",
     "thumb",
     (Computes(Multiplication, mul_thumb),),
-    {"mul_thumb": elements_cost("row vector clamp")},
+    {"mul_thumb": elements_cost("mul or rows", "row vector clamp")},
     (Cases("mul"),),
 )

@@ -30,7 +30,7 @@ KERNEL = KernelDeclaration(
     "svdf_thumb.h",
     "thumb",
     (Computes(Svdf, svdf_thumb),),
-    {"svdf_thumb": svdf_cost("unit filter step value state wide_state", 1, 4, 2)},
+    {"svdf_thumb": svdf_cost("svdf", "unit filter step value state wide_state", 1, 4, 2)},
     (Cases("svdf_int8 svdf_int16"),),
     read=_read,
 )

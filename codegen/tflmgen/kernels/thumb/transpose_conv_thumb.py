@@ -79,7 +79,11 @@ KERNEL = KernelDeclaration(
     HEADER,
     "thumb",
     (Computes(TransposedConvolution, transpose_conv_thumb),),
-    {"transpose_conv_thumb": transposed_cost("pixel row gathered_step alone_value output mac", 1, 4, 2)},
+    {
+        "transpose_conv_thumb": transposed_cost(
+            "transpose_conv", "pixel row gathered_step alone_value output mac", 1, 4, 2
+        )
+    },
     (Cases("transpose_conv"),),
     read=_read,
 )

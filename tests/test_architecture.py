@@ -79,8 +79,10 @@ NAMES_OPERATORS = {
         "frontend.import_row_windows frontend.import_row_wise frontend.tensor_lists frontend.trips"
     ),
     "ONNX front end: makes operators": (
-        "frontend.onnx.compose frontend.onnx.compose_moves frontend.onnx.convert_graph frontend.onnx.laid_out "
-        "frontend.onnx.loop_builder frontend.onnx.lower_activation frontend.onnx.lower_arithmetic "
+        "frontend.onnx.compose frontend.onnx.compose_moves frontend.onnx.convert_graph "
+        "frontend.onnx.integer_graph frontend.onnx.integer_operators frontend.onnx.integer_weights "
+        "frontend.onnx.laid_out frontend.onnx.quantized_tensors frontend.onnx.loop_builder "
+        "frontend.onnx.lower_activation frontend.onnx.lower_arithmetic "
         "frontend.onnx.lower_codes frontend.onnx.lower_convolution frontend.onnx.lower_index "
         "frontend.onnx.lower_matrix frontend.onnx.lower_move frontend.onnx.lower_normal "
         "frontend.onnx.lower_pool frontend.onnx.lower_recurrent frontend.onnx.lower_reduce "

@@ -15,6 +15,7 @@ from tflmgen.frontend.tflite.model import Model, Operator, Signature, SubGraph, 
 from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS, CUSTOM, printable
 from tflmgen.frontend.tflite.operator_versions import operator_version
 from tflmgen.frontend.tflite.reader import parse_model, read_model
+from tflmgen.frontend.tflite.unused_tensors import without_unused
 from tflmgen.frontend.tflite.writer import write_model
 from tflmgen.frontend.trips import counters, trip_count
 
@@ -50,5 +51,6 @@ __all__ = [
     "source_inputs",
     "source_types",
     "trip_count",
+    "without_unused",
     "write_model",
 ]

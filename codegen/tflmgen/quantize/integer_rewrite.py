@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tflmgen.frontend import Model, Operator, SubGraph, Tensor, contents, operator_version, options_with_defaults
+from tflmgen.frontend import (
+    Model,
+    Operator,
+    SubGraph,
+    Tensor,
+    contents,
+    operator_version,
+    options_with_defaults,
+    without_unused,
+)
 from tflmgen.ir import DType
 from tflmgen.kernels import traits_of
 from tflmgen.quantize.comparison_types import comparison_types
@@ -30,7 +39,6 @@ from tflmgen.quantize.integer_forms import (
     weight_operands,
 )
 from tflmgen.quantize.quantization_scales import quantized
-from tflmgen.quantize.unused_tensors import without_unused
 from tflmgen.quantize.web_constraints import bindings, result_key
 from tflmgen.quantize.web_types import Assignment, operand_types
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tflmgen.frontend.onnx.laid_out import Graph, Shape, Value, constant, stored_shape
+from tflmgen.frontend.onnx.laid_out import Graph, Shape, Value, constant, moved_constant, stored_shape
 from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.ir import DType
 
@@ -92,7 +92,7 @@ def reshaped_plain(g: Graph, value: Value, shape: Sequence[int]) -> Value:
     """The value in another shape, its elements in ONNX's order."""
     shape = tuple(int(size) for size in shape)
     if value.constant is not None:
-        return constant(value.constant.reshape(shape))
+        return moved_constant(value, lambda array: array.reshape(shape))
     if value.shape == shape and value.is_plain:
         return g.value(g.laid(value))
     tensor = g.laid(value) if not value.is_plain else g.own(value).tensor

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tflmgen.frontend.onnx.compose import BOOL, I32, I64, add, cast, common_order, less, reshaped_plain, where
-from tflmgen.frontend.onnx.laid_out import Array, Graph, Shape, Value, constant, stored_shape
+from tflmgen.frontend.onnx.laid_out import Array, Graph, Shape, Value, constant, moved_constant, stored_shape
 from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.ir import DType
 
@@ -16,7 +16,7 @@ from tflmgen.ir import DType
 def transpose(value: Value, permutation: Sequence[int]) -> Value:
     """Another order of the logical axes: only the order changes, the tensor stays."""
     if value.constant is not None:
-        return constant(value.constant.transpose(permutation).copy())
+        return moved_constant(value, lambda array: array.transpose(permutation).copy())
     shape = tuple(value.shape[axis] for axis in permutation)
     places = {axis: place for place, axis in enumerate(permutation)}
     order = tuple(places[axis] for axis in value.order)
@@ -126,7 +126,7 @@ def slices(g: Graph, value: Value, starts: Sequence[int], sizes: Sequence[int], 
     """Every `step`th element from `start` on, `size` of them, along each logical axis; steps may be negative."""
     if value.constant is not None:
         index = np.ix_(*(a + s * np.arange(n) for a, n, s in zip(starts, sizes, steps, strict=True)))
-        return constant(value.constant[index].copy())
+        return moved_constant(value, lambda array: array[index].copy())
     if tuple(sizes) == value.shape and all(step == 1 for step in steps):
         return value
     value = g.own(value)
@@ -151,7 +151,7 @@ def part(g: Graph, value: Value, axis: int, start: int, size: int) -> Value:
 
 def reverse(g: Graph, value: Value, axes: Sequence[int]) -> Value:
     if value.constant is not None:
-        return constant(np.flip(value.constant, tuple(axes)).copy())
+        return moved_constant(value, lambda array: np.flip(array, tuple(axes)).copy())
     value = g.own(value)
     shape = g.tensors[value.tensor].shape
     for axis in axes:

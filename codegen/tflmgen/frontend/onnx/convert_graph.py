@@ -11,11 +11,13 @@ import onnx
 
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.onnx import families
+from tflmgen.frontend.onnx.integer_operators import with_integer_operators
 from tflmgen.frontend.onnx.laid_out import Array, Graph, Value, constant
 from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.frontend.onnx.node import dtype_of
 from tflmgen.frontend.onnx.walk import Scope, Walker
 from tflmgen.frontend.tflite.model import Model
+from tflmgen.frontend.tflite.unused_tensors import without_unused
 
 assert families.LOWERINGS
 
@@ -57,7 +59,8 @@ def to_tflite(model: onnx.ModelProto, path: str, options: OnnxOptions, sha256: s
     graph.builder.outputs = [tensor for _, tensor in outputs]
     walker.builder.signature("serving_default", 0, names, outputs)
     digest = sha256 or hashlib.sha256(model.SerializeToString()).hexdigest()
-    return replace(walker.builder.model(), sha256=digest)
+    made = with_integer_operators(walker.builder.model(), [g.codes for g in walker.graphs], walker.builder.buffer)
+    return replace(without_unused(made), sha256=digest)
 
 
 def _input(walker: Walker, graph: Graph, entry: onnx.ValueInfoProto, options: OnnxOptions) -> Value:

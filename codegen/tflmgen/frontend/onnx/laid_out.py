@@ -8,8 +8,8 @@ that don't care compute in the order in which their operands lie. Only where an 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,20 @@ NUMPY_DTYPES = {dtype.numpy: dtype for dtype in DType if dtype is not DType.INT4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Codes:
+    """What a constant of floats was dequantised from: real = scale * integer, element by element.
+
+    dtype     type in which the file stores the integers
+    integers  codes minus their zero points
+    scales    of the same shape
+    """
+
+    dtype: DType
+    integers: Array
+    scales: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Value:
     """One value: a constant, or a tensor of a subgraph.
 
@@ -35,6 +49,7 @@ class Value:
     order     logical axis of each of the tensor's axes
     constant  contents in logical order
     graph     the subgraph of the tensor; None for a constant
+    codes     of a dequantised constant
     """
 
     dtype: DType
@@ -43,6 +58,7 @@ class Value:
     constant: Array | None = None
     graph: Graph | None = None
     tensor: int = -1
+    codes: Codes | None = None
 
     @property
     def rank(self) -> int:
@@ -63,6 +79,15 @@ def constant(array: Array | np.generic | Sequence[Any] | float, dtype: DType | N
     array = np.asarray(array, None if dtype is None else dtype.numpy)
     dtype = dtype or NUMPY_DTYPES[array.dtype]
     return Value(dtype, array.shape, tuple(range(array.ndim)), array)
+
+
+def moved_constant(value: Value, move: Callable[[Array], Array]) -> Value:
+    """A constant whose elements are moved, and its codes with them."""
+    assert value.constant is not None
+    codes = value.codes
+    if codes is not None:
+        codes = Codes(codes.dtype, move(codes.integers), move(codes.scales))
+    return replace(constant(move(value.constant), value.dtype), codes=codes)
 
 
 def same_memory(shape: Sequence[int], order: Sequence[int]) -> bool:
@@ -90,6 +115,8 @@ class Graph:
     captured  tensor of an outer graph -> its operand, in the order of the operands
     sources   tensor -> names of the model's inputs that it depends on
     infinite  tensors that may hold infinities on purpose, such as masks
+    codes     constant of floats -> what it was dequantised from, in the tensor's order
+    signed    tensor of unsigned codes -> one of the same numbers with signed codes
     """
 
     def __init__(self, builder: SubGraphBuilder, parent: Graph | None = None) -> None:
@@ -98,6 +125,8 @@ class Graph:
         self.captured: dict[tuple[Graph | None, int], int] = {}
         self.sources: dict[int, frozenset[str]] = {}
         self.infinite: set[int] = set()
+        self.codes: dict[int, Codes] = {}
+        self.signed: dict[int, int] = {}
         self.node = ""
         self._constants: dict[tuple[DType, Shape, bytes, Quantization | None], int] = {}
         self._layouts: dict[tuple[int, Shape], int] = {}
@@ -179,7 +208,12 @@ class Graph:
         """The tensor of a value with its axes in the given order, by default ONNX's."""
         order = tuple(range(value.rank)) if order is None else tuple(order)
         if value.constant is not None:
-            return self.constant(value.constant.transpose(order), value.dtype)
+            tensor = self.constant(value.constant.transpose(order), value.dtype)
+            if value.codes is not None:
+                self.codes[tensor] = Codes(
+                    value.codes.dtype, value.codes.integers.transpose(order), value.codes.scales.transpose(order)
+                )
+            return tensor
         value = self.own(value)
         if value.order == order:
             return value.tensor
@@ -196,6 +230,13 @@ class Graph:
         operand = shape if kind == "RESHAPE" else permutation
         operands = [value.tensor, self.constant(np.array(operand, np.int32))]
         return self.operator(kind, operands, [(value.dtype, shape, quantization)])[0]
+
+    def tag(self, tensor: int, quantization: Quantization) -> bool:
+        """Says what a tensor of integers stands for; whether that is true, because nothing else was said before."""
+        entry = self.tensors[tensor]
+        if entry.quantization is None:
+            self.builder.tensors[tensor] = replace(entry, quantization=quantization)
+        return entry.quantization in (None, quantization)
 
     def sources_of(self, value: Value) -> frozenset[str]:
         if value.constant is not None or value.graph is None:

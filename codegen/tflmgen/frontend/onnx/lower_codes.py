@@ -5,6 +5,8 @@ Written out in floats or in int32: sums of products are exact, requantisation ro
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tflmgen.frontend.onnx import compose as c
@@ -18,6 +20,12 @@ from tflmgen.frontend.onnx.lower_reduce import reduce
 from tflmgen.frontend.onnx.lower_window import window_of
 from tflmgen.frontend.onnx.lowerings import lowers
 from tflmgen.frontend.onnx.node import Node, dtype_of, normal_axis
+from tflmgen.frontend.onnx.quantized_tensors import (
+    dequantized,
+    dequantized_constant,
+    known_quantization,
+    quantized,
+)
 from tflmgen.ir import DType
 
 EXACT_FLOAT = 1 << 24
@@ -34,9 +42,8 @@ def spread(g: Graph, parameter: Value, value: Value, axis: int, block: int) -> V
     return m.reshape(g, parameter, [n if k == axis else 1 for k, n in enumerate(value.shape)])
 
 
-def _parameters(node: Node, value: Value) -> tuple[Value, Value | None]:
-    scale, zero = node[1], node.optional(2)
-    axis = normal_axis(int(node.attribute("axis", 1)), value.rank) if scale.size > 1 else 0
+def _parameters(node: Node, value: Value, scale: Value, zero: Value | None, axis: int) -> tuple[Value, Value | None]:
+    axis = normal_axis(axis, value.rank) if scale.size > 1 else 0
     block = int(node.attribute("block_size", 0))
     return (
         spread(node.graph, scale, value, axis, block),
@@ -46,8 +53,20 @@ def _parameters(node: Node, value: Value) -> tuple[Value, Value | None]:
 
 @lowers("DequantizeLinear")
 def dequantize_linear(node: Node) -> Value:
-    g, value = node.graph, node[0]
-    scale, zero = _parameters(node, value)
+    return real_of(node, node[0], node[1], node.optional(2), int(node.attribute("axis", 1)))
+
+
+def real_of(node: Node, value: Value, scale: Value, zero: Value | None, axis: int) -> Value:
+    """The real numbers of codes; scales and zero points of more than one element go along an axis."""
+    g = node.graph
+    kind = known_quantization(value.dtype, scale, zero)
+    if value.constant is None and kind is not None:
+        made = dequantized(g, value, kind)
+        if made is not None:
+            return made
+    scale, zero = _parameters(node, value, scale, zero, axis)
+    if value.constant is not None and scale.constant is not None and (zero is None or zero.constant is not None):
+        return dequantized_constant(value, scale.constant, None if zero is None else zero.constant)
     if value.dtype is I32 and zero is None:
         return c.mul(g, c.cast(g, value, F32), scale)
     codes = c.cast(g, value, I32)
@@ -58,14 +77,23 @@ def dequantize_linear(node: Node) -> Value:
 
 @lowers("QuantizeLinear")
 def quantize_linear(node: Node) -> Value:
-    scale, zero = _parameters(node, node[0])
+    zero = node.optional(2)
     dtype = DType.UINT8
     if zero is not None:
         dtype = zero.dtype
     elif node.attribute("output_dtype", 0):
         dtype = dtype_of(int(node.attribute("output_dtype")))
     value = node[0] if node[0].dtype is F32 else c.cast(node.graph, node[0], F32)
-    return codes_of(node.graph, value, scale, zero, dtype)
+    return quantized_as(node, value, node[1], zero, dtype)
+
+
+def quantized_as(node: Node, value: Value, scale: Value, zero: Value | None, dtype: DType) -> Value:
+    """The nearest codes of real numbers."""
+    kind = known_quantization(dtype, scale, zero)
+    if kind is not None and value.size:
+        return quantized(node.graph, value, dtype, kind)
+    axis = int(node.attribute("axis", 1))
+    return codes_of(node.graph, value, *_parameters(node, value, scale, zero, axis), dtype)
 
 
 def codes_of(g: Graph, value: Value, scale: Value, zero: Value | None, dtype: DType) -> Value:
@@ -96,16 +124,20 @@ def dynamic_quantize_linear(node: Node) -> list[Value]:
 def centred(g: Graph, value: Value, zero: Value | None, axis: int = 0) -> Value:
     """Codes minus their zero point, as int32."""
     wide = c.cast(g, value, I32)
+    if wide.constant is not None and zero is not None and zero.constant is not None:
+        shown = spread(g, zero, value, axis, 0)
+        assert shown.constant is not None
+        return constant(wide.constant - shown.constant.astype(np.int32))
     if zero is None or (zero.constant is not None and not zero.constant.any()):
         return wide
     return c.sub(g, wide, c.cast(g, spread(g, zero, value, axis, 0), I32))
 
 
-@lowers("QLinearMatMul")
 def quantized_matmul(node: Node) -> Value:
+    """QLinearMatMul by a product of int32."""
     g = node.graph
     a, b = centred(g, node[0], node[2], node[0].rank - 2), centred(g, node[3], node[5], node[3].rank - 1)
-    product = c.cast(g, matmul(g, a, b), F32)
+    product = c.cast(g, integer_matmul(g, a, b), F32)
     scale_a = spread(g, node[1], node[0], node[0].rank - 2, 0)
     scale_b = spread(g, node[4], node[3], node[3].rank - 1, 0)
     ratio = c.div(g, c.mul(g, c.cast(g, scale_a, F32), c.cast(g, scale_b, F32)), c.cast(g, node[6], F32))
@@ -113,15 +145,49 @@ def quantized_matmul(node: Node) -> Value:
 
 
 def integer_convolution(node: Node, value: Value, weights: Value, bias: Value | None) -> Value:
-    """A convolution of codes without their zero points, as floats: exact while no sum exceeds 24 bits."""
-    g = node.graph
-    terms = weights.size // weights.shape[0]
-    if terms * 255 * 255 > EXACT_FLOAT:
-        raise NodeError(f"sums {terms} products of codes, which floats don't hold exactly")
+    """A convolution of codes without their zero points, as floats: of so many channels at once that these are exact."""
+    g, groups = node.graph, int(node.attribute("group", 1))
+    channels, taps = weights.shape[1], math.prod(weights.shape[2:])
+    together = exact_terms(weights) // taps
+    if together < 1 or (together < channels and groups > 1):
+        raise NodeError(f"sums {channels * taps} products of codes, which floats don't hold exactly")
     window = window_of(node, value.shape[2:], node.attribute("kernel_shape") or weights.shape[2:])
-    real = convolution(g, c.cast(g, value, F32), c.cast(g, weights, F32), None, window, int(node.attribute("group", 1)))
-    made = c.cast(g, real, I32)
+    made: Value | None = None
+    for start in range(0, channels, together):
+        count = min(together, channels - start)
+        own, filters = value, weights
+        if count < channels:
+            own, filters = m.part(g, value, 1, start, count), m.part(g, weights, 1, start, count)
+        real = convolution(g, c.cast(g, own, F32), c.cast(g, filters, F32), None, window, groups)
+        sums = c.cast(g, real, I32)
+        made = sums if made is None else c.add(g, made, sums)
+    assert made is not None
     return made if bias is None else c.add(g, made, m.reshape(g, bias, [1, bias.size, *[1] * (made.rank - 2)]))
+
+
+def exact_terms(weights: Value) -> int:
+    """Products of codes with these weights whose sum a float holds exactly."""
+    largest = 255 if weights.constant is None else max(int(np.abs(weights.constant.astype(np.int64)).max(initial=1)), 1)
+    return EXACT_FLOAT // (255 * largest)
+
+
+def integer_matmul(g: Graph, a: Value, b: Value) -> Value:
+    """A product of codes without their zero points: with constant weights by floats, as many terms as are exact."""
+    if b.constant is None or b.rank < 2 or a.rank < 2:
+        return matmul(g, a, b)
+    together, depth = exact_terms(b), b.shape[-2]
+    parts = []
+    for start in range(0, depth, together):
+        count = min(together, depth - start)
+        left, right = m.part(g, a, a.rank - 1, start, count), m.part(g, b, b.rank - 2, start, count)
+        parts.append(c.cast(g, matmul(g, c.cast(g, left, F32), c.cast(g, right, F32)), I32))
+    return c.total(g, "ADD", parts)
+
+
+@lowers("MatMulInteger")
+def product_of_integers(node: Node) -> Value:
+    g, a, b = node.graph, node[0], node[1]
+    return integer_matmul(g, centred(g, a, node.optional(2), a.rank - 2), centred(g, b, node.optional(3), b.rank - 1))
 
 
 @lowers("ConvInteger")
@@ -130,8 +196,8 @@ def convolution_of_integers(node: Node) -> Value:
     return integer_convolution(node, centred(g, node[0], node.optional(2)), centred(g, node[1], node.optional(3)), None)
 
 
-@lowers("QLinearConv")
 def quantized_convolution(node: Node) -> Value:
+    """QLinearConv by a convolution of integers."""
     g = node.graph
     value, weights = centred(g, node[0], node[2]), centred(g, node[3], node[5])
     sums = c.cast(g, integer_convolution(node, value, weights, node.optional(8)), F32)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tflmgen.frontend.onnx import compose as c
 from tflmgen.frontend.onnx import compose_moves as m
-from tflmgen.frontend.onnx.compose import F32, I32
+from tflmgen.frontend.onnx.compose import F32
 from tflmgen.frontend.onnx.laid_out import Graph, Value, constant, stored_shape
 from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.frontend.onnx.lower_reduce import reduce
@@ -102,19 +102,6 @@ def scaled(g: Graph, value: Value, factor: float) -> Value:
     if value.constant is not None:
         return constant((value.constant * np.float32(factor)).astype(np.float32))
     return c.mul(g, value, factor)
-
-
-@lowers("MatMulInteger")
-def matmul_integer(node: Node) -> Value:
-    g = node.graph
-    a, b = c.cast(g, node[0], I32), c.cast(g, node[1], I32)
-    if (zero := node.optional(2)) is not None:
-        zero = c.cast(g, zero, I32)
-        a = c.sub(g, a, m.unsqueeze(g, zero, 1) if zero.rank == 1 and zero.size > 1 else m.reshape(g, zero, ()))
-    if (zero := node.optional(3)) is not None:
-        zero = c.cast(g, zero, I32)
-        b = c.sub(g, b, zero if zero.size > 1 else m.reshape(g, zero, ()))
-    return matmul(g, a, b)
 
 
 @lowers("Einsum")

@@ -24,19 +24,30 @@ from tflmgen.frontend.onnx.lower_window import (
 )
 from tflmgen.frontend.onnx.lowerings import lowers
 from tflmgen.frontend.onnx.node import Node
+from tflmgen.frontend.onnx.quantized_tensors import SIGNED, dequantized, quantized
 
 
 @lowers("MaxPool")
 def max_pool(node: Node) -> list[Value]:
+    """Of codes whose scale is known by way of real numbers, which integer_operators.py takes away."""
     g, value = node.graph, node[0]
     window = window_of(node, value.shape[2:], node.attribute("kernel_shape"))
     if node.wants(1):
         return _with_places(node, value, window)
+    kind = None if value.constant is not None else g.tensors[g.own(value).tensor].quantization
+    if kind is not None and value.dtype in SIGNED and (real := dequantized(g, value, kind)) is not None:
+        made = _by_taps_or_kernel(g, real, window)
+        return [quantized(g, made, value.dtype, kind)]
+    return [_by_taps_or_kernel(g, value, window)]
+
+
+def _by_taps_or_kernel(g: Graph, value: Value, window: Window) -> Value:
+    """Greatest elements of windows."""
     same = window.is_padded and window.is_same(value.shape[2:])
     if value.dtype is F32 and value.rank in (3, 4) and all(d == 1 for d in window.dilations):
-        return [_by_kernel(g, "MAX_POOL_2D", value, window, same, -math.inf)]
+        return _by_kernel(g, "MAX_POOL_2D", value, window, same, -math.inf)
     least = -math.inf if value.dtype is F32 else value.dtype.limits[0]
-    return [c.total(g, "MAXIMUM", list(_taps(g, pad_spatial(g, value, window.pads, least), window)))]
+    return c.total(g, "MAXIMUM", list(_taps(g, pad_spatial(g, value, window.pads, least), window)))
 
 
 def _by_kernel(g: Graph, name: str, value: Value, window: Window, same: bool, filler: float) -> Value:

@@ -21,6 +21,7 @@ from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.frontend.onnx.lowerings import LOWERINGS
 from tflmgen.frontend.onnx.node import ONNX_DTYPES, Node
 from tflmgen.frontend.tflite.builder import ModelBuilder
+from tflmgen.ir import DType
 
 OWN_DOMAINS = ("", "ai.onnx")
 RANDOM = frozenset(
@@ -30,6 +31,12 @@ RANDOM = frozenset(
 
 LARGEST_FOLDED = 1 << 24
 """Elements up to which a node without run-time operands is evaluated at build time."""
+
+FOLDABLE_DOMAINS = ("ai.onnx.preview.training", "ai.onnx.ml")
+"""Domains beside ONNX's own that its reference evaluator knows."""
+
+MOVING = frozenset(["Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"])
+"""Operators of which a dequantised constant keeps its integers, because their lowering knows them."""
 
 Scope = dict[str, Value | None]
 
@@ -47,13 +54,16 @@ class Walker:
         self.path = path
         self.versions = versions
         self.builder = ModelBuilder(name=path)
+        self.graphs: list[Graph] = []
 
     def new_graph(self, name: str, parent: Graph | None = None) -> Graph:
-        return Graph(self.builder.subgraph(name), parent)
+        self.graphs.append(Graph(self.builder.subgraph(name), parent))
+        return self.graphs[-1]
 
     def drop_graphs(self, count: int) -> None:
         """Forgets all subgraphs but the first `count`."""
         del self.builder.subgraphs[count:]
+        del self.graphs[count:]
 
     def lower(self, proto: onnx.GraphProto, graph: Graph, scope: Scope) -> list[Value]:
         """Lowers a graph's nodes; `scope` holds its inputs and outer values. Returns its outputs."""
@@ -72,6 +82,10 @@ class Walker:
 
     def constant(self, tensor: onnx.TensorProto, graph: Graph) -> Value:
         array = np.asarray(numpy_helper.to_array(tensor))
+        if tensor.data_type == onnx.TensorProto.INT4:
+            return constant(array.astype(np.int8), DType.INT4)
+        if tensor.data_type == onnx.TensorProto.UINT4:
+            return constant(array.astype(np.uint8))
         if array.dtype not in NUMPY_DTYPES:
             kind = onnx.TensorProto.DataType.Name(tensor.data_type).lower()
             text = f"has the element type {kind}, which is unsupported"
@@ -109,7 +123,7 @@ class Walker:
             folded = self._folded(node, domain)
             if folded is not None:
                 return folded
-        lowering = LOWERINGS.get(proto.op_type) if not domain else None
+        lowering = LOWERINGS.get(f"{domain}.{proto.op_type}" if domain else proto.op_type)
         if lowering is not None:
             made = lowering(node)
             return [made] if isinstance(made, Value) else made
@@ -165,6 +179,11 @@ def _onnx_type(array: Array) -> int:
 
 
 def _is_foldable(node: Node) -> bool:
+    if node.op == "DequantizeLinear" or node.proto.domain not in (*OWN_DOMAINS, *FOLDABLE_DOMAINS):
+        return False
+    has_codes = any(value is not None and value.codes is not None for value in node.inputs)
+    if has_codes and node.op in MOVING:
+        return False
     if node.op in RANDOM or any(a.type == onnx.AttributeProto.GRAPH for a in node.proto.attribute):
         return False
     if any(value is not None and value.constant is None for value in node.inputs):

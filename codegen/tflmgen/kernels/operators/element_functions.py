@@ -152,6 +152,11 @@ def _clip(low: float, high: float) -> Real:
     return of_elements(lambda x: np.clip(x, low, high))
 
 
+def _clamped(low: float, high: float) -> Callable[[Any], Any]:
+    """The float kernel's clamp: NaN stays, as every comparison with it fails."""
+    return lambda x: np.where(x < low, np.float32(low), np.where(x > high, np.float32(high), x))
+
+
 FUNCTIONS = (
     Function("NEG", of_elements(np.negative), (DType.FLOAT32, DType.INT32, DType.INT64), folds=np.negative),
     Function(
@@ -193,6 +198,7 @@ FUNCTIONS = (
         int8=relu6_table,
         int16=lambda op: unary_s16(op, "tflmgen_clamp_s16", (("least", 0), ("greatest", six_of(op)))),
         rules=(SAME_QUANTIZATION,),
+        folds=_clamped(0.0, 6.0),
         by_rows=True,
         clamp=Activation.RELU6,
         spelled_out=(None,),
@@ -202,10 +208,18 @@ FUNCTIONS = (
         _clip(-1.0, 1.0),
         int8=lambda op: clamped_table(op, -1.0, 1.0),
         rules=(RATIO,),
+        folds=_clamped(-1.0, 1.0),
         by_rows=True,
         clamp=Activation.RELU_N1_TO_1,
     ),
-    Function("RELU_0_TO_1", _clip(0.0, 1.0), int8=lambda op: clamped_table(op, 0.0, 1.0), rules=(RATIO,), by_rows=True),
+    Function(
+        "RELU_0_TO_1",
+        _clip(0.0, 1.0),
+        int8=lambda op: clamped_table(op, 0.0, 1.0),
+        rules=(RATIO,),
+        folds=_clamped(0.0, 1.0),
+        by_rows=True,
+    ),
     Function(
         "LEAKY_RELU",
         _leaky_relu,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflmgen.frontend import Model, Signature, SubGraph
+from tflmgen.frontend.tflite.model import Model, Signature, SubGraph
 
 
 def without_unused(model: Model) -> Model:

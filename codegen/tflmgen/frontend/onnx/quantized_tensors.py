@@ -1,0 +1,83 @@
+"""QUANTIZE and DEQUANTIZE of values whose scales are known at build time, and dequantised constants.
+
+Unsigned codes have signed ones beside them: the same numbers, with zero points 128 (32768) less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tflmgen.frontend.onnx.compose import F32
+from tflmgen.frontend.onnx.laid_out import Array, Codes, Graph, Value, constant
+from tflmgen.ir import DType, Quantization
+
+SIGNED = {DType.UINT8: DType.INT8, DType.INT8: DType.INT8, DType.INT16: DType.INT16}
+"""Types of codes that TFLite quantises to, and the signed type that computes."""
+
+
+def shifted(dtype: DType, zero: int) -> int:
+    """The zero point of a code's signed twin."""
+    return zero - (128 if dtype is DType.UINT8 else 0)
+
+
+def known_quantization(dtype: DType, scale: Value, zero: Value | None) -> Quantization | None:
+    """Scale and zero point of all elements, if they are known and TFLite has the type; else None."""
+    if dtype not in SIGNED or scale.constant is None or scale.size != 1 or scale.dtype is not F32:
+        return None
+    if zero is not None and (zero.constant is None or zero.size != 1):
+        return None
+    point = 0 if zero is None or zero.constant is None else int(zero.constant.reshape(-1)[0])
+    step = float(scale.constant.reshape(-1)[0])
+    if not (np.isfinite(step) and step > 0) or (dtype is DType.INT16 and point):
+        return None
+    return Quantization((step,), (point,))
+
+
+def dequantized(g: Graph, value: Value, kind: Quantization) -> Value | None:
+    """The real numbers of codes; None if something else was said of their scale before."""
+    value = g.own(value)
+    tensor = value.tensor
+    if not g.tag(tensor, kind):
+        return None
+    if value.dtype is DType.UINT8:
+        tensor = _signed(g, tensor, kind)
+    made = g.operator("DEQUANTIZE", [tensor], [(F32, g.tensors[tensor].shape, None)])[0]
+    return g.value(made, value.shape, value.order)
+
+
+def _signed(g: Graph, tensor: int, kind: Quantization) -> int:
+    if tensor not in g.signed:
+        output = (DType.INT8, g.tensors[tensor].shape, _signed_quantization(DType.UINT8, kind))
+        g.signed[tensor] = g.operator("QUANTIZE", [tensor], [output])[0]
+    return g.signed[tensor]
+
+
+def _signed_quantization(dtype: DType, kind: Quantization) -> Quantization:
+    return replace(kind, zero_points=(shifted(dtype, kind.zero_point),))
+
+
+def quantized(g: Graph, value: Value, dtype: DType, kind: Quantization) -> Value:
+    """The nearest codes of real numbers."""
+    if value.constant is not None:
+        value = g.value(g.laid(value))
+    value = g.own(value)
+    shape = g.tensors[value.tensor].shape
+    tensor = g.operator("QUANTIZE", [value.tensor], [(SIGNED[dtype], shape, _signed_quantization(dtype, kind))])[0]
+    if dtype is DType.UINT8:
+        unsigned = g.operator("QUANTIZE", [tensor], [(dtype, shape, kind)])[0]
+        g.signed[unsigned] = tensor
+        tensor = unsigned
+    return g.value(tensor, value.shape, value.order)
+
+
+def dequantized_constant(value: Value, scale: Array, zero: Array | None) -> Value:
+    """A constant of real numbers that remembers its integers. scale, zero: of shapes that broadcast to the value's."""
+    assert value.constant is not None
+    integers = value.constant.astype(np.int32)
+    if zero is not None:
+        integers = integers - zero.astype(np.int32)
+    scales = np.broadcast_to(scale.astype(np.float32), integers.shape)
+    real = constant((integers * scales).astype(np.float32))
+    return real if value.dtype is DType.INT32 else replace(real, codes=Codes(value.dtype, integers, scales))

@@ -41,10 +41,10 @@ TFLMGEN_HELPER void tflmgen_lstm_start(void *h, const void *h_in, int32_t h_byte
                                        int32_t cell_bytes)
 {
     if (h != h_in) {
-        memcpy(h, h_in, (size_t)h_bytes);
+        memmove(h, h_in, (size_t)h_bytes);
     }
     if (cell != cell_in) {
-        memcpy(cell, cell_in, (size_t)cell_bytes);
+        memmove(cell, cell_in, (size_t)cell_bytes);
     }
 }
 

@@ -19,7 +19,7 @@ TFLMGEN_KERNEL void tflmgen_row_store(const void *list, const tflmgen_s32 *index
     const uint32_t row_bytes = (uint32_t)params->row_bytes;
     const int32_t at = *index;
     if (output != list) {
-        memcpy(output, list, (uint32_t)params->rows * row_bytes);
+        memmove(output, list, (uint32_t)params->rows * row_bytes);
     }
     if (at >= 0 && at < params->rows) {
         memcpy((uint8_t *)output + (uint32_t)at * row_bytes, row, row_bytes);

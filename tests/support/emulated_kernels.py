@@ -67,6 +67,7 @@ SECTIONS {
 _START = """
 #include <string.h>
 static uint8_t ram[1u << 20] __attribute__((aligned(64)));
+static volatile uint32_t current;
 int main(void);
 static void call_host(uint32_t operation, const void *argument)
 {
@@ -94,7 +95,7 @@ static void stop(void)
 }
 static void fault(void)
 {
-    call_host(4, "fault");
+    say("fault in case ", current);
     stop();
 }
 extern uint32_t stack_top[];
@@ -169,14 +170,14 @@ def check_on(machine: Machine, runs: Sequence[Run], folder: Path, optimize: str 
     assert not lines, f"{lines[:5]}: {[runs[int(line.split()[1])] for line in lines[:1]]}"
 
 
-def faults_on(machine: Machine, runs: Sequence[Run], folder: Path, optimize: str = "-O2") -> list[str]:
-    """A line for each run that does not: `case`, its number, and what is wrong."""
+def faults_on(machine: Machine, runs: Sequence[Run], folder: Path, *flags: str) -> list[str]:
+    """A line for each run that does not: `case`, its number, and what is wrong. flags: for the compiler, else -O2."""
     for program in ("arm-none-eabi-gcc", "qemu-system-arm"):
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
     (folder / "script.ld").write_text(_SCRIPT)
     (folder / "main.c").write_text(_source(machine, runs))
-    build = ["arm-none-eabi-gcc", *machine.flags, *WARNINGS, optimize, f"-I{KERNELS}", "-nostartfiles"]
+    build = ["arm-none-eabi-gcc", *machine.flags, *WARNINGS, *(flags or ("-O2",)), f"-I{KERNELS}", "-nostartfiles"]
     build += ["--specs=nano.specs", "-T", "script.ld"]
     build += [
         f"-Wl,--defsym=CODE={machine.code}",
@@ -204,7 +205,7 @@ def _source(machine: Machine, runs: Sequence[Run]) -> str:
     calls = []
     for number, (run, kernel) in enumerate(zip(runs, kernels, strict=True)):
         parts.append(_case(number, run, kernel))
-        calls.append(f"    case_{number}();")
+        calls.append(f"    current = {number};\n    case_{number}();")
     main = "\n".join(["int main(void)\n{", *calls, f'    say("done ", {len(runs)});', '    call_host(4, "\\n");'])
     return "\n".join([*parts, main, "    return 0;\n}\n"])
 

@@ -25,11 +25,19 @@ struct tflmgen_mul_dsp_s8 {
     int32_t greatest;
 };
 
-TFLMGEN_HELPER int8_t tflmgen_mul_dsp_finish(int32_t product, const struct tflmgen_mul_dsp_s8 *p)
+/* What a product takes, copied so that stores of int8 leave it in registers. */
+struct tflmgen_mul_dsp_factors {
+    int32_t left;
+    int32_t multiplier;
+    int32_t addend;
+    int32_t negative;
+};
+
+TFLMGEN_HELPER int8_t tflmgen_mul_dsp_finish(int32_t product, struct tflmgen_mul_dsp_factors p)
 {
-    const int32_t scaled = (int32_t)((uint32_t)product << p->left);
-    int32_t sum = tflmgen_smmla(scaled, p->multiplier, p->addend);
-    sum += tflmgen_sign_mask(product) & p->negative;
+    const int32_t scaled = (int32_t)((uint32_t)product << p.left);
+    int32_t sum = tflmgen_smmla(scaled, p.multiplier, p.addend);
+    sum += tflmgen_sign_mask(product) & p.negative;
     __asm__("ssat %0, #8, %1, asr %2" : "=r"(sum) : "r"(sum), "i"(TFLMGEN_MUL_DSP_SHIFT));
     return (int8_t)sum;
 }
@@ -46,10 +54,11 @@ TFLMGEN_HELPER int32_t tflmgen_upper_half(uint32_t halves)
 
 /* Four results: 2 LDR, 4 SXTAB16, 4 SMULxy, 4 LSL, 4 SMMLA, 8 for their signs, 4 SSAT, 4 STRB, 4 to loop. */
 TFLMGEN_HELPER void tflmgen_mul_dsp_rows(const int8_t *row1, const int8_t *row2, int8_t *output, int32_t count,
-                                         const struct tflmgen_mul_dsp_s8 *p)
+                                         const struct tflmgen_mul_dsp_s8 *params)
 {
-    const uint32_t offset1 = (uint32_t)p->offset1 * 0x10000u + ((uint32_t)p->offset1 & 0xFFFFu);
-    const uint32_t offset2 = (uint32_t)p->offset2 * 0x10000u + ((uint32_t)p->offset2 & 0xFFFFu);
+    const struct tflmgen_mul_dsp_factors p = {params->left, params->multiplier, params->addend, params->negative};
+    const uint32_t offset1 = (uint32_t)params->offset1 * 0x10000u + ((uint32_t)params->offset1 & 0xFFFFu);
+    const uint32_t offset2 = (uint32_t)params->offset2 * 0x10000u + ((uint32_t)params->offset2 & 0xFFFFu);
     for (; count >= 4; count -= 4, row1 += 4, row2 += 4, output += 4) {
         const uint32_t a = tflmgen_load4(row1);
         const uint32_t b = tflmgen_load4(row2);
@@ -65,7 +74,7 @@ TFLMGEN_HELPER void tflmgen_mul_dsp_rows(const int8_t *row1, const int8_t *row2,
         output[3] = tflmgen_mul_dsp_finish(product3, p);
     }
     for (; count > 0; --count) {
-        const int32_t product = (*row1++ + p->offset1) * (*row2++ + p->offset2);
+        const int32_t product = (*row1++ + (int16_t)offset1) * (*row2++ + (int16_t)offset2);
         *output++ = tflmgen_mul_dsp_finish(product, p);
     }
 }
@@ -73,8 +82,9 @@ TFLMGEN_HELPER void tflmgen_mul_dsp_rows(const int8_t *row1, const int8_t *row2,
 /* A row times one element, which has its offset. Four results: LDR, 2 SXTAB16, 4 SMULxy, 4 LSL, 4 SMMLA, 8 for
  * their signs, 4 SSAT, 4 STRB, 3 to loop. */
 TFLMGEN_HELPER void tflmgen_mul_dsp_row_by_one(const int8_t *row, int32_t offset, int16_t one, int8_t *output,
-                                               int32_t count, const struct tflmgen_mul_dsp_s8 *p)
+                                               int32_t count, const struct tflmgen_mul_dsp_s8 *params)
 {
+    const struct tflmgen_mul_dsp_factors p = {params->left, params->multiplier, params->addend, params->negative};
     const uint32_t offsets = (uint32_t)offset * 0x10000u + ((uint32_t)offset & 0xFFFFu);
     for (; count >= 4; count -= 4, row += 4, output += 4) {
         const uint32_t values = tflmgen_load4(row);
@@ -89,27 +99,38 @@ TFLMGEN_HELPER void tflmgen_mul_dsp_row_by_one(const int8_t *row, int32_t offset
     }
 }
 
-TFLMGEN_SHARED void tflmgen_mul_dsp_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
-                                       const struct tflmgen_mul_dsp_s8 *params)
+/* Rows of a nest of loops: tensors of different shapes. */
+TFLMGEN_HELPER int8_t *tflmgen_mul_dsp_nest(const int8_t *input1, const int8_t *input2, int8_t *output,
+                                            const struct tflmgen_mul_dsp_s8 *p)
 {
-    const struct tflmgen_mul_dsp_s8 p = *params;
-    const int32_t row = p.rank - 1;
-    const int32_t count = p.extent[row];
-    int8_t *const first = output;
+    const int32_t row = p->rank - 1;
+    const int32_t count = p->extent[row];
     struct tflmgen_nest_cursor cursor = {{0}, 0, 0};
     do {
         const int8_t *const row1 = input1 + cursor.offset1;
         const int8_t *const row2 = input2 + cursor.offset2;
-        if (!p.stride2[row]) {
-            tflmgen_mul_dsp_row_by_one(row1, p.offset1, (int16_t)(*row2 + p.offset2), output, count, &p);
-        } else if (!p.stride1[row]) {
-            tflmgen_mul_dsp_row_by_one(row2, p.offset2, (int16_t)(*row1 + p.offset1), output, count, &p);
+        if (!p->stride2[row]) {
+            tflmgen_mul_dsp_row_by_one(row1, p->offset1, (int16_t)(*row2 + p->offset2), output, count, p);
+        } else if (!p->stride1[row]) {
+            tflmgen_mul_dsp_row_by_one(row2, p->offset2, (int16_t)(*row1 + p->offset1), output, count, p);
         } else {
-            tflmgen_mul_dsp_rows(row1, row2, output, count, &p);
+            tflmgen_mul_dsp_rows(row1, row2, output, count, p);
         }
         output += count;
-    } while (tflmgen_nest_next_row(&cursor, p.rank, p.extent, p.stride1, p.stride2));
-    tflmgen_clamp_dsp_s8(first, (int32_t)(output - first), p.least, p.greatest);
+    } while (tflmgen_nest_next_row(&cursor, p->rank, p->extent, p->stride1, p->stride2));
+    return output;
+}
+
+TFLMGEN_SHARED void tflmgen_mul_dsp_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
+                                       const struct tflmgen_mul_dsp_s8 *p)
+{
+    int8_t *end = output + p->extent[0];
+    if (p->rank == 1 && p->stride1[0] && p->stride2[0]) {
+        tflmgen_mul_dsp_rows(input1, input2, output, p->extent[0], p);
+    } else {
+        end = tflmgen_mul_dsp_nest(input1, input2, output, p);
+    }
+    tflmgen_clamp_dsp_s8(output, (int32_t)(end - output), p->least, p->greatest);
 }
 
 #endif

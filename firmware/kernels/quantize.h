@@ -12,13 +12,44 @@ struct tflmgen_quantize {
     int32_t zero_point;
 };
 
-/* round(value), halves away from zero, for |value| < 2^31. */
+#if defined(__ARM_FP) && (__ARM_FP & 4) && defined(__thumb2__)
+/* round(value), halves away from zero, as if |value| were below 2^16; 0 for NaN. VCVT gives twice the value, toward
+ * zero and saturated. */
 TFLMGEN_HELPER int32_t tflmgen_round_half_away(float value)
 {
-    const int32_t whole = (int32_t)value;
-    const float rest = value - (float)whole;
+    int32_t twice;
+    __asm__("vcvt.s32.f32 %0, %0, #1" : "+t"(value));
+    memcpy(&twice, &value, sizeof(twice));
+    __asm__("ssat %0, #18, %1" : "=r"(twice) : "r"(twice));
+    return (twice + (twice < 0 ? 0 : 1)) >> 1;
+}
+
+/* The limits are constants. */
+TFLMGEN_HELPER int32_t tflmgen_quantize_clamp(int32_t value, int32_t least, int32_t greatest)
+{
+    if (least == INT8_MIN && greatest == INT8_MAX) {
+        __asm__("ssat %0, #8, %1" : "=r"(value) : "r"(value));
+        return value;
+    }
+    return tflmgen_clamp_s32(value, least, greatest);
+}
+#else
+/* round(value), halves away from zero, as if |value| were below 2^17. It is clamped as a float, since a conversion that
+ * does not fit is undefined. */
+TFLMGEN_HELPER int32_t tflmgen_round_half_away(float value)
+{
+    const float raised = value > -131072.0f ? value : -131072.0f;
+    const float bounded = raised < 131072.0f ? raised : 131072.0f;
+    const int32_t whole = (int32_t)bounded;
+    const float rest = bounded - (float)whole;
     return whole + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0);
 }
+
+TFLMGEN_HELPER int32_t tflmgen_quantize_clamp(int32_t value, int32_t least, int32_t greatest)
+{
+    return tflmgen_clamp_s32(value, least, greatest);
+}
+#endif
 
 /* The quantised form of `value`, clamped. NaN becomes what TFLite Micro makes of it on x86, where the conversion
  * gives the least int32 and the sum with a negative zero point wraps: the least, or the greatest below a negative
@@ -30,10 +61,7 @@ TFLMGEN_HELPER int32_t tflmgen_quantize_value(float value, const struct tflmgen_
     if (steps != steps) {
         return params->zero_point < 0 ? greatest : least;
     }
-    /* Clamped a first time as a float, since a conversion that does not fit is undefined. */
-    const float raised = steps > -131072.0f ? steps : -131072.0f;
-    const float bounded = raised < 131072.0f ? raised : 131072.0f;
-    return tflmgen_clamp_s32(tflmgen_round_half_away(bounded) + params->zero_point, least, greatest);
+    return tflmgen_quantize_clamp(tflmgen_round_half_away(steps) + params->zero_point, least, greatest);
 }
 
 #define TFLMGEN_DEFINE_QUANTIZE(name, output_type, least, greatest)                                                \

@@ -70,6 +70,20 @@ def recurrent(rng: np.random.Generator, make: Callable[[np.random.Generator], tu
     return case, random_values(case, rng)
 
 
+def quantize(rng: np.random.Generator) -> Made:
+    """Halves of steps and their neighbours, values far outside, infinities and NaN."""
+    dtype = str(rng.choice(["int8", "uint8", "int16"]))
+    scale = float(rng.choice([2.0**-7, 0.03, 1.7, 3e-5]))
+    zero_point = 0 if dtype == "int16" else int(rng.integers(-100, 100)) + 128 * (dtype == "uint8")
+    steps = rng.integers(-70000 if dtype == "int16" else -300, 300, 60) + 0.5
+    halves = (steps * np.float64(np.float32(scale))).astype(np.float32)
+    near = [np.nextafter(halves, np.float32(way)) for way in (-np.inf, np.inf)]
+    special = np.array([np.nan, np.inf, -np.inf, 3e38, -3e38, 0.0, -0.0, 1e-40, -1e-40], np.float32)
+    values = np.concatenate([halves, *near, special])[None]
+    source, result = tensor("float32", values.shape), tensor(dtype, values.shape, scale, zero_point)
+    return make_case("QUANTIZE", [source], [result]), [values]
+
+
 CASES: dict[str, Callable[[np.random.Generator], Made]] = {
     "fully_connected": lambda rng: fully_connected(rng, "float32"),
     "fully_connected deep": deep,
@@ -79,6 +93,7 @@ CASES: dict[str, Callable[[np.random.Generator], Made]] = {
     "depthwise_conv2d": lambda rng: depthwise_conv2d(rng, "float32"),
     "depthwise_conv2d wide": lambda rng: wide(rng, "DEPTHWISE_CONV_2D"),
     "unary": unary,
+    "quantize": quantize,
     "lstm": lambda rng: recurrent(rng, lambda r: float_lstm(r, variants=True, most=20)),
     "rnn": lambda rng: recurrent(rng, lambda r: rnn(r, "UNIDIRECTIONAL_SEQUENCE_RNN", hybrid=False, most=20)),
     "svdf": lambda rng: recurrent(rng, lambda r: svdf(r, "float32", svdf_sizes(r))),

@@ -88,7 +88,8 @@ class _SubGraphRewriter:
         for tensor in self._graph.tensors:
             if self._is_variable_real(tensor):
                 stays = self._is_float_entry and tensor.index in inputs
-                self._retype(tensor.index, FLOAT if stays else self._web(tensor.index))
+                stored = self._assignment.stored_type((self._graph.index, tensor.index))
+                self._retype(tensor.index, FLOAT if stays else stored)
         for op in self._graph.operators:
             self._rewrite(op)
         outputs = tuple(self._output(place, tensor) for place, tensor in enumerate(self._graph.outputs))
@@ -161,7 +162,7 @@ class _SubGraphRewriter:
         for place, tensor in enumerate(operands):
             formal = graph.tensors[graph.inputs[place]]
             if formal.dtype is DType.FLOAT32:
-                element = self._assignment.type_of((graph.index, formal.index))
+                element = self._assignment.stored_type((graph.index, formal.index))
                 inputs[place + offset] = self._operand(tensor, element)
         self._add(op, inputs, op.outputs)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend import Model, TensorKey, parse_model, write_model
 from tflmgen.ir import DType
+from tflmgen.quantize.carried_inputs import carry_inputs
 from tflmgen.quantize.float_simplification import simplify
 from tflmgen.quantize.integer_rewrite import rewrite
 from tflmgen.quantize.statistics import Calibration
@@ -66,6 +67,8 @@ def quantize_model(source: Model, calibration: Calibration, choice: Quantization
     """The quantised Model of one that `prepare_float` made."""
     solver = TypeSolver(source, calibration, choice.activations, choice.wanted, choice.choose_range)
     assignment = solver.solve()
+    if choice.float_io:
+        assignment = carry_inputs(source, assignment)
     rewritten = rewrite(source, assignment, choice.float_io)
     data = write_model(rewritten.model)
     inside = Counter(name for graph, name in rewritten.conversions if graph in assignment.webs.called)

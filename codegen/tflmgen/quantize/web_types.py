@@ -54,6 +54,7 @@ class Assignment:
     forms   of operators in integers, by subgraph and operator index; others stay as they are
     notes   on operators that stay in float
     unseen  webs that calibration never reached, which stay float
+    carried webs whose tensors are float32, converted where an operator needs their type (`carried_inputs`)
     """
 
     webs: Webs
@@ -61,9 +62,15 @@ class Assignment:
     forms: Mapping[OperatorKey, Form]
     notes: tuple[Note, ...]
     unseen: tuple[TensorKey, ...]
+    carried: frozenset[TensorKey] = frozenset()
 
     def type_of(self, key: TensorKey) -> ElementType:
+        """The type in which operators compute with a tensor."""
         return self.types.get(self.webs.root(key), FLOAT)
+
+    def stored_type(self, key: TensorKey) -> ElementType:
+        """The type that a tensor has."""
+        return FLOAT if self.webs.root(key) in self.carried else self.type_of(key)
 
 
 RangeChoice = Callable[[Iterable[TensorKey], DType, Range], Range]

@@ -49,3 +49,72 @@ def decaying_loop() -> Model:
         branch.operator("MUL", [v, branch.constant("factor", f32([factor]))], [w])
         branch.inputs, branch.outputs = [v], [w]
     return builder.model()
+
+
+STEPS, FEATURES, UNITS = 5, 6, 4
+"""Of `recurrent_loop`."""
+
+
+def recurrent_loop(pick: str = "GATHER", bound: str = "constant") -> Model:
+    """x[5, 6] -> h = tanh(W x_t + b + U h) over all t.
+
+    pick   the operator that takes x_t: GATHER, SLICE, STRIDED_SLICE
+    bound  of t: "constant"; "operand", a constant that the loop passes through; "input", known at run time
+    Subgraphs: 0 main, 1 condition, 2 body.
+    """
+    rng = np.random.default_rng(3)
+    builder = ModelBuilder("recurrent", name="recurrent.tflite")
+    main, condition, body = (builder.subgraph(name) for name in ("main", "cond", "body"))
+    i32 = DType.INT32
+    x, limit = _float(main, "x", (STEPS, FEATURES)), main.tensor("limit", i32, ())
+    main.inputs = [x, limit] if bound == "input" else [x]
+    if bound != "input":
+        limit = main.constant("steps", np.array(STEPS, np.int32))
+    start, first = main.constant("start", np.array(0, np.int32)), main.constant("h0", np.zeros((1, UNITS), np.float32))
+    results = [main.tensor("t1", i32, ()), _float(main, "h1", (1, UNITS)), _float(main, "x1", (STEPS, FEATURES))]
+    results.append(main.tensor("limit1", i32, ()))
+    options = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
+    main.operator("WHILE", [start, first, x, limit], results, options)
+    main.outputs = [results[1]]
+    for graph in (condition, body):
+        graph.inputs = [
+            graph.tensor("t", i32, ()),
+            _float(graph, "h", (1, UNITS)),
+            _float(graph, "x", (STEPS, FEATURES)),
+        ]
+        graph.inputs = [*graph.inputs, graph.tensor("limit", i32, ())]
+    steps = condition.constant("steps", np.array(STEPS, np.int32)) if bound == "constant" else condition.inputs[3]
+    condition.outputs = [condition.tensor("again", DType.BOOL, ())]
+    condition.operator("LESS", [condition.inputs[0], steps], condition.outputs)
+    t, h, rows, limit = body.inputs
+    row, step = _float(body, "row", (1, FEATURES)), body.constant("one", np.array([1], np.int32))
+    index = body.tensor("index", i32, (1,))
+    body.operator("RESHAPE", [t, step], [index])
+    if pick == "GATHER":
+        body.operator("GATHER", [rows, index], [row], {"axis": 0})
+    else:
+        begin, zero = body.tensor("begin", i32, (2,)), body.constant("zero", np.array([0], np.int32))
+        body.operator("CONCATENATION", [index, zero], [begin], {"axis": 0})
+        sizes = np.array([1, FEATURES], np.int32)
+        if pick == "SLICE":
+            body.operator("SLICE", [rows, begin, body.constant("size", sizes)], [row])
+        else:
+            end = body.tensor("end", i32, (2,))
+            body.operator("ADD", [begin, body.constant("size", sizes)], [end])
+            ones = body.constant("ones", np.ones(2, np.int32))
+            body.operator("STRIDED_SLICE", [rows, begin, end, ones], [row])
+    inner, recurrent = _float(body, "inner", (1, UNITS)), _float(body, "recurrent", (1, UNITS))
+    total, after, later = (
+        _float(body, "sum", (1, UNITS)),
+        _float(body, "after", (1, UNITS)),
+        body.tensor("later", i32, ()),
+    )
+    weights = [body.constant(f"w{n}", f32(rng.normal(size=(UNITS, n)))) for n in (FEATURES, UNITS)]
+    bias = body.constant("bias", f32(rng.normal(size=UNITS)))
+    body.operator("FULLY_CONNECTED", [row, weights[0], bias], [inner])
+    body.operator("FULLY_CONNECTED", [h, weights[1], -1], [recurrent])
+    body.operator("ADD", [inner, recurrent], [total])
+    body.operator("TANH", [total], [after])
+    body.operator("ADD", [t, body.constant("1", np.array(1, np.int32))], [later])
+    body.outputs = [later, after, rows, limit]
+    return builder.model()

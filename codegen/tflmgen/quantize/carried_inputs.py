@@ -84,6 +84,9 @@ class _Search:
     def _root(self, graph: SubGraph, tensor: int) -> TensorKey:
         return self._web((graph.index, tensor))
 
+    def _inputs(self, subgraph: int) -> tuple[int, ...]:
+        return self.model.subgraphs[subgraph].inputs
+
     def _is_integer(self, web: TensorKey) -> bool:
         return not self.assignment.type_of(web).dtype.is_float
 
@@ -93,8 +96,7 @@ class _Search:
     def _note(self, graph: SubGraph, op: Operator) -> None:
         """What an operator writes: copies of elements have a source, anything else blocks the web."""
         for binding in bindings(op):
-            formals = self.model.subgraphs[binding.subgraph].inputs
-            for formal, operand in zip(formals, binding.operands, strict=False):
+            for formal, operand in zip(self._inputs(binding.subgraph), binding.operands, strict=False):
                 root = self._web((binding.subgraph, formal))
                 if not _chooses(op) or operand < 0 or graph.tensors[operand].data is not None:
                     self.blocked.add(root)
@@ -109,7 +111,7 @@ class _Search:
                 self.sources.setdefault(root, set()).add(self._root(graph, moved))
 
     def _moved(self, graph: SubGraph, op: Operator) -> int | None:
-        """The tensor whose elements an operator moves; None for other operators, and for several operands or results."""
+        """The tensor whose elements an operator moves; None for other operators, and for several operands."""
         traits = traits_of(op.name)
         if not (traits.view or traits.moves or traits.cuts) or traits.joins or traits.pads or len(op.outputs) != 1:
             return None
@@ -129,7 +131,9 @@ class _Search:
                 continue
             if bindings(op):
                 formals = {
-                    self._web((b.subgraph, formal)) for b in bindings(op) for formal in self.model.subgraphs[b.subgraph].inputs
+                    self._web((b.subgraph, formal))
+                    for b in bindings(op)
+                    for formal in self.model.subgraphs[b.subgraph].inputs
                 }
                 converted |= read - formals
             elif self._moved(graph, op) is not None:
@@ -157,7 +161,9 @@ def _chooses(op: Operator) -> bool:
 def _is_reduction(graph: SubGraph, op: Operator) -> bool:
     """Whether an operator makes few elements of many, by few instructions each."""
     traits = traits_of(op.name)
-    if not (traits.reduces or traits.window is Sliding.POOL or traits.cuts or traits.moves) or not real_results(op, graph):
+    if not (traits.reduces or traits.window is Sliding.POOL or traits.cuts or traits.moves) or not real_results(
+        op, graph
+    ):
         return False
     before, after = (
         sum(math.prod(graph.tensors[tensor].shape) for tensor in tensors)

@@ -22,6 +22,7 @@ from tflmgen.frontend import (
 )
 from tflmgen.ir import DType
 from tflmgen.quantize.constant_moves import with_moved_constants
+from tflmgen.quantize.hoisted_products import with_hoisted_products
 from tflmgen.quantize.integer_forms import constant_values
 from tflmgen.quantize.web_constraints import Binding, UnionFind, bindings, is_loop
 
@@ -32,7 +33,7 @@ def simplify(model: Model) -> Model:
     model = replace(model, subgraphs=subgraphs)
     while (simpler := _without_captured(model)) is not model:
         model = simpler
-    return with_own_buffers(with_moved_constants(model))
+    return with_own_buffers(with_hoisted_products(with_moved_constants(model)))
 
 
 def with_own_buffers(model: Model) -> Model:

@@ -1,0 +1,298 @@
+"""Products of loop-invariant rows, such as the input products of recurrent layers, as one product before the loop.
+
+A loop body that picks row t of an invariant tensor X and computes W x_t + b becomes one that picks row t of W X + b. A
+product of many rows loads each weight once for several of them (Appleyard, Kocisky and Blunsom, "Optimizing Performance
+of Recurrent Neural Networks on GPUs", 2016, section 3.1.2).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflmgen.frontend import Model, Operator, SubGraph, Tensor, contents, operator_version, options_with_defaults
+from tflmgen.ir import DType
+from tflmgen.kernels import Comparison, traits_of
+from tflmgen.quantize.integer_forms import WeightOperands, bias_operand, constant_values, weight_operands
+from tflmgen.quantize.web_constraints import bindings, is_loop
+
+_ALWAYS_ELEMENTS = 4096
+"""Elements of the product of all rows, bytes in int8, that are always accepted."""
+
+_MOST_GROWTH = 4
+"""Elements of the product for each element of X: with more, it takes more bytes in int8 than X did in float32."""
+
+_ROW_RANKS = {"FULLY_CONNECTED": 1, "CONV_2D": 3, "DEPTHWISE_CONV_2D": 3}
+"""Trailing dimensions of one row, for operators that compute each row from the same row by constant weights."""
+
+_PICKS = ("GATHER", "SLICE", "STRIDED_SLICE")
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """A product in a loop body.
+
+    place  of X among the operands of the loop
+    pick   takes rows of X in the body; `product` reads them, reshaped perhaps
+    rank   trailing dimensions that a row has
+    """
+
+    graph: SubGraph
+    loop: Operator
+    place: int
+    pick: Operator
+    product: Operator
+    rank: int
+    weights: WeightOperands
+
+
+def with_hoisted_products(model: Model) -> Model:
+    """The Model with products of invariant rows before their loops, where every iteration's row is known to be used."""
+    while (found := next(_products(model), None)) is not None:
+        model = _hoisted(model, found)
+    return model
+
+
+def _products(model: Model) -> Iterator[_Product]:
+    sites = [(graph, op) for graph in model.subgraphs for op in graph.operators if bindings(op)]
+    uses = [binding.subgraph for _, op in sites for binding in bindings(op)]
+    for graph, op in sites:
+        if is_loop(op) and all(uses.count(binding.subgraph) == 1 for binding in bindings(op)):
+            yield from _products_of(model, graph, op)
+
+
+def _products_of(model: Model, graph: SubGraph, loop: Operator) -> Iterator[_Product]:
+    body = model.subgraphs[bindings(loop)[1].subgraph]
+    makers = {tensor: op for op in body.operators for tensor in op.outputs}
+    for product in body.operators:
+        weights, rank = weight_operands(product, body), _ROW_RANKS.get(product.name)
+        bias = bias_operand(product)
+        if weights is None or rank is None or (bias is not None and body.tensors[product.inputs[bias]].data is None):
+            continue
+        rows = product.inputs[weights.source]
+        pick = makers.get(rows)
+        while pick is not None and traits_of(pick.name).view:
+            pick = makers.get(pick.inputs[0])
+        if pick is None or pick.name not in _PICKS or pick.inputs[0] not in body.inputs:
+            continue
+        place = body.inputs.index(pick.inputs[0])
+        found = _Product(graph, loop, place, pick, product, rank, weights)
+        if body.outputs[place] == body.inputs[place] and _is_supported(found, body) and _uses_all(model, found, body):
+            yield found
+
+
+def _is_supported(found: _Product, body: SubGraph) -> bool:
+    """Whether the pick leaves rows whole, shapes are known, and the product of all rows is not too large."""
+    product, pick, rank = found.product, found.pick, found.rank
+    source, picked, result = (body.tensors[t] for t in (pick.inputs[0], pick.outputs[0], product.outputs[0]))
+    read = body.tensors[product.inputs[found.weights.source]]
+    if any(-1 in (t.shape_signature or ()) or not t.has_rank for t in (source, picked, result, read)):
+        return False
+    if source.dtype is not DType.FLOAT32 or len(source.shape) <= rank or len(result.shape) < rank:
+        return False
+    row = source.shape[-rank:]
+    terms = body.tensors[product.inputs[found.weights.weights]].shape[-1]
+    is_row = row == (terms,) if rank == 1 else read.shape[-rank:] == row and len(read.shape) == rank + 1
+    return (
+        is_row
+        and picked.shape[-rank:] == row
+        and _keeps_rows(pick, body, len(source.shape) - rank)
+        and _fits(found, body)
+    )
+
+
+def _keeps_rows(pick: Operator, body: SubGraph, leading: int) -> bool:
+    """Whether a pick leaves alone what lies beyond the first `leading` dimensions, where their sizes stay."""
+    options = pick.options or {}
+    if pick.name == "GATHER":
+        axis, rank = int(options.get("axis", 0)), len(body.tensors[pick.inputs[0]].shape)
+        return (axis + rank if axis < 0 else axis) < leading and not options.get("batch_dims", 0)
+    if pick.name == "SLICE":
+        return len(body.tensors[pick.outputs[0]].shape) > leading and body.tensors[pick.inputs[2]].data is not None
+    steps = body.tensors[pick.inputs[3]]
+    masks = (int(options.get(f"{name}_mask", 0)) for name in ("ellipsis", "new_axis"))
+    is_plain = not any(masks) and steps.data is not None and bool((constant_values(steps) == 1).all())
+    return is_plain and not int(options.get("shrink_axis_mask", 0)) >> leading
+
+
+def _fits(found: _Product, body: SubGraph) -> bool:
+    source = math.prod(body.tensors[found.pick.inputs[0]].shape)
+    return math.prod(_product_shape(found, body)) <= max(_ALWAYS_ELEMENTS, _MOST_GROWTH * source)
+
+
+def _product_shape(found: _Product, body: SubGraph) -> tuple[int, ...]:
+    """Shape of the product of all rows, laid out as X."""
+    source, result = body.tensors[found.pick.inputs[0]].shape, body.tensors[found.product.outputs[0]].shape
+    return (*source[: -found.rank], *result[-found.rank :])
+
+
+def _uses_all(model: Model, found: _Product, body: SubGraph) -> bool:
+    """Whether the loop's condition lets as many iterations run as X has picks: it only compares counters."""
+    source, picked = (math.prod(body.tensors[t].shape) for t in (found.pick.inputs[0], found.pick.outputs[0]))
+    condition = model.subgraphs[bindings(found.loop)[0].subgraph]
+    return _reaches(found, condition, body, condition.outputs[0], source // max(picked, 1))
+
+
+def _reaches(found: _Product, condition: SubGraph, body: SubGraph, tensor: int, count: int) -> bool:
+    maker = next((op for op in condition.operators if tensor in op.outputs), None)
+    if maker is None:
+        return False
+    if maker.name == "LOGICAL_AND":
+        return all(_reaches(found, condition, body, operand, count) for operand in maker.inputs)
+    compares = traits_of(maker.name).compares
+    if compares not in (Comparison.LESS, Comparison.GREATER):
+        return False
+    bound = _bound(found, condition, body, maker.inputs[1 if compares is Comparison.LESS else 0])
+    return bound is not None and bound >= count
+
+
+def _bound(found: _Product, condition: SubGraph, body: SubGraph, tensor: int) -> int | None:
+    """A number in the loop's condition, which may come from outside of the loop."""
+    constant = condition.tensors[tensor]
+    if constant.data is None and tensor in condition.inputs:
+        place = condition.inputs.index(tensor)
+        if body.outputs[place] == body.inputs[place]:
+            constant = found.graph.tensors[found.loop.inputs[place]]
+    if constant.data is None or constant.dtype not in (DType.INT32, DType.INT64) or math.prod(constant.shape) != 1:
+        return None
+    return int(constant_values(constant).reshape(-1)[0])
+
+
+def _hoisted(model: Model, found: _Product) -> Model:
+    condition, body = (model.subgraphs[binding.subgraph] for binding in bindings(found.loop))
+    shape, name = _product_shape(found, body), body.tensors[found.product.outputs[0]].name
+    inner, outer, bound = _Editor(body), _Editor(found.graph), _Editor(condition)
+    product = _compute_before(found, body, outer, shape)
+    variable = inner.add(f"{name}_all", shape)
+    _pick_inside(found, body, inner, variable, shape)
+    after = outer.add(f"{name}_after", shape)
+    loop = replace(found.loop, inputs=(*found.loop.inputs, product), outputs=(*found.loop.outputs, after))
+    outer.operators.append(loop)
+    outer.operators += [op for op in found.graph.operators if op.index > found.loop.index]
+    edited = {
+        found.graph.index: outer.graph(found.graph.inputs, found.graph.outputs),
+        condition.index: bound.with_input(f"{name}_all", shape, condition),
+        body.index: inner.graph((*body.inputs, variable), (*body.outputs, variable)),
+    }
+    hoisted = replace(model, subgraphs=tuple(edited.get(graph.index, graph) for graph in model.subgraphs))
+    return _without_unread(hoisted, edited[found.graph.index], loop.inputs, found.place)
+
+
+def _without_unread(model: Model, graph: SubGraph, inputs: tuple[int, ...], place: int) -> Model:
+    """The Model without loop variable `place` of the loop with these inputs, if nothing reads it any more."""
+    loop = next(op for op in graph.operators if is_loop(op) and op.inputs == inputs)
+    condition, body = (model.subgraphs[binding.subgraph] for binding in bindings(loop))
+    if any(_reads(part, part.inputs[place]) for part in (condition, body)) or _reads(graph, loop.outputs[place]):
+        return model
+    if loop.outputs[place] in graph.outputs or body.outputs.count(body.inputs[place]) > 1:
+        return model
+
+    def without(tensors: tuple[int, ...]) -> tuple[int, ...]:
+        return (*tensors[:place], *tensors[place + 1 :])
+
+    fewer = replace(loop, inputs=without(loop.inputs), outputs=without(loop.outputs))
+    operators = tuple(fewer if op is loop else op for op in graph.operators)
+    changed = {
+        graph.index: replace(graph, operators=operators),
+        condition.index: replace(condition, inputs=without(condition.inputs)),
+        body.index: replace(body, inputs=without(body.inputs), outputs=without(body.outputs)),
+    }
+    return replace(model, subgraphs=tuple(changed.get(graph.index, graph) for graph in model.subgraphs))
+
+
+def _reads(graph: SubGraph, tensor: int) -> bool:
+    return any(tensor in op.inputs for op in graph.operators)
+
+
+def _compute_before(found: _Product, body: SubGraph, outer: _Editor, shape: tuple[int, ...]) -> int:
+    """Adds what precedes the loop, and the product of all rows; its tensor."""
+    graph, op, rank = found.graph, found.product, found.rank
+    outer.operators += [other for other in graph.operators if other.index < found.loop.index]
+    source = found.loop.inputs[found.place]
+    rows = math.prod(graph.tensors[source].shape[:-rank])
+    name = body.tensors[op.outputs[0]].name
+    inputs = [
+        index if index < 0 else outer.copy(body.tensors[index]) if body.tensors[index].data is not None else index
+        for index in op.inputs
+    ]
+    inputs[found.weights.source] = outer.reshaped(source, (rows, *graph.tensors[source].shape[-rank:]), f"{name}_rows")
+    result = outer.add(f"{name}_product", (rows, *shape[-rank:]))
+    outer.operators.append(replace(op, inputs=tuple(inputs), outputs=(result,)))
+    return outer.reshaped(result, shape, f"{name}_before")
+
+
+def _pick_inside(found: _Product, body: SubGraph, inner: _Editor, variable: int, shape: tuple[int, ...]) -> None:
+    """The body's operators with a pick of the product in place of the product."""
+    result, rank = found.product.outputs[0], found.rank
+    picked = (*body.tensors[found.pick.outputs[0]].shape[:-rank], *shape[-rank:])
+    for op in body.operators:
+        if op.index != found.product.index:
+            inner.operators.append(op)
+            continue
+        inputs = [variable, *found.pick.inputs[1:]]
+        if found.pick.name == "SLICE":
+            inputs[2] = inner.constant("size", np.array(picked, np.int32))
+        is_same = picked == body.tensors[result].shape
+        output = result if is_same else inner.add(f"{body.tensors[result].name}_picked", picked)
+        inner.operators.append(replace(found.pick, inputs=tuple(inputs), outputs=(output,)))
+        if not is_same:
+            inner.add_reshape(output, result)
+
+
+class _Editor:
+    """A subgraph in the making; operators whose results nothing reads are left out at the end."""
+
+    def __init__(self, graph: SubGraph) -> None:
+        self._graph = graph
+        self.tensors = list(graph.tensors)
+        self.operators: list[Operator] = []
+
+    def add(self, name: str, shape: Sequence[int]) -> int:
+        index = len(self.tensors)
+        self.tensors.append(
+            Tensor(index, name, DType.FLOAT32, "float32", tuple(shape), None, True, None, None, False, 0)
+        )
+        return index
+
+    def copy(self, tensor: Tensor) -> int:
+        self.tensors.append(replace(tensor, index=len(self.tensors)))
+        return len(self.tensors) - 1
+
+    def constant(self, name: str, values: np.ndarray[tuple[int, ...], np.dtype[np.int32]]) -> int:
+        data = contents(values, DType.INT32)
+        index = self.add(name, values.shape)
+        self.tensors[index] = replace(self.tensors[index], dtype=DType.INT32, type_name="int32", data=data)
+        return index
+
+    def reshaped(self, tensor: int, shape: tuple[int, ...], name: str) -> int:
+        """The tensor in a shape: itself if it has it."""
+        if self.tensors[tensor].shape == shape:
+            return tensor
+        result = self.add(name, shape)
+        self.add_reshape(tensor, result)
+        return result
+
+    def add_reshape(self, source: int, result: int) -> None:
+        inputs = (source, self.constant("shape", np.array(self.tensors[result].shape, np.int32)))
+        options = options_with_defaults("RESHAPE", {})
+        version = operator_version("RESHAPE", [self.tensors[i] for i in inputs], [self.tensors[result]], options)
+        self.operators.append(Operator(0, "RESHAPE", version, inputs, (result,), options, b"", ()))
+
+    def graph(self, inputs: Sequence[int], outputs: Sequence[int]) -> SubGraph:
+        read, kept = set(outputs), []
+        for op in reversed(self.operators):
+            is_free = traits_of(op.name).view or op.name in _PICKS
+            if not is_free or read.intersection(op.outputs):
+                kept.append(op)
+                read.update(op.inputs)
+        operators = tuple(replace(op, index=index) for index, op in enumerate(reversed(kept)))
+        tensors = tuple(self.tensors)
+        return replace(self._graph, tensors=tensors, operators=operators, inputs=tuple(inputs), outputs=tuple(outputs))
+
+    def with_input(self, name: str, shape: tuple[int, ...], graph: SubGraph) -> SubGraph:
+        """The subgraph with one more input, which it does not read."""
+        self.operators = list(graph.operators)
+        return self.graph((*graph.inputs, self.add(name, shape)), graph.outputs)

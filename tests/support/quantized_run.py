@@ -1,0 +1,69 @@
+"""Quantises a float model with calibration data and runs the result here and in TFLite Micro."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+from tflmgen.compare.oracle import tflm_outputs
+from tflmgen.emulators import Vectors, VectorSet
+from tflmgen.frontend import Model
+from tflmgen.quantize import (
+    QuantizationChoice,
+    QuantizedModel,
+    calibrate,
+    observed_build,
+    prepare_float,
+    quantize_model,
+)
+
+from support.silent_watcher import SilentWatcher
+
+Array = NDArray[Any]
+Outputs = list[tuple[Array, ...]]
+
+_ARENA = 1 << 22
+_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class QuantizedRun:
+    """What a quantised model is, and its outputs for the sets that it was calibrated with.
+
+    before  outputs of the float model
+    after   of the quantised one, by the host build
+    """
+
+    quantized: QuantizedModel
+    vectors: Vectors
+    before: Outputs
+    after: Outputs
+
+    @property
+    def operators(self) -> list[Counter[str]]:
+        """How many operators of each name the subgraphs have."""
+        return [Counter(op.name for op in graph.operators) for graph in self.quantized.model.subgraphs]
+
+    def of_tflm(self, folder: Path) -> Outputs:
+        """Outputs of the quantised model by TFLite Micro."""
+        path = folder / "quantized.tflite"
+        path.write_bytes(self.quantized.data)
+        return tflm_outputs(path, self.vectors.sets, _ARENA, _SECONDS)
+
+
+def quantized_run(model: Model, inputs: Sequence[tuple[Array, ...]], float_io: bool = True) -> QuantizedRun:
+    """Calibrates and runs a model of one signature with sets of inputs."""
+    vectors = Vectors(tuple(VectorSet("", 0, arrays) for arrays in inputs))
+    source = prepare_float(model)
+    with observed_build(source) as build:
+        before = list(build.run(vectors.sets, False, SilentWatcher()))
+    quantized = quantize_model(source, calibrate(source, vectors), QuantizationChoice(float_io=float_io))
+    with observed_build(quantized.model) as build:
+        if not float_io:
+            return QuantizedRun(quantized, vectors, before, [])
+        after = list(build.run(vectors.sets, False, SilentWatcher()))
+    return QuantizedRun(quantized, vectors, before, after)

@@ -1,0 +1,35 @@
+"""Input products of recurrent loops move before the loop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.quantize_models import FEATURES, STEPS, recurrent_loop
+from support.quantized_run import quantized_run
+from tflmgen.quantize import prepare_float
+
+
+@pytest.mark.parametrize("bound", ["constant", "operand"])
+@pytest.mark.parametrize("pick", ["GATHER", "SLICE", "STRIDED_SLICE"])
+def test_the_product_of_all_rows_is_before_the_loop(pick: str, bound: str, tmp_path: Path) -> None:
+    model = recurrent_loop(pick, bound)
+    main, _, body = prepare_float(model).subgraphs
+    products = [[main.tensors[op.outputs[0]].shape for op in main.operators if op.name == "FULLY_CONNECTED"]]
+    assert products == [[(STEPS, 4)]]
+    assert sum(op.name == "FULLY_CONNECTED" for op in body.operators) == 1
+    assert (STEPS, FEATURES) not in {body.tensors[tensor].shape for tensor in body.inputs}, "x goes through no loop"
+    rng = np.random.default_rng(4)
+    result = quantized_run(model, [(rng.uniform(-1, 1, (STEPS, FEATURES)).astype(np.float32),) for _ in range(16)])
+    for (one,), (exact,) in zip(result.after, result.before, strict=True):
+        np.testing.assert_allclose(one, exact, atol=0.15)
+    if pick != "STRIDED_SLICE":  # TFLite Micro wants its operands constant, in float, too
+        for (one,), (other,) in zip(result.after, result.of_tflm(tmp_path), strict=True):
+            np.testing.assert_array_equal(one, other.reshape(one.shape))
+
+
+def test_a_trip_count_known_at_run_time_leaves_it_inside() -> None:
+    main, _, body = prepare_float(recurrent_loop(bound="input")).subgraphs
+    assert not any(op.name == "FULLY_CONNECTED" for op in main.operators)
+    assert sum(op.name == "FULLY_CONNECTED" for op in body.operators) == 2

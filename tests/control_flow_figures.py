@@ -51,7 +51,7 @@ def bench(model: str, *words: object) -> Any:
 
 def sets(model: str) -> list[int]:
     """The instructions of each set of a model's vectors."""
-    return [one["instructions"] for one in bench(model, "--inputs", CORPUS / f"{model}.npz")["sets"]]
+    return [input_set["instructions"] for input_set in bench(model, "--inputs", CORPUS / f"{model}.npz")["sets"]]
 
 
 def one_iteration() -> int:

@@ -26,7 +26,7 @@ class Instruction:
 def instructions(header: str, call: str, function: str, flags: tuple[str, ...]) -> list[Instruction]:
     """The code of `function`, which the function `call` of a kernel's header needs."""
     with tempfile.TemporaryDirectory() as folder:
-        source, made = Path(folder) / "kernel.c", Path(folder) / "kernel.o"
+        source, object_file = Path(folder) / "kernel.c", Path(folder) / "kernel.o"
         source.write_text(f'#include "{header}"\nconst void *const used = (const void *)(uintptr_t){call};\n')
         compiler = [
             "arm-none-eabi-gcc",
@@ -37,18 +37,18 @@ def instructions(header: str, call: str, function: str, flags: tuple[str, ...]) 
             "-c",
             str(source),
             "-o",
-            str(made),
+            str(object_file),
         ]
         subprocess.run(compiler, check=True)
-        dump = ["arm-none-eabi-objdump", "-d", "-m", "armv8.1-m.main", f"--disassemble={function}", str(made)]
+        dump = ["arm-none-eabi-objdump", "-d", "-m", "armv8.1-m.main", f"--disassemble={function}", str(object_file)]
         text = subprocess.run(dump, check=True, capture_output=True, text=True).stdout
-    found = []
+    instructions = []
     for line in text.splitlines():
         if match := _LINE.match(line):
             mnemonic = re.sub(r"\.[nw]$", "", match[3])
             branch = re.search(r"\b([0-9a-f]+) <", match[4]) if mnemonic.startswith(("b", "le", "cb")) else None
-            found.append(Instruction(int(match[1], 16), mnemonic, int(branch[1], 16) if branch else None))
-    return found
+            instructions.append(Instruction(int(match[1], 16), mnemonic, int(branch[1], 16) if branch else None))
+    return instructions
 
 
 def inner_loop(code: list[Instruction], number: int = 0) -> Counter[str]:

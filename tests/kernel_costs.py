@@ -77,8 +77,8 @@ def fit(name: str, samples: Sequence[Sample]) -> dict[str, float]:
     """The cycles of each term of a family, those that take none left out."""
     counts = [cost_models()[name].counts(numbers_of(sample.kernel)) for sample in samples]
     rows = np.array([list(row.values()) for row in counts], dtype=np.float64)
-    found = _least(rows, np.array([sample.cycles for sample in samples], dtype=np.float64))
-    return {term: cycles for term, cycles in zip(counts[0], found, strict=True) if cycles}
+    coefficients = _least(rows, np.array([sample.cycles for sample in samples], dtype=np.float64))
+    return {term: cycles for term, cycles in zip(counts[0], coefficients, strict=True) if cycles}
 
 
 def _least(rows: np.ndarray, wanted: np.ndarray) -> list[float]:

@@ -71,38 +71,41 @@ def _row(path: Path, entry: Mapping[str, Any]) -> Row | None:
     controlled = entry["has_if"] or entry["has_while"] or entry["has_call"]
     try:
         bound = None if controlled else file_bound(read_model(path))
-        plans = [compile_model(path, M4, BuildOptions(optimize=how)).plan for how in (Optimize.BALANCED, Optimize.RAM)]
+        plans = [
+            compile_model(path, M4, BuildOptions(optimize=optimize)).plan
+            for optimize in (Optimize.BALANCED, Optimize.RAM)
+        ]
     except TflmgenError:
         return None
     tflm = (entry.get("tflm_arena") or {}).get("head_nonpersistent") if entry.get("tflm_equal") else None
     return Row(entry["category"], entry["name"], (tflm, bound, *(plan["arena"]["bytes"] for plan in plans)))
 
 
-def mean(found: Iterable[Row], figure: int, of: int) -> tuple[int, float, float] | None:
+def mean(rows: Iterable[Row], figure: int, of: int) -> tuple[int, float, float] | None:
     """How many rows have both figures, the geometric mean of their quotients and the greatest."""
-    quotients = [max(a, 1) / b for row in found if (a := row.figures[figure]) is not None and (b := row.figures[of])]
+    quotients = [max(a, 1) / b for row in rows if (a := row.figures[figure]) is not None and (b := row.figures[of])]
     if not quotients:
         return None
     return len(quotients), math.exp(sum(map(math.log, quotients)) / len(quotients)), max(quotients)
 
 
-def summary(found: Sequence[Row]) -> Iterator[str]:
+def summary(rows: Sequence[Row]) -> Iterator[str]:
     """One line per category: quotients of the arena and of the file's bound, or of TFLite Micro's arena."""
     yield "| | models | of the file's bound | greatest | for RAM | of TFLM's arena | greatest |"
     yield "|---|--:|--:|--:|--:|--:|--:|"
-    for category in dict.fromkeys(row.category for row in found):
-        some = [row for row in found if row.category == category]
-        bound, ram, tflm = mean(some, 2, 1), mean(some, 3, 1), mean(some, 2, 0)
+    for category in dict.fromkeys(row.category for row in rows):
+        rows_of_category = [row for row in rows if row.category == category]
+        bound, ram, tflm = mean(rows_of_category, 2, 1), mean(rows_of_category, 3, 1), mean(rows_of_category, 2, 0)
         cells = [f"{bound[1]:.3f} | {bound[2]:.2f}" if bound else " | ", f"{ram[1]:.3f}" if ram else ""]
         cells += [f"{tflm[1]:.3f} | {tflm[2]:.2f}" if tflm else " | "]
-        yield f"| {category} | {len(some)} | {' | '.join(cells)} |"
+        yield f"| {category} | {len(rows_of_category)} | {' | '.join(cells)} |"
 
 
-def table(found: Sequence[Row]) -> Iterator[str]:
+def table(rows: Sequence[Row]) -> Iterator[str]:
     """One line per model."""
     yield f"| model | {' | '.join(COLUMNS)} |"
     yield f"|---|{'--:|' * len(COLUMNS)}"
-    for row in found:
+    for row in rows:
         yield line(row)
 
 

@@ -194,14 +194,14 @@ def ranges_section() -> list[str]:
     ]
     for core in CORES:
         for model in (*MODELS, *(OTHERS if core.board == "mps2_an386" else ())):
-            removed = sum(one["macs"] for one in command("inspect", model, core.board)["removed"])
+            removed = sum(entry["macs"] for entry in command("inspect", model, core.board)["removed"])
             if not removed:
                 continue
-            every, some = (bench(model, core.board, analyze) for analyze in (False, True))
-            before, after = (report["total"]["instructions"] for report in (every, some))
+            every, analysed = (bench(model, core.board, analyze) for analyze in (False, True))
+            before, after = (report["total"]["instructions"] for report in (every, analysed))
             cells = [core.title, model.title, f"{model.macs:,}", f"{model.macs - removed:,}"]
             cells += [f"{before:,}", f"{after:,}", f"{after / before:.2f}"]
-            cells += [f"{report['memory']['weights_bytes']:,}" for report in (every, some)]
+            cells += [f"{report['memory']['weights_bytes']:,}" for report in (every, analysed)]
             lines.append(f"| {' | '.join(cells)} |")
             print(core.title, model.title, f"{after / before:.2f}", flush=True)
     return [*lines, ""]
@@ -268,15 +268,15 @@ def _histograms(core: Core) -> list[str]:
     notes = []
     for loop in core.loops:
         code = instructions(loop.header, loop.call, loop.function, load_board(core.board).cpu_flags)
-        found = inner_loop(code, loop.number)
-        lines.append(f"| {loop.title} | {_text(found)} | {loop.macs} | {found.total() / loop.macs:.2f} |")
+        histogram = inner_loop(code, loop.number)
+        lines.append(f"| {loop.title} | {_text(histogram)} | {loop.macs} | {histogram.total() / loop.macs:.2f} |")
         notes.append(f"- {loop.title}: {loop.reason}")
     rest = "Gathering windows, requantising and stores take the rest: the more, the fewer values an output is made of."
     return [*lines, "", *notes, "", rest]
 
 
-def _text(found: Counter[str]) -> str:
-    ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+def _text(histogram: Counter[str]) -> str:
+    ranked = sorted(histogram.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{count} {name}" for name, count in ranked)
 
 

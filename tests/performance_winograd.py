@@ -64,13 +64,13 @@ def winograd_section(bench: Callable[..., Any]) -> list[str]:
                 cells = [core, title, f"`{option[0]}`" if option else "", f"{total['instructions']:,}"]
                 cells += [f"{total['instructions'] / total['macs']:.2f}", _range(f"{low:,}", f"{high:,}")]
                 cells += [_range(f"{low / total['macs']:.2f}", f"{high / total['macs']:.2f}")]
-                cells += [f"{memory[f'{what}_bytes']:,}" for what in ("weights", "arena", "code")]
+                cells += [f"{memory[f'{memory_name}_bytes']:,}" for memory_name in ("weights", "arena", "code")]
                 lines.append(f"| {' | '.join(cells)} |")
                 print(core, title, *option, cells[4], flush=True)
     lines += ["", "Its inner loops on the Cortex-M4:", "", "| One pass makes | Instructions | |", "|---|---|--:|"]
     for name, makes, _ in LOOPS:
-        found = _histogram(name)
-        lines.append(f"| {makes} | {_text(found)} | {found.total()} |")
+        histogram = _histogram(name)
+        lines.append(f"| {makes} | {_text(histogram)} | {histogram.total()} |")
     return [*lines, "", *(f"- {makes}: {reason}" for _, makes, reason in LOOPS), ""]
 
 
@@ -80,8 +80,8 @@ def _histogram(name: str) -> Counter[str]:
     return inner_loop(instructions("conv2d_winograd_dsp.h", call, f"tflmgen_winograd_dsp_{name}", flags))
 
 
-def _text(found: Counter[str]) -> str:
-    ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+def _text(histogram: Counter[str]) -> str:
+    ranked = sorted(histogram.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{count} {name}" for name, count in ranked)
 
 

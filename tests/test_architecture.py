@@ -118,21 +118,21 @@ def module_of(path: Path) -> str:
 
 def imports_of(path: Path) -> set[str]:
     """What a file imports, wherever in it; also by import_module() of a literal name."""
-    found = set()
+    imported = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            imported |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {f"{node.module}.{a.name}" for a in node.names if is_module(f"{node.module}.{a.name}")} or {
+            imported |= {f"{node.module}.{a.name}" for a in node.names if is_module(f"{node.module}.{a.name}")} or {
                 node.module
             }
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and node.args:
-            found |= {
+            imported |= {
                 first.value
                 for first in node.args[:1]
                 if isinstance(first, ast.Constant) and isinstance(first.value, str)
             }
-    return found
+    return imported
 
 
 def is_module(name: str) -> bool:
@@ -182,8 +182,10 @@ def test_a_room_says_what_comes_in_what_goes_out_and_what_it_decides(room: str) 
 def test_the_page_has_the_rooms_as_they_are() -> None:
     page = page_named("architecture").read_text(encoding="utf-8").split("## Rooms\n")[1]
     rows = re.findall(r"^\| `(\w+)/` \| ([^|]+) \|", page, re.MULTILINE)
-    said = [(room, (PACKAGE / room / "__init__.py").read_text(encoding="utf-8")[3:].split("\n")[0]) for room in ROOMS]
-    assert rows == said
+    described = [
+        (room, (PACKAGE / room / "__init__.py").read_text(encoding="utf-8")[3:].split("\n")[0]) for room in ROOMS
+    ]
+    assert rows == described
 
 
 def test_modules_of_one_room_import_each_other_in_no_circle() -> None:

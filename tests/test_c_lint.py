@@ -107,14 +107,14 @@ def test_public_headers_are_cpp(compiler: str, example: Path, tmp_path: Path) ->
     run(compiler, "-std=c++11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", *include, tmp_path / "main.cpp")
 
 
-@pytest.mark.parametrize("what", ["firmware", "example"])
-def test_cppcheck_finds_nothing(what: str, example: Path) -> None:
+@pytest.mark.parametrize("subject", ["firmware", "example"])
+def test_cppcheck_finds_nothing(subject: str, example: Path) -> None:
     options = [
         "--std=c99",
         "--enable=warning,performance,portability,information",  # the last tells what it could not read
         *(
-            f"--suppress={what}"
-            for what in ("missingInclude", "missingIncludeSystem", "ConfigurationNotChecked", "unmatchedSuppression")
+            f"--suppress={kind}"
+            for kind in ("missingInclude", "missingIncludeSystem", "ConfigurationNotChecked", "unmatchedSuppression")
         ),
         "--inline-suppr",
         "--max-configs=20",
@@ -125,7 +125,7 @@ def test_cppcheck_finds_nothing(what: str, example: Path) -> None:
         "cppcheck",
         *options,
         *includes(example),
-        FIRMWARE if what == "firmware" else example / "src",
+        FIRMWARE if subject == "firmware" else example / "src",
     )
 
 
@@ -180,8 +180,10 @@ def test_kernels_read_each_field_of_their_params() -> None:
     """Generated code carries every field in flash wherever a compiler does not fold it."""
     if may_lack("arm-none-eabi-gcc"):
         pytest.skip("needs arm-none-eabi-gcc")
-    found = [fields_and_reads(BOARDS[board].cpu_flags) for board in ("mps2_an385_m0", "mps2_an386", "mps3_an547")]
-    fields, reads = (set().union(*parts) for parts in zip(*found, strict=True))
+    fields_by_board = [
+        fields_and_reads(BOARDS[board].cpu_flags) for board in ("mps2_an385_m0", "mps2_an386", "mps3_an547")
+    ]
+    fields, reads = (set().union(*parts) for parts in zip(*fields_by_board, strict=True))
     assert len(fields) > 500
     assert fields - reads == set()
 
@@ -248,13 +250,13 @@ def listed_rules() -> set[str]:
 
 def test_deviations_from_misra_are_listed(tmp_path: Path) -> None:
     project = write_projects(tmp_path, "nucleo_f446re")[0]
-    found = misra_rules(*project_includes(project), *project_sources(project), FIRMWARE / "runtime" / "link_host.c")
-    assert len(found) > 10
-    assert found <= listed_rules()
+    rules = misra_rules(*project_includes(project), *project_sources(project), FIRMWARE / "runtime" / "link_host.c")
+    assert len(rules) > 10
+    assert rules <= listed_rules()
 
 
 @pytest.mark.sweep
 def test_deviations_of_all_kernels_from_misra_are_listed(example: Path) -> None:
-    found = misra_rules(*includes(example), example / "src" / "kernels.c")
-    assert len(found) > 10
-    assert found <= listed_rules()
+    rules = misra_rules(*includes(example), example / "src" / "kernels.c")
+    assert len(rules) > 10
+    assert rules <= listed_rules()

@@ -36,10 +36,10 @@ def function_of(name: str, folder: Path) -> str:
 def test_listing(name: str, tmp_path: Path, update_golden: bool) -> None:
     page = PAGE.read_text(encoding="utf-8")
     block = re.compile(rf"(?<=<!-- {name} -->\n```c\n)(.*?)(?=^```$)", re.DOTALL | re.MULTILINE)
-    made = function_of(name, tmp_path)
+    listing = function_of(name, tmp_path)
     if update_golden:
-        page = block.sub(lambda _: made, page, count=1)
+        page = block.sub(lambda _: listing, page, count=1)
         PAGE.write_text(page, encoding="utf-8")
-    found = block.search(page)
-    assert found is not None
-    assert found[1] == made
+    shown = block.search(page)
+    assert shown is not None
+    assert shown[1] == listing

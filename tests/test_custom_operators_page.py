@@ -61,12 +61,12 @@ def test_what_the_commands_print(update_golden: bool, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("board", ["host", pytest.param("mps2_an386", marks=ON_A_BOARD)])
-@pytest.mark.parametrize("apart", [False, True], ids=["header", "source"])
-def test_the_counter(apart: bool, board: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_source", [False, True], ids=["header", "source"])
+def test_the_counter(has_source: bool, board: str, tmp_path: Path) -> None:
     """The page's second example: all in a header, or the function in a source file of its own."""
     plugin = tmp_path / "counter.py"
     python, header = (blocks(language)[1][0] for language in ("python", "c"))
-    if apart:
+    if has_source:
         python = python.replace('("counter.h",)', '("counter.h", "counter.c")')
         header, start, body = header.replace("TFLMGEN_KERNEL ", "").partition("void counter")
         include = '#include "tflmgen/counter.h"\n'
@@ -81,8 +81,8 @@ def test_the_counter(apart: bool, board: str, tmp_path: Path) -> None:
     graph.operator("CUSTOM:Counter", [x], [y])
     graph.inputs, graph.outputs = [x], [y]
     (tmp_path / "m.tflite").write_bytes(writer.finish())
-    given = np.arange(3, dtype=np.int32)
-    sets = {f"s{k}_in_0": given for k in range(3)} | {f"s{k}_out_0": given + 1 + k for k in range(3)}
+    values = np.arange(3, dtype=np.int32)
+    sets = {f"s{k}_in_0": values for k in range(3)} | {f"s{k}_out_0": values + 1 + k for k in range(3)}
     np.savez(tmp_path / "v.npz", n_sets=np.array(3), stateful=np.array(True), **sets)  # type: ignore[arg-type]
     model, vectors = tmp_path / "m.tflite", tmp_path / "v.npz"
     emulator = () if board == "host" else ("--emulator", "qemu")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from support.repository import ROOT, tracked_files
+from support.repository import ROOT, sources, tracked_files
 from tflmgen import __version__
 
 BINARY = frozenset({".tflite", ".npz", ".png"})
@@ -16,6 +19,14 @@ REGISTRY_HOST = re.compile(
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 MENTIONED = re.compile(r"`((?:\.ci|boards|codegen|examples|firmware|schema|templates|tests)/[\w./*-]*)`")
+EMPTY_WORDS = frozenset({
+    "apart", "close", "echo", "fast", "few", "found", "given", "gone", "here", "how", "ladder", "made", "maker",
+    "makers", "most", "one", "over", "rung", "rungs", "said", "some", "stuff", "there", "thing", "things", "told",
+    "way", "ways", "what", "why", "worth",
+})  # fmt: skip
+"""Words that point, ask or praise: a name of them says nothing of the value."""
+PROTOCOLS = frozenset({"close"})
+"""Methods that Python's own protocols name."""
 
 
 def texts() -> dict[str, str]:
@@ -29,8 +40,8 @@ def documents() -> list[str]:
 
 @pytest.mark.parametrize("pattern", [MACHINE_PATH, REGISTRY_HOST], ids=["path", "host"])
 def test_no_file_names_a_machine(pattern: re.Pattern[str]) -> None:
-    found = [f"{name}: {match[0]}" for name, text in texts().items() for match in pattern.finditer(text)]
-    assert not found
+    mentions = [f"{name}: {match[0]}" for name, text in texts().items() for match in pattern.finditer(text)]
+    assert not mentions
 
 
 def test_no_file_has_work_left_in_it() -> None:
@@ -72,3 +83,43 @@ def test_every_page_is_in_the_index() -> None:
     assert not [
         page.name for page in (ROOT / "docs").glob("*/*.md") if f"({page.parent.name}/{page.name})" not in index
     ]
+
+
+def bound_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Names that a module gives: of classes, functions, parameters, variables and attributes, with their lines."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name, lineno=line) | ast.ClassDef(name=name, lineno=line):
+                yield name, line
+            case ast.arg(arg=name, lineno=line) | ast.Name(id=name, ctx=ast.Store(), lineno=line):
+                yield name, line
+            case ast.Attribute(attr=name, ctx=ast.Store(), lineno=line):
+                yield name, line
+
+
+def empty_names(path: Path) -> list[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    protocols = {
+        (item.name, item.lineno)
+        for owner in ast.walk(tree)
+        if isinstance(owner, ast.ClassDef)
+        for item in owner.body
+        if isinstance(item, ast.FunctionDef) and item.name in PROTOCOLS
+    }
+    names = [(path.stem, 1), *bound_names(tree)]
+    return [
+        f"{path.name}:{line}: {name}"
+        for name, line in names
+        if name.strip("_") in EMPTY_WORDS and (name, line) not in protocols
+    ]
+
+
+@pytest.mark.parametrize("folder", ["codegen", "tests"])
+def test_names_say_what_they_hold(folder: str) -> None:
+    assert not [name for path in sources((folder,), ".py") for name in empty_names(path)]
+
+
+def test_an_empty_name_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "m.py"
+    path.write_text("class A:\n    def close(self, how): self.made = 1\nfor _one in (): given = 2\n", encoding="utf-8")
+    assert sorted(empty_names(path)) == ["m.py:2: how", "m.py:2: made", "m.py:3: _one", "m.py:3: given"]

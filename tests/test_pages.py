@@ -51,9 +51,9 @@ def test_commands_print_what_is_shown(name: str, tmp_path: Path, update_golden: 
         page = updated(page, ran)
         page_named(name).write_text(page, encoding="utf-8")
         shown = [part for part in parts_of(page) if isinstance(part, Shown)]
-        ran = [(one, printed) for one, (_, printed) in zip(shown, ran, strict=True)]
-    for one, printed in ran:
-        assert agrees(one.output, printed), f"$ {one.command}\n{printed}"
+        ran = [(command, printed) for command, (_, printed) in zip(shown, ran, strict=True)]
+    for command, printed in ran:
+        assert agrees(command.output, printed), f"$ {command.command}\n{printed}"
 
 
 def test_commands_name_models_that_are_there() -> None:
@@ -76,7 +76,7 @@ def test_the_loop_of_a_stream_is_what_is_generated() -> None:
     first, *wanted = [line.strip() for line in shown.splitlines()]
     following = iter(lines[lines.index(first) + 1 :])
     for line in wanted:  # in this order; between them stand the numbers of the calls
-        assert any(made.startswith(line.removesuffix("...")) for made in following), line
+        assert any(generated.startswith(line.removesuffix("...")) for generated in following), line
 
 
 def test_every_command_has_a_transcript() -> None:
@@ -127,9 +127,9 @@ def test_the_workflow_with_renode(tmp_path: Path) -> None:
 
 
 def test_the_workflow_has_what_github_wants() -> None:
-    made: dict[Any, Any] = workflow()
-    assert made[True] == ["push", "pull_request"]  # YAML 1.1 reads `on` as a truth value, which GitHub knows
-    for job in made["jobs"].values():
+    contents: dict[Any, Any] = workflow()
+    assert contents[True] == ["push", "pull_request"]  # YAML 1.1 reads `on` as a truth value, which GitHub knows
+    for job in contents["jobs"].values():
         assert job["runs-on"].startswith("ubuntu-")
         for step in job["steps"]:
             assert len({"uses", "run"} & step.keys()) == 1
@@ -138,15 +138,15 @@ def test_the_workflow_has_what_github_wants() -> None:
 
 def literals() -> set[str]:
     """Every text in the code, with an ellipsis for what is filled in."""
-    found = set()
+    strings = set()
     for path in (ROOT / "codegen").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.JoinedStr):
                 parts = (v.value if isinstance(v, ast.Constant) else "…" for v in node.values)
-                found.add("".join(map(str, parts)))
+                strings.add("".join(map(str, parts)))
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.add(node.value)
-    return found
+                strings.add(node.value)
+    return strings
 
 
 def test_messages_under_troubleshooting_exist() -> None:

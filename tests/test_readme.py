@@ -111,7 +111,7 @@ def test_figures_are_those_of_the_pages() -> None:
     less = {c[2].strip(): c for c in (line.split("|") for line in ranges) if c[1:2] == [" Cortex-M4 "]}
     number = {name: [int(less[name][i].replace(",", "")) for i in (3, 6)] for name in models if name in less}
     wanted = [
-        f"{number[n][1] / number[n][0]:.2f}" if n in number else one for n, one in zip(models, every, strict=True)
+        f"{number[n][1] / number[n][0]:.2f}" if n in number else name for n, name in zip(models, every, strict=True)
     ]
     assert next(row for title, row in shown.items() if "dead channels" in title) == wanted
     (winograd,) = re.findall(

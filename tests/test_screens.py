@@ -122,12 +122,12 @@ def folder(tmp_path: Path) -> Path:
 
 def tables_of(lines: list[str]) -> list[list[str]]:
     """The lines of each table: those around its rule, up to empty ones."""
-    found = []
+    tables = []
     for rule in (i for i, line in enumerate(lines) if RULE.fullmatch(line)):
         begin = max((i for i in range(rule) if not lines[i]), default=-1) + 1
         end = min((i for i in range(rule, len(lines)) if not lines[i]), default=len(lines))
-        found.append(lines[begin:end])
-    return found
+        tables.append(lines[begin:end])
+    return tables
 
 
 def text_of(shown: str, figures: bool) -> str:

@@ -69,9 +69,9 @@ def fresh_machine(tmp_path: Path, tools: dict[str, str]) -> subprocess.Completed
 
 def test_no_empty_debian_without_its_maker(tmp_path: Path) -> None:
     for name in ("dirname", "grep"):
-        found = shutil.which(name)
-        assert found is not None
-        program(tmp_path / name, f'exec {found} "$@"')
+        path = shutil.which(name)
+        assert path is not None
+        program(tmp_path / name, f'exec {path} "$@"')
     done = run(FRESH_MACHINE, path=str(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "Nothing was tried: no empty Debian can be made here: mmdebstrap is not installed\n"
@@ -84,7 +84,7 @@ def test_no_empty_debian_where_mounting_is_forbidden(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("maker", "code"),
+    ("script", "code"),
     [
         ("exit 0", 0),
         ('echo "tried as user"; echo "tried as root"; exit 1', 1),
@@ -93,11 +93,11 @@ def test_no_empty_debian_where_mounting_is_forbidden(tmp_path: Path) -> None:
     ids=["passed", "failed", "not tried"],
 )
 def test_the_exit_code_tells_failed_from_not_tried(
-    maker: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    script: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not (ROOT / ".git").exists():
         pytest.skip("needs a git work tree")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    done = fresh_machine(tmp_path, {"mmdebstrap": maker, "unshare": "exit 0"})
+    done = fresh_machine(tmp_path, {"mmdebstrap": script, "unshare": "exit 0"})
     assert done.returncode == code, done.stderr
     assert ("no network" in done.stderr) == (code == 2)

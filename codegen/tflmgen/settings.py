@@ -10,7 +10,7 @@ from tflmgen.frontend import ShapeLimit, parse_shape_limit
 from tflmgen.options import BuildOptions, Optimize
 from tflmgen.passes import LoopLimits, parse_limits
 
-FAST = (Optimize.BALANCED, Optimize.SPEED)
+FOR_SPEED = (Optimize.BALANCED, Optimize.SPEED)
 """Goals for which dead channels are kept where that takes fewer estimated cycles; the others drop them all."""
 
 
@@ -31,7 +31,7 @@ class Settings:
 
     @property
     def is_fast(self) -> bool:
-        return self.options.optimize in FAST
+        return self.options.optimize in FOR_SPEED
 
 
 def parse_options(options: BuildOptions) -> Settings:

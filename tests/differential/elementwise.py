@@ -97,11 +97,11 @@ def _some_constant(rng: Rng, case: Case, values: list[Array | None], dtype: str)
     return case, values
 
 
-def small(maker: Maker, shift: int) -> Maker:
+def small(draw_case: Maker, shift: int) -> Maker:
     """With wide integers small enough that nothing overflows, which C++ leaves undefined in the references."""
 
     def make(rng: Rng, dtype: str) -> Run:
-        case, values = maker(rng, dtype)
+        case, values = draw_case(rng, dtype)
         if dtype in WIDE:
             width = shift + (32 if dtype == "int64" else 0)
             values = [v if v is None else v >> width for v in values]
@@ -112,11 +112,11 @@ def small(maker: Maker, shift: int) -> Maker:
     return make
 
 
-def divisor(maker: Maker) -> Maker:
+def divisor(draw_case: Maker) -> Maker:
     """Without zeros among integer divisors: TFLite Micro stops with an error."""
 
     def make(rng: Rng, dtype: str) -> Run:
-        case, values = maker(rng, dtype)
+        case, values = draw_case(rng, dtype)
         item = case.inputs[1]
         assert item is not None
         zero = item.type.quantization.zero_point if item.type.quantization else 0
@@ -262,15 +262,15 @@ def as_int8(case: Case, values: list[Array | None]) -> list[Array]:
     if value.dtype == np.uint8:
         value = (value.astype(np.int16) - 128).astype(np.int8)
     changed = Case(case.operator, (Tensor(shifted(source.type)),), (shifted(case.outputs[0]),), case.options)
-    (found,) = run_tflm(changed, [value])
+    (output,) = run_tflm(changed, [value])
     if case.outputs[0].dtype is DType.UINT8:
-        found = (found.astype(np.int16) + 128).astype(np.uint8)
-    return [found.reshape(case.outputs[0].max_shape)]
+        output = (output.astype(np.int16) + 128).astype(np.uint8)
+    return [output.reshape(case.outputs[0].max_shape)]
 
 
 def quotients(case: Case, values: list[Array | None]) -> list[Array]:
     """TFLite Micro's; but it shifts quotients of less than half a step by more than 31 bits, which gives anything."""
-    (found,) = run_tflm(case, values)
+    (output,) = run_tflm(case, values)
     operands = [v if v is not None or t is None else t.data for v, t in zip(values, case.inputs, strict=True)]
     kinds = [t.type.quantization for t in case.inputs if t] + [case.outputs[0].quantization]
     (a, b, result), (x, y) = kinds, operands
@@ -284,7 +284,7 @@ def quotients(case: Case, values: list[Array | None]) -> list[Array]:
     assert params is not None
     fields: dict[str, Any] = dict(params.fields)
     nothing = np.clip(fields["output_offset"], fields["least"], fields["greatest"])
-    return [np.where(abs(steps) < 0.49, nothing, found.reshape(steps.shape)).astype(found.dtype)]
+    return [np.where(abs(steps) < 0.49, nothing, output.reshape(steps.shape)).astype(output.dtype)]
 
 
 def numpy_as(function: Callable[..., Any]) -> Callable[[Case, list[Array | None]], list[Array]]:

@@ -26,12 +26,12 @@ def hybrid(make: Make) -> Make:
     None of them is -128, which no converter makes and LiteRT's kernels for x86 get wrong.
     """
 
-    def made(rng: Rng, dtype: str) -> Run:
+    def drawn(rng: Rng, dtype: str) -> Run:
         del dtype
         case, values = make(rng, "hybrid")
         return case, [v if v is None or v.dtype != np.int8 else np.maximum(v, -127) for v in values]
 
-    return made
+    return drawn
 
 
 def packed(make: Make) -> Make:
@@ -42,17 +42,17 @@ def packed(make: Make) -> Make:
 def small(make: Make) -> Make:
     """The same where code is to be small: int4 stays packed in flash."""
 
-    def made(rng: Rng, dtype: str) -> Run:
+    def drawn(rng: Rng, dtype: str) -> Run:
         case, values = packed(make)(rng, dtype)
         return replace(case, target=Target("host", optimize="size")), values
 
-    return made
+    return drawn
 
 
 def centred(make: Make) -> Make:
     """Cases of `make` with a filter that has a zero point."""
 
-    def made(rng: Rng, dtype: str) -> Run:
+    def drawn(rng: Rng, dtype: str) -> Run:
         case, values = make(rng, dtype)
         source, weights, *rest = case.inputs
         assert weights
@@ -61,7 +61,7 @@ def centred(make: Make) -> Make:
         kind = replace(weights.type, quantization=replace(weights.type.quantization, zero_points=points))
         return replace(case, inputs=(source, Tensor(kind, weights.data), *rest)), values
 
-    return made
+    return drawn
 
 
 def with_int8_filter(case: Case) -> Case:
@@ -146,8 +146,8 @@ def with_blocks(case: Case, values: list[Array | None]) -> list[Array]:
         blocks = BlockQuantization(tuple((scales * factor).ravel().tolist()), size)
         data = np.pad(part, room).astype(np.int8)
         small = Tensor(TensorType(DType.INT4, data.shape, None, blocks), data)
-        one = make_case("FULLY_CONNECTED", [tensor("float32", x.shape), small], [tensor("float32", ())])
-        output += run_litert(one, [x, None], OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)[0][:, :units]
+        block_case = make_case("FULLY_CONNECTED", [tensor("float32", x.shape), small], [tensor("float32", ())])
+        output += run_litert(block_case, [x, None], OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)[0][:, :units]
     if rest and rest[0]:
         bias = rest[0].data if rest[0].data is not None else values[2]
         assert bias is not None
@@ -201,11 +201,11 @@ def column_by_column(case: Case, values: list[Array | None]) -> list[Array]:
     axis = right.type.quantization.axis
     columns = []
     for i, scale in enumerate(right.type.quantization.scales):
-        given = right.data if right.data is not None else values[1]
-        assert given is not None
-        column = constant("int8", np.take(given, [i], axis), scale)
-        one = make_case("BATCH_MATMUL", [left, column], [Tensor(case.outputs[0])], case.options)
-        columns += run_litert(one, values[:1])
+        right_values = right.data if right.data is not None else values[1]
+        assert right_values is not None
+        column = constant("int8", np.take(right_values, [i], axis), scale)
+        column_case = make_case("BATCH_MATMUL", [left, column], [Tensor(case.outputs[0])], case.options)
+        columns += run_litert(column_case, values[:1])
     return [np.concatenate(columns, axis=-1)]
 
 

@@ -28,8 +28,8 @@ def any_axis(rng: Rng, rank: int) -> int:
 
 def operands(case: Case, values: list[Array | None]) -> list[Array]:
     """Every operand's contents."""
-    found = [v if v is not None or t is None else t.data for v, t in zip(values, case.inputs, strict=True)]
-    return [a for a in found if a is not None]
+    arrays = [v if v is not None or t is None else t.data for v, t in zip(values, case.inputs, strict=True)]
+    return [a for a in arrays if a is not None]
 
 
 def numpy_as(function: Callable[..., Any]) -> Expected:
@@ -107,8 +107,8 @@ def reshape(rng: Rng, dtype: str) -> Run:
 
 def squeeze(rng: Rng, dtype: str) -> Run:
     shape = tuple(1 if rng.random() < 0.5 else d for d in shape_of(rng, 1, 5))
-    ones = [i for i, d in enumerate(shape) if d == 1]
-    chosen = [i - len(shape) * int(rng.integers(2)) for i in ones if rng.random() < 0.6]
+    unit_axes = [i for i, d in enumerate(shape) if d == 1]
+    chosen = [i - len(shape) * int(rng.integers(2)) for i in unit_axes if rng.random() < 0.6]
     source = typed(rng, dtype, shape)
     return finished(rng, make_case("SQUEEZE", [source], [source], {"squeeze_dims": tuple(chosen)}))
 
@@ -228,8 +228,8 @@ def padded(case: Case, values: list[Array | None]) -> list[Array]:
 
 def mirror_pad(rng: Rng, dtype: str) -> Run:
     source, mode = typed(rng, dtype, shape_of(rng, 1, 5)), int(rng.integers(2))
-    most = [d + mode for d in source.type.max_shape]
-    table = [[int(rng.integers(0, min(m, 4))) for _ in "ab"] for m in most]
+    largest = [d + mode for d in source.type.max_shape]
+    table = [[int(rng.integers(0, min(m, 4))) for _ in "ab"] for m in largest]
     return finished(rng, make_case("MIRROR_PAD", [source, constant(index_type(rng), table)], [source], {"mode": mode}))
 
 

@@ -14,8 +14,8 @@ MOVED = ("float32", "float16", "int8", "uint8", "int16", "uint16", "int32", "uin
 
 
 def operands(case: Case, values: list[Array | None]) -> list[Array]:
-    found = [v if v is not None or t is None else t.data for v, t in zip(values, case.inputs, strict=True)]
-    return [a for a in found if a is not None]
+    arrays = [v if v is not None or t is None else t.data for v, t in zip(values, case.inputs, strict=True)]
+    return [a for a in arrays if a is not None]
 
 
 def ranged(numbers: list[Any]) -> Array:
@@ -55,14 +55,14 @@ def _factors(rng: Rng, dtype: str, shape: tuple[int, ...]) -> Array:
 def reduced(function: Callable[..., Any]) -> Callable[[Case, list[Array | None]], list[Array]]:
     def expected(case: Case, values: list[Array | None]) -> list[Array]:
         x, axes = operands(case, values)
-        how = {"axis": tuple(np.atleast_1d(axes)), "keepdims": case.options["keep_dims"]}
-        return [np.asarray(function(x, **how)).astype(x.dtype)]
+        arguments = {"axis": tuple(np.atleast_1d(axes)), "keepdims": case.options["keep_dims"]}
+        return [np.asarray(function(x, **arguments)).astype(x.dtype)]
 
     return expected
 
 
-def mean(x: Array, **how: Any) -> Array:
-    average: Array = np.trunc(x.mean(dtype=np.longdouble, **how)) if x.dtype.kind == "i" else x.mean(**how)
+def mean(x: Array, **arguments: Any) -> Array:
+    average: Array = np.trunc(x.mean(dtype=np.longdouble, **arguments)) if x.dtype.kind == "i" else x.mean(**arguments)
     return average
 
 

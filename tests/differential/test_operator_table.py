@@ -52,7 +52,7 @@ def main_type(name: str, case: Case) -> DType:
 @pytest.mark.parametrize("name", IN_FILES)
 def test_types_and_references(name: str, update_golden: bool) -> None:
     """Each type of the table has a case that every rule lets through, and no case has another type."""
-    told = ROWS[name].references
+    recorded = ROWS[name].references
     seen: dict[DType, set[str]] = defaultdict(set)
     for step_family in STEPS[name]:
         case, _ = step_family.make(np.random.default_rng(5))
@@ -63,15 +63,18 @@ def test_types_and_references(name: str, update_golden: bool) -> None:
             for _ in range(DRAWS):
                 case, values = draw(family, dtype, rng)
                 kind = main_type(name, case)
-                if told.get(kind, "") not in seen[kind]:
+                if recorded.get(kind, "") not in seen[kind]:
                     seen[kind].add(_taken_by(family, case, values))
-    best = {kind: told[kind] if told.get(kind) in who else min(who, key=WHO.index) for kind, who in seen.items()}
-    if update_golden and any(told.get(kind) != who for kind, who in best.items()):
+    best = {
+        kind: recorded[kind] if recorded.get(kind) in runtime else min(runtime, key=WHO.index)
+        for kind, runtime in seen.items()
+    }
+    if update_golden and any(recorded.get(kind) != runtime for kind, runtime in best.items()):
         _write(name, best)
         return
     untested = {DType.INT4} if name in PACKED or name in ONLY_CONSTANT else set()
-    assert set(told) - untested == set(seen) - untested
-    assert {kind: told.get(kind) for kind in best} == best
+    assert set(recorded) - untested == set(seen) - untested
+    assert {kind: recorded.get(kind) for kind in best} == best
 
 
 def test_the_file_has_no_other_operators(update_golden: bool) -> None:
@@ -97,15 +100,15 @@ def _save(rows: dict[str, list[str]]) -> None:
 def _taken_by(family: Family, case: Case, values: list[Array | None]) -> str:
     """Who takes the case as it is, in the table's words."""
     case, values = askings(family, case, values)[0]
-    for who, run, is_asked in (("TFLM", run_tflm, True), ("LiteRT", run_litert, family.litert)):
+    for runtime, run, is_asked in (("TFLM", run_tflm, True), ("LiteRT", run_litert, family.litert)):
         if is_asked and _runs(run, case, values):
-            return who if family.tflm or who != "TFLM" else "TFLM*"
+            return runtime if family.tflm or runtime != "TFLM" else "TFLM*"
     return ""
 
 
 def _runs(run: Callable[[Case, Sequence[Array | None]], list[Array]], case: Case, values: list[Array | None]) -> bool:
     try:
-        found = run(case, values)
+        outputs = run(case, values)
     except (RuntimeError, ValueError):
         return False
-    return [array.size for array in found] == [kind.elements for kind in case.outputs]
+    return [array.size for array in outputs] == [kind.elements for kind in case.outputs]

@@ -51,22 +51,22 @@ def compare(family: Family, dtype: str, seed: int) -> str:
 
 @pytest.mark.parametrize("count", [2, pytest.param(60, marks=pytest.mark.sweep)])
 def test_random_cases(count: int) -> None:
-    found: Counter[str] = Counter()
+    results: Counter[str] = Counter()
     for family in FAMILIES:
         for dtype in family.types:
-            found.update(compare(family, dtype, seed) for seed in range(count))
-    print(f"reference: {dict(found)}")
-    assert found["equal"] > 0.7 * found.total()
+            results.update(compare(family, dtype, seed) for seed in range(count))
+    print(f"reference: {dict(results)}")
+    assert results["equal"] > 0.7 * results.total()
 
 
 @pytest.mark.parametrize("count", [2, pytest.param(40, marks=pytest.mark.sweep)])
 def test_layers_with_state(count: int) -> None:
     """Step after step on one interpreter."""
-    found: Counter[str] = Counter()
+    results: Counter[str] = Counter()
     for family in STEP_FAMILIES:
-        found.update(compare_steps(family, seed) for seed in range(count))
-    print(f"reference: {dict(found)}")
-    assert found["equal"] > 0.5 * found.total()
+        results.update(compare_steps(family, seed) for seed in range(count))
+    print(f"reference: {dict(results)}")
+    assert results["equal"] > 0.5 * results.total()
 
 
 def compare_steps(family: recurrent.StepFamily, seed: int) -> str:

@@ -151,11 +151,11 @@ def model_of(signal: Signal) -> bytes:
     writer = ModelWriter()
     graph = writer.subgraph("main")
     inputs = []
-    for number, given in enumerate(signal.inputs):
-        if isinstance(given, np.ndarray):
-            inputs.append(graph.constant(f"c{number}", given, str(given.dtype)))
+    for number, operand in enumerate(signal.inputs):
+        if isinstance(operand, np.ndarray):
+            inputs.append(graph.constant(f"c{number}", operand, str(operand.dtype)))
         else:
-            inputs.append(graph.tensor(f"x{number}", given[0], list(given[1])))
+            inputs.append(graph.tensor(f"x{number}", operand[0], list(operand[1])))
             graph.inputs.append(inputs[-1])
     outputs = [graph.tensor(f"y{number}", dtype, list(shape)) for number, (dtype, shape) in enumerate(signal.outputs)]
     graph.outputs = outputs
@@ -169,16 +169,16 @@ def check(signal: Signal, rng: Rng) -> None:
     module = import_model(model)
     file, graph = Interpreter(model), ModuleInterpreter(module)
     tflm = runtime.Interpreter.from_bytes(data, arena_size=200_000)
-    given = [d for d in signal.inputs if not isinstance(d, np.ndarray)]
+    kinds = [d for d in signal.inputs if not isinstance(d, np.ndarray)]
     for frame in range(FRAMES):
-        values = [magnitudes(rng, dtype, shape) for dtype, shape in given]
+        values = [magnitudes(rng, dtype, shape) for dtype, shape in kinds]
         for number, value in enumerate(values):
             tflm.set_input(value, number)
         tflm.invoke()
-        found = file.invoke(None, values), graph.invoke(module.signatures[0], values)
+        outcomes = file.invoke(None, values), graph.invoke(module.signatures[0], values)
         for number, (_, shape) in enumerate(signal.outputs):
             want = np.array(tflm.get_output(number)).reshape(shape)
-            for got in found if frame >= signal.fills or number else ():
+            for got in outcomes if frame >= signal.fills or number else ():
                 where = f"{signal}, frame {frame}, output {number}"
                 np.testing.assert_array_equal(got[number].reshape(shape), want, err_msg=where)
 

@@ -37,8 +37,8 @@ def batch_matmul(rng: Rng, dtype: str) -> Run:
 
     def operand(batch: tuple[int, ...], height: int, width: int, adj: bool) -> Tensor:
         shape = (*batch, width, height) if adj else (*batch, height, width)
-        makers = {"int8": int8_tensor, "int16": int16_tensor}
-        return makers[dtype](rng, shape) if dtype in makers else tensor(dtype, shape)
+        by_dtype = {"int8": int8_tensor, "int16": int16_tensor}
+        return by_dtype[dtype](rng, shape) if dtype in by_dtype else tensor(dtype, shape)
 
     left, right = operand(left_batch, rows, depth, adjoint[0]), operand(right_batch, depth, columns, adjoint[1])
     if rng.random() < 0.3 and dtype == "float32":

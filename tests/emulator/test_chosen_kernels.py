@@ -49,8 +49,8 @@ Rankings = dict[Call, tuple[CostedKernel, ...]]
 """By the chosen kernel of an operator, that and the others that have an estimate, the best one first."""
 
 
-def call_of(made: Kernel | KernelCall) -> Call:
-    return made.function, made.params
+def call_of(kernel: Kernel | KernelCall) -> Call:
+    return kernel.function, kernel.params
 
 
 @contextlib.contextmanager
@@ -64,7 +64,9 @@ def choosing_beside(counted: Set[Call]) -> Iterator[Rankings]:
         ranking = (choice.chosen, *choice.considered)
         if choice.chosen.cycles:
             rankings[call_of(choice.chosen.kernel)] = ranking
-        return KernelChoice(next((one for one in ranking if call_of(one.kernel) not in counted), choice.chosen))
+        return KernelChoice(
+            next((candidate for candidate in ranking if call_of(candidate.kernel) not in counted), choice.chosen)
+        )
 
     with contextlib.ExitStack() as stack:
         for module in CHOOSERS:
@@ -102,28 +104,29 @@ class Counter:
     def outcome(self, path: Path) -> Outcome:
         """The model by the chosen kernels, then by others until all that some operator could have are counted."""
         with choosing_beside(frozenset()) as rankings:
-            calls = [one for one in self._count(path) if call_of(one.call) in rankings]
-        rankings = {call_of(one.call): rankings[call_of(one.call)] for one in calls}
-        candidates = {call: [call_of(one.kernel) for one in ranking] for call, ranking in rankings.items()}
+            calls = [layer for layer in self._count(path) if call_of(layer.call) in rankings]
+        rankings = {call_of(layer.call): rankings[call_of(layer.call)] for layer in calls}
+        candidates = {call: [call_of(candidate.kernel) for candidate in ranking] for call, ranking in rankings.items()}
         self.estimates |= {call: ranking[0].cycles for call, ranking in rankings.items()}
         tried = set(self.counted)
         while left := [
-            next(one for one in some if one not in tried) for some in candidates.values() if {*some} - tried
+            next(call for call in calls if call not in tried) for calls in candidates.values() if {*calls} - tried
         ]:
             with choosing_beside(tried):
                 self._count(path)
             tried.update(left)
         best = {
-            call: min(self.counted[one] for one in some if one in self.counted) for call, some in candidates.items()
+            call: min(self.counted[call] for call in calls if call in self.counted)
+            for call, calls in candidates.items()
         }
-        expected = sum(self.estimates[call_of(one.call)] for one in calls)
-        cycles = sum(one.cycles for one in calls)
-        return Outcome(path.stem, expected, cycles, sum(best[call_of(one.call)] for one in calls))
+        expected = sum(self.estimates[call_of(layer.call)] for layer in calls)
+        cycles = sum(layer.cycles for layer in calls)
+        return Outcome(path.stem, expected, cycles, sum(best[call_of(layer.call)] for layer in calls))
 
     def _count(self, path: Path) -> list[CountedCall]:
         calls = counted_calls(path, self.board, "--optimize", "speed")
-        for one in calls:
-            self.counted.setdefault(call_of(one.call), one.cycles)
+        for layer in calls:
+            self.counted.setdefault(call_of(layer.call), layer.cycles)
         return calls
 
     @property
@@ -135,7 +138,7 @@ class Counter:
 
 def excess(outcomes: Sequence[Outcome]) -> float:
     """By what part the chosen kernels take more cycles than the best ones, in sum."""
-    return sum(one.chosen for one in outcomes) / sum(one.best for one in outcomes) - 1
+    return sum(outcome.chosen for outcome in outcomes) / sum(outcome.best for outcome in outcomes) - 1
 
 
 @pytest.mark.parametrize("board", ["mps2_an385_m0", "mps2_an386", "mps3_an547"])
@@ -149,13 +152,20 @@ def test_small_models_take_the_best_kernels(board: str, tmp_path: Path) -> None:
 def test_every_model_takes_the_best_kernels(board: str) -> None:
     counter = Counter(board)
     counted = map(counter.outcome, models_with_estimates(board))
-    outcomes = [one for one in counted if one.chosen >= SMALLEST]  # some spend their cycles in branches not taken
+    outcomes = [
+        outcome for outcome in counted if outcome.chosen >= SMALLEST
+    ]  # some spend their cycles in branches not taken
     far_off = counter.far_off
     print(f"{board}: {excess(outcomes):.2%} more cycles than the best kernels, {len(far_off)} of", end=" ")
     print(f"{len(counter.estimates)} layers beyond {LAYER_WITHIN:.0%}; whole models:", end=" ")
-    print(*(f"{one.name} {one.error:+.1%}" for one in sorted(outcomes, key=lambda one: -abs(one.error))[:8]))
+    print(
+        *(
+            f"{outcome.name} {outcome.error:+.1%}"
+            for outcome in sorted(outcomes, key=lambda outcome: -abs(outcome.error))[:8]
+        )
+    )
     assert excess(outcomes) <= CHOSEN_WITHIN
-    assert [one for one in outcomes if not one.is_near] == []
+    assert [outcome for outcome in outcomes if not outcome.is_near] == []
     assert len(far_off) * FAR_OFF <= len(counter.estimates), far_off
 
 

@@ -20,7 +20,7 @@ WITHIN = 0.15
 SLACK = 100
 """Cycles of a small layer that are nothing to choose by."""
 
-LAYERS, FEW = 12, 3
+LAYERS, LAYERS_ALONE = 12, 3
 """Of each family; of those in models of their own."""
 
 BOARDS = {"mps2_an385_m0": ("_thumb",), "mps2_an386": ("_dsp", "_f32"), "mps3_an547": ("_mve",)}
@@ -34,7 +34,7 @@ def test_estimates_are_near_counts(board: str, tmp_path: Path) -> None:
         if not any(kind in family for kind in BOARDS[board]):
             continue
         alone = family in SPECIALISED
-        layers = layers_of(family, np.random.default_rng(CHECK_SEED), FEW if alone else LAYERS)
+        layers = layers_of(family, np.random.default_rng(CHECK_SEED), LAYERS_ALONE if alone else LAYERS)
         models = [[layer] for layer in layers] if alone else [layers]
         samples = [sample for model in models for sample in measure(family, board, model, tmp_path, seed=1)]
         assert samples, family

@@ -76,8 +76,8 @@ __attribute__((naked)) tflmgen_status tiny_increment(void) {
 
 @pytest.fixture(scope="module", params=[b for b in list_boards() if b.qemu], ids=lambda board: board.id)
 def board(request: pytest.FixtureRequest) -> Board:
-    found: Board = request.param
-    return found
+    board: Board = request.param
+    return board
 
 
 @pytest.fixture(scope="module")

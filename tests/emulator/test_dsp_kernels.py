@@ -19,7 +19,7 @@ pytestmark = pytest.mark.emulator
 
 Make = Callable[[np.random.Generator], tuple[Case, Sequence[Array | None]]]
 
-FAST: dict[str, Make] = {
+CASES_IN_BOTH: dict[str, Make] = {
     "conv2d": dsp_cases.conv2d,
     "conv2d_beyond": lambda rng: dsp_cases.conv2d(rng, beyond=True),
     "conv2d_dot": dsp_cases.conv2d_dot,
@@ -35,7 +35,7 @@ FAST: dict[str, Make] = {
 }
 """Cases most of which the fast kernels take."""
 
-VECTOR = FAST | {
+VECTOR = CASES_IN_BOTH | {
     "batch_matmul": dsp_cases.batch_matmul,
     "depthwise_filters": dsp_cases.depthwise_filters,
 }
@@ -59,7 +59,7 @@ ANY: dict[str, Make] = {
 
 EVERYWHERE: dict[str, Make] = {
     **{
-        name: FAST[name]
+        name: CASES_IN_BOTH[name]
         for name in (
             "conv2d",
             "conv2d_beyond",
@@ -83,15 +83,15 @@ VARIANTS = ("thumb", "dsp", "mve")
 
 def check(machine: Machine, cases: Sequence[tuple[Case, Sequence[Array | None]]], folder: Path, optimize: str) -> int:
     """Runs what has a fast kernel, apart from and over its input; how many cases that was."""
-    fast = [run for run in cases if kernel_for(run[0], machine).variant in VARIANTS]
+    vectorised = [run for run in cases if kernel_for(run[0], machine).variant in VARIANTS]
     runs = []
-    for (case, values), expected in zip(fast, run_kernels(fast), strict=True):
+    for (case, values), expected in zip(vectorised, run_kernels(vectorised), strict=True):
         for kernel in kernels_for(case, machine):
             more = (replace(o, distance=o.distance + o.multiple) for o in claims(kernel) if o.multiple > 1)
             overlaps = None, *claims(kernel), *more
             runs += [Run(case, values, expected, overlap, kernel) for overlap in overlaps]
     check_on(machine, runs, folder, optimize)
-    return len(fast)
+    return len(vectorised)
 
 
 def draws_of(name: str) -> int:
@@ -100,10 +100,10 @@ def draws_of(name: str) -> int:
 
 
 @pytest.mark.parametrize("optimize", ["-O2", "-Os"])
-@pytest.mark.parametrize("name", FAST)
+@pytest.mark.parametrize("name", CASES_IN_BOTH)
 def test_fast_kernels_are_exact(name: str, optimize: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
-    assert check(M4, [FAST[name](rng) for _ in range(draws_of(name))], tmp_path, optimize) >= 12
+    assert check(M4, [CASES_IN_BOTH[name](rng) for _ in range(draws_of(name))], tmp_path, optimize) >= 12
 
 
 @pytest.mark.parametrize("name", ["conv2d", "grouped"])
@@ -111,7 +111,7 @@ def test_small_kernels_are_exact(name: str, tmp_path: Path) -> None:
     """Those of --optimize size."""
     rng = np.random.default_rng(9)
     small = replace(M4, target=replace(M4.target, optimize="size"))
-    assert check(small, [FAST[name](rng) for _ in range(24)], tmp_path, "-Os") >= 12
+    assert check(small, [CASES_IN_BOTH[name](rng) for _ in range(24)], tmp_path, "-Os") >= 12
 
 
 @pytest.mark.parametrize(
@@ -200,17 +200,17 @@ def test_odd_cases(name: str, machine: Machine, tmp_path: Path) -> None:
 )
 def test_explicit_padding(name: str, machine: Machine, tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
-    runs = [explicitly_padded(rng, FAST[name](rng), "pool" in name)[0] for _ in range(40)]
+    runs = [explicitly_padded(rng, CASES_IN_BOTH[name](rng), "pool" in name)[0] for _ in range(40)]
     assert check(machine, [run for run in runs if not broken_rules(run[0])], tmp_path, "-O2") >= 12
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("machine", [M4, M55], ids=["m4", "m55"])
 @pytest.mark.parametrize("seed", range(100, 104))
-@pytest.mark.parametrize("name", FAST)
+@pytest.mark.parametrize("name", CASES_IN_BOTH)
 def test_many_fast_cases(name: str, seed: int, machine: Machine, tmp_path: Path) -> None:
     rng = np.random.default_rng(seed)
-    assert check(machine, [FAST[name](rng) for _ in range(60)], tmp_path, "-O2") >= 30
+    assert check(machine, [CASES_IN_BOTH[name](rng) for _ in range(60)], tmp_path, "-O2") >= 30
 
 
 @pytest.mark.sweep

@@ -21,21 +21,21 @@ LENGTHS = (6, 2, 4)
 
 
 def _check(data: bytes, sets: Mapping[str, Array], board: str, folder: Path) -> None:
-    model, given = folder / "m.tflite", folder / "given.npz"
+    model, vectors = folder / "m.tflite", folder / "given.npz"
     model.write_bytes(data)
-    np.savez(given, **sets)  # type: ignore[arg-type]
-    found = []
+    np.savez(vectors, **sets)  # type: ignore[arg-type]
+    outputs = []
     for name in ("host", board):
-        made = folder / f"{name}.npz"
-        done = tflmgen("run", model, "--board", name, "--inputs", given, "--outputs", made, "--max-dim", "8")
+        result = folder / f"{name}.npz"
+        done = tflmgen("run", model, "--board", name, "--inputs", vectors, "--outputs", result, "--max-dim", "8")
         assert done.code == 0, done
-        with np.load(made) as arrays:
-            found.append(dict(arrays))
-    assert found[0].keys() == found[1].keys()
-    assert len(found[0]) > len(LENGTHS)
-    for name, wanted in found[0].items():
-        assert found[1][name].shape == wanted.shape
-        np.testing.assert_allclose(found[1][name], wanted, rtol=1e-6, atol=1e-6, err_msg=name)
+        with np.load(result) as arrays:
+            outputs.append(dict(arrays))
+    assert outputs[0].keys() == outputs[1].keys()
+    assert len(outputs[0]) > len(LENGTHS)
+    for name, wanted in outputs[0].items():
+        assert outputs[1][name].shape == wanted.shape
+        np.testing.assert_allclose(outputs[1][name], wanted, rtol=1e-6, atol=1e-6, err_msg=name)
 
 
 @pytest.mark.parametrize("board", ["mps2_an386", "mps3_an547", "mps2_an385_m0"])

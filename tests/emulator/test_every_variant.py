@@ -8,7 +8,7 @@ import pytest
 from support.emulated_kernels import Run, check_on
 from support.kernel_harness import run_kernels
 from support.tools import requires_compiler
-from support.variant_cases import FAST, MACHINES, chosen_for, functions_by_header, functions_of
+from support.variant_cases import DECLARATIONS, MACHINES, chosen_for, functions_by_header, functions_of
 from tflmgen.kernels.declaration import KernelDeclaration
 
 pytestmark = [pytest.mark.emulator, requires_compiler]
@@ -16,11 +16,13 @@ pytestmark = [pytest.mark.emulator, requires_compiler]
 
 @pytest.mark.parametrize("variant", MACHINES)
 def test_every_function_is_in_a_declared_header(variant: str) -> None:
-    declared = [header for declaration in FAST if declaration.instructions == variant for header in declaration.headers]
+    declared = [
+        header for declaration in DECLARATIONS if declaration.instructions == variant for header in declaration.headers
+    ]
     assert set(functions_by_header(variant)) == set(declared)
 
 
-@pytest.mark.parametrize("declaration", FAST, ids=lambda declaration: declaration.header)
+@pytest.mark.parametrize("declaration", DECLARATIONS, ids=lambda declaration: declaration.header)
 def test_every_function_is_exact(
     declaration: KernelDeclaration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

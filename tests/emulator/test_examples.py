@@ -54,15 +54,15 @@ def printed_by(name: str, folder: Path) -> str:
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=emulated) for name in PROGRAMS])
 def test_what_the_program_prints(name: str, tmp_path: Path, update_golden: bool) -> None:
-    made, page = printed_by(name, tmp_path / name), PAGE.read_text(encoding="utf-8")
+    printed, page = printed_by(name, tmp_path / name), PAGE.read_text(encoding="utf-8")
     marker = re.escape(f"<!-- examples/{PROGRAMS[name][1]} prints -->\n```text\n")
     block = re.compile(rf"(?<={marker})(.*?)(?=^```$)", re.DOTALL | re.MULTILINE)
     if update_golden:
-        page = block.sub(lambda _: made, page, count=1)
+        page = block.sub(lambda _: printed, page, count=1)
         PAGE.write_text(page, encoding="utf-8")
-    found = block.search(page)
-    assert found is not None
-    assert found[1] == made
+    shown = block.search(page)
+    assert shown is not None
+    assert shown[1] == printed
 
 
 @pytest.mark.parametrize("_", [pytest.param("bench", marks=emulated)])
@@ -76,11 +76,11 @@ def test_what_the_command_prints(_: str, tmp_path: Path, update_golden: bool) ->
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     lines = [line.rstrip() for line in done.stdout.splitlines()]
-    made = f"$ tflmgen {shown[1]}\n" + "\n".join(lines).rstrip("\n") + "\n"
+    printed = f"$ tflmgen {shown[1]}\n" + "\n".join(lines).rstrip("\n") + "\n"
     if update_golden:
-        PAGE.write_text(page.replace(shown[0], made), encoding="utf-8")
+        PAGE.write_text(page.replace(shown[0], printed), encoding="utf-8")
     else:
-        assert shown[0] == made
+        assert shown[0] == printed
 
 
 def test_what_an_early_exit_saves(update_golden: bool) -> None:
@@ -96,9 +96,9 @@ def test_what_an_early_exit_saves(update_golden: bool) -> None:
         if update_golden:
             page = block.sub(figure, page)
             PAGE.write_text(page, encoding="utf-8")
-        found = block.search(page)
-        assert found is not None
-        assert found[1] == figure
+        shown = block.search(page)
+        assert shown is not None
+        assert shown[1] == figure
 
 
 @pytest.mark.parametrize("name", ["whistle", "tracker"])

@@ -79,8 +79,8 @@ def test_a_platform_that_cannot_be_downloaded(tmp_path: Path, monkeypatch: pytes
     assert "tflmgen boards new DIR --like nucleo_f446re" in finished.err
 
 
-@pytest.mark.parametrize(("name", "what"), [("host", "this computer"), ("mps2_an386", "an emulated board")])
-def test_what_cannot_be_flashed(name: str, what: str) -> None:
+@pytest.mark.parametrize(("name", "kind"), [("host", "this computer"), ("mps2_an386", "an emulated board")])
+def test_what_cannot_be_flashed(name: str, kind: str) -> None:
     finished = tflmgen("flash", GATE, "--board", name)
     assert finished.code == 2
-    assert f"--board {name} is not flashed: it is {what}" in finished.err
+    assert f"--board {name} is not flashed: it is {kind}" in finished.err

@@ -77,7 +77,7 @@ def quantize(rng: np.random.Generator) -> Made:
     zero_point = 0 if dtype == "int16" else int(rng.integers(-100, 100)) + 128 * (dtype == "uint8")
     steps = rng.integers(-70000 if dtype == "int16" else -300, 300, 60) + 0.5
     halves = (steps * np.float64(np.float32(scale))).astype(np.float32)
-    near = [np.nextafter(halves, np.float32(way)) for way in (-np.inf, np.inf)]
+    near = [np.nextafter(halves, np.float32(limit)) for limit in (-np.inf, np.inf)]
     special = np.array([np.nan, np.inf, -np.inf, 3e38, -3e38, 0.0, -0.0, 1e-40, -1e-40], np.float32)
     values = np.concatenate([halves, *near, special])[None]
     source, result = tensor("float32", values.shape), tensor(dtype, values.shape, scale, zero_point)
@@ -94,8 +94,8 @@ CASES: dict[str, Callable[[np.random.Generator], Made]] = {
     "depthwise_conv2d wide": lambda rng: wide(rng, "DEPTHWISE_CONV_2D"),
     "unary": unary,
     "quantize": quantize,
-    "lstm": lambda rng: recurrent(rng, lambda r: float_lstm(r, variants=True, most=20)),
-    "rnn": lambda rng: recurrent(rng, lambda r: rnn(r, "UNIDIRECTIONAL_SEQUENCE_RNN", hybrid=False, most=20)),
+    "lstm": lambda rng: recurrent(rng, lambda r: float_lstm(r, variants=True, largest_extent=20)),
+    "rnn": lambda rng: recurrent(rng, lambda r: rnn(r, "UNIDIRECTIONAL_SEQUENCE_RNN", hybrid=False, largest_extent=20)),
     "svdf": lambda rng: recurrent(rng, lambda r: svdf(r, "float32", svdf_sizes(r))),
 }
 
@@ -113,8 +113,8 @@ def test_every_kernel_with_such_instructions_has_a_case() -> None:
     includes = {path.name: re.findall(r'#include "(.+)"', path.read_text()) for path in KERNELS.glob("*.h")}
     headers = {name for name, included in includes.items() if name not in INLINE and set(included) & set(INLINE)}
     rng = np.random.default_rng(11)
-    made = [make(rng)[0] for make in CASES.values() for _ in range(10)]
-    assert headers - {kernel_for(case, M4F).header for case in made if not broken_rules(case)} == set()
+    cases = [make(rng)[0] for make in CASES.values() for _ in range(10)]
+    assert headers - {kernel_for(case, M4F).header for case in cases if not broken_rules(case)} == set()
 
 
 @pytest.mark.parametrize(("machine", "optimize"), [(M4F, "-O2"), (M7F, "-Os")], ids=["m4", "m7"])

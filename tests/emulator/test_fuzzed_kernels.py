@@ -13,7 +13,7 @@ import pytest
 from support.emulated_kernels import faults_on
 from support.kernel_fuzz import Findings, Fuzzed, fuzz_of, images
 from support.tools import requires_compiler
-from support.variant_cases import FAST, MACHINES
+from support.variant_cases import DECLARATIONS, MACHINES
 from tflmgen.kernels.declaration import KernelDeclaration
 
 pytestmark = [pytest.mark.emulator, requires_compiler]
@@ -37,7 +37,7 @@ def run(variant: str, calls: Sequence[Fuzzed], folder: Path, findings: Findings,
 @pytest.mark.parametrize("variant", MACHINES)
 def test_random_layers_of_every_declaration(variant: str, tmp_path: Path) -> None:
     findings = Findings()
-    declared = [declaration for declaration in FAST if declaration.instructions == variant]
+    declared = [declaration for declaration in DECLARATIONS if declaration.instructions == variant]
     layers = [layer for declaration in declared for layer in fuzz_of(declaration, 0, 2)]
     run(variant, [call for layer in layers for call in layer], tmp_path, findings)
     assert findings.wrong == []
@@ -46,7 +46,7 @@ def test_random_layers_of_every_declaration(variant: str, tmp_path: Path) -> Non
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize("declaration", FAST, ids=lambda declaration: declaration.header)
+@pytest.mark.parametrize("declaration", DECLARATIONS, ids=lambda declaration: declaration.header)
 def test_many_random_layers(declaration: KernelDeclaration, seed: int, tmp_path: Path) -> None:
     """Prints the functions whose claims no layer has shown to be the least: blocks of pixels leave bytes to spare."""
     findings = Findings()

@@ -19,14 +19,14 @@ pytestmark = pytest.mark.emulator
 @pytest.mark.parametrize("name", CASES)
 def test_int16_kernels_are_exact(name: str, machine: Machine, optimize: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
-    fast = [run for run in (CASES[name](rng) for _ in range(40)) if kernel_for(run[0], machine).variant == "dsp"]
+    vectorised = [run for run in (CASES[name](rng) for _ in range(40)) if kernel_for(run[0], machine).variant == "dsp"]
     runs = [
         Run(case, values, expected, overlap)
-        for (case, values), expected in zip(fast, run_kernels(fast), strict=True)
+        for (case, values), expected in zip(vectorised, run_kernels(vectorised), strict=True)
         for overlap in (None, *claims(kernel_for(case, machine)))
     ]
     check_on(machine, runs, tmp_path, optimize)
-    assert len(fast) >= 20
+    assert len(vectorised) >= 20
 
 
 def test_one_element_less_is_too_little(tmp_path: Path) -> None:

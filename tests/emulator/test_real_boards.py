@@ -26,8 +26,8 @@ def test_firmware_links_into_the_boards_memories(board: Board, tmp_path: Path) -
     elf = read_elf(firmware.elf)
     sections = {s.name: s for s in elf.sections if s.size and s.flags & SHF_ALLOC}
     memories = {m.name: (m.origin, m.origin + m.size) for m in board.memories}
-    for what, section in (("code", ".text"), ("data", ".bss"), ("arena", ".tflmgen_arena")):
-        low, high = memories[dict(board.placement)[what]]
+    for region, section in (("code", ".text"), ("data", ".bss"), ("arena", ".tflmgen_arena")):
+        low, high = memories[dict(board.placement)[region]]
         assert low <= sections[section].address < sections[section].address + sections[section].size <= high
     flash, _ = memories[dict(board.placement)["code"]]
     boot = 256 if board.id == "pico" else 0

@@ -55,7 +55,9 @@ def test_instructions_are_as_many_as_in_qemu(board: Board) -> None:
     counted = in_renode("bench", board, "--inputs", VECTORS, "--json").json
     by_qemu = tflmgen("bench", GATE, "--board", board.id, "--inputs", VECTORS, "--emulator", "qemu", "--json").json
     assert counted["emulator"] == "Renode"
-    assert [one["instructions"] for one in counted["sets"]] == [one["instructions"] for one in by_qemu["sets"]]
+    assert [vector_set["instructions"] for vector_set in counted["sets"]] == [
+        vector_set["instructions"] for vector_set in by_qemu["sets"]
+    ]
 
 
 def test_a_short_timeout_is_not_for_the_start() -> None:
@@ -85,14 +87,14 @@ def test_nothing_survives_us(number: signal.Signals, tmp_path: Path) -> None:
 
 def _processes_with(text: str) -> list[str]:
     """The command lines of processes that have it in their environment."""
-    found = []
+    commands = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if text.encode() in (folder / "environ").read_bytes():
-                found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+                commands.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
         except OSError:
             continue
-    return found
+    return commands
 
 
 @pytest.mark.parametrize("board", BY_RENODE_ONLY, ids=name_of)

@@ -43,9 +43,9 @@ def with_less_memory(board: str, size: str, machine: str, folder: Path) -> dict[
     return {**data, "qemu": {"machine": machine}}
 
 
-@pytest.mark.parametrize("which", ["bluepill_f103c8 on an STM32F100", "pl011"])
-def test_model_runs_on_the_related_machine(which: str, tmp_path: Path) -> None:
-    data = LUMINARY if which == "pl011" else with_less_memory("bluepill_f103c8", "8K", "stm32vldiscovery", tmp_path)
+@pytest.mark.parametrize("device", ["bluepill_f103c8 on an STM32F100", "pl011"])
+def test_model_runs_on_the_related_machine(device: str, tmp_path: Path) -> None:
+    data = LUMINARY if device == "pl011" else with_less_memory("bluepill_f103c8", "8K", "stm32vldiscovery", tmp_path)
     folder = tmp_path / "related"
     folder.mkdir()
     (folder / "board.json").write_text(json.dumps(data))

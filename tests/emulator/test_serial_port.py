@@ -56,8 +56,8 @@ def test_a_pseudoterminal_as_the_port(board: Board, gate: Path) -> None:
         assert finished.code == 0, finished.err
         assert f"nucleo_f446re at {attached.port}" in finished.out
         assert "passed" in finished.out
-        again = run("test", attached, "--vectors", VECTORS)
-        assert again.code == 0, again.err
+        second_run = run("test", attached, "--vectors", VECTORS)
+        assert second_run.code == 0, second_run.err
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_run_writes_the_outputs(board: Board, gate: Path, tmp_path: Path) -> Non
         finished = run("run", attached, "--inputs", VECTORS, "--outputs", tmp_path / "out.npz")
         assert finished.code == 0, finished.err
         assert f"on nucleo_f446re at {attached.port}" in finished.out
-    made, expected = np.load(tmp_path / "out.npz"), np.load(VECTORS)
-    assert np.array_equal(made["s0_out_0"], expected["s0_out_0"])
+    outputs, expected = np.load(tmp_path / "out.npz"), np.load(VECTORS)
+    assert np.array_equal(outputs["s0_out_0"], expected["s0_out_0"])
 
 
 def test_bench_over_the_port(board: Board, gate: Path) -> None:
@@ -133,9 +133,9 @@ def test_bench_over_the_port(board: Board, gate: Path) -> None:
         finished = run("bench", attached, "--json")
         assert finished.code == 0, finished.err
         jsonschema.validate(finished.json, schema)
-        (one,) = finished.json["sets"]
-        assert one["cycles"] is None  # QEMU has no DWT
-        assert one["stack_bytes"] > 0
+        (vector_set,) = finished.json["sets"]
+        assert vector_set["cycles"] is None  # QEMU has no DWT
+        assert vector_set["stack_bytes"] > 0
         assert "counts no cycles here" in run("bench", attached).out
 
 

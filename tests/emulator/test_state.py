@@ -29,9 +29,9 @@ def summing_model() -> bytes:
     g.operator("ASSIGN_VARIABLE", [handle, y], [])
     g.inputs, g.outputs = [x], [y]
     s = w.subgraph("start")
-    there = s.tensor("handle", "resource", [])
-    s.operator("VAR_HANDLE", [], [there], {"shared_name": "v"})
-    s.operator("ASSIGN_VARIABLE", [there, s.constant("begin", np.array([100, 200], np.int32))], [])
+    resource = s.tensor("handle", "resource", [])
+    s.operator("VAR_HANDLE", [], [resource], {"shared_name": "v"})
+    s.operator("ASSIGN_VARIABLE", [resource, s.constant("begin", np.array([100, 200], np.int32))], [])
     return w.finish()
 
 

@@ -22,7 +22,7 @@ def test_streams_on_boards(board: str, seed: int, tmp_path: Path, monkeypatch: p
     plan = tflmgen("build", model, "--board", board, "--no-compile", "--json", *options).json
     assert any(step.get("variant") == "stream" for step in plan["steps"])
     done = tflmgen("bench", model, "--board", board, "--json", *options)
-    streams = [one for one in done.json["operators"] if one["stages"]]
+    streams = [operator for operator in done.json["operators"] if operator["stages"]]
     assert streams
     for stream in streams:
         stages = stream["stages"]

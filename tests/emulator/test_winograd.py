@@ -27,15 +27,15 @@ def check(machine: Machine, cases: Sequence[tuple[Case, Sequence[Array | None]]]
     """Runs what the kernels are exact for, apart from and over its input; how many cases that was."""
     with only("conv2d_winograd_dsp"):
         chosen = [(case, values, kernel_for(case, allowed(machine))) for case, values in cases]
-    fast = [one for one in chosen if one[2].variant == "winograd"]
-    expected = run_kernels([(case, values) for case, values, _ in fast])
+    winograd = [case for case in chosen if case[2].variant == "winograd"]
+    expected = run_kernels([(case, values) for case, values, _ in winograd])
     runs = [
         Run(case, values, wanted, overlap, kernel)
-        for (case, values, kernel), wanted in zip(fast, expected, strict=True)
+        for (case, values, kernel), wanted in zip(winograd, expected, strict=True)
         for overlap in (None, *claims(kernel))
     ]
     check_on(machine, runs, folder, optimize)
-    return len(fast)
+    return len(winograd)
 
 
 @pytest.mark.parametrize(("machine", "optimize"), [(M4, "-O2"), (M4, "-Os"), (M7, "-O2")], ids=["m4", "m4s", "m7"])

@@ -329,8 +329,8 @@ def initialized_by_computation(g: SubgraphWriter) -> None:
     initialized(g, np.zeros(4, np.int32))
     s = g.model.subgraphs[1]
     s.operators[1]["inputs"][1] = s.tensor("computed", "int32", [4])
-    one = s.constant("one", np.ones(4, np.int32))
-    s.operator("ADD", [one, one], s.operators[1]["inputs"][1:])
+    ones = s.constant("one", np.ones(4, np.int32))
+    s.operator("ADD", [ones, ones], s.operators[1]["inputs"][1:])
 
 
 @case("subgraph 0 'main', operator 1 (READ_VARIABLE): READ_VARIABLE requires 1 inputs and 1 outputs")
@@ -381,8 +381,8 @@ def condition_assigns(g: SubgraphWriter) -> None:
     condition, body = subgraph(g, "again", [X], [BOOL]), subgraph(g, "body", [X], [X])
     loop(g, entry(g, X), [X], condition, body)
     initialized(g, np.zeros(4, np.int32))
-    again = g.model.subgraphs[condition]
-    again.operator("ASSIGN_VARIABLE", [handle(again), *again.inputs], [])
+    graph = g.model.subgraphs[condition]
+    graph.operator("ASSIGN_VARIABLE", [handle(graph), *graph.inputs], [])
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -30,15 +30,15 @@ def texts(name: str, stages: Stages) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_text(name: str, update_golden: bool) -> None:
-    made = texts(name, compile_bytes(MODELS[name]))
+    generated = texts(name, compile_bytes(MODELS[name]))
     folder = FOLDER / name
     if update_golden:
-        for path, text in made.items():
+        for path, text in generated.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text)
     kept = {str(p.relative_to(folder)): p.read_text() for p in sorted(folder.rglob("*")) if p.is_file()}
-    assert kept.keys() == made.keys()
-    for path, text in made.items():
+    assert kept.keys() == generated.keys()
+    for path, text in generated.items():
         assert text == kept[path], path
 
 

@@ -19,23 +19,23 @@ def by_litert(model: Layer) -> list[list[Array]]:
         model_content=model.data, experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF, num_threads=1
     )
     interpreter.allocate_tensors()
-    found = []
+    outputs = []
     for value in model.inputs:
         interpreter.set_tensor(interpreter.get_input_details()[0]["index"], value)
         interpreter.invoke()
-        found.append([np.array(interpreter.get_tensor(d["index"])) for d in interpreter.get_output_details()])
-    return found
+        outputs.append([np.array(interpreter.get_tensor(d["index"])) for d in interpreter.get_output_details()])
+    return outputs
 
 
 def check(layers: list[Layer], hybrid: bool) -> None:
     # The last bit of an activation may decide how it is quantised for the next step.
     tolerance = 1e-3 if hybrid else 1e-5
-    stages = [compile_bytes(one.data) for one in layers]
+    stages = [compile_bytes(model.data) for model in layers]
     program = build_native({f"m{i}": s.sources(f"m{i}") for i, s in enumerate(stages)})
-    runs = [Invocation(i, 0, (value,)) for i, one in enumerate(layers) for value in one.inputs]
+    runs = [Invocation(i, 0, (value,)) for i, model in enumerate(layers) for value in model.inputs]
     results = iter(run_native(program, runs, [s.program.signatures for s in stages]))
-    for one in layers:
-        for wanted in by_litert(one):
+    for model in layers:
+        for wanted in by_litert(model):
             for array, want in zip(next(results), wanted, strict=True):
                 np.testing.assert_allclose(array, want, rtol=1e-5, atol=tolerance)
 

@@ -39,8 +39,8 @@ def model() -> bytes:
     for branch in ("yes", "no"):
         s = w.subgraph(branch)
         x = s.tensor("x", "bool", [4])
-        s.inputs, made = [x], results()
-        s.outputs = [x, *made[1:]]
+        s.inputs, outputs = [x], results()
+        s.outputs = [x, *outputs[1:]]
         true = s.constant("true", np.frombuffer(b"\x01\x02\x80\xff", np.uint8), 6, shape=[4])
         axis, keep = s.constant("axis", np.array([0], np.int32)), {"keep_dims": True}
         ten, twenty = (s.constant(f"c{n}", np.full(4, n, np.int32)) for n in (10, 20))
@@ -49,14 +49,14 @@ def model() -> bytes:
             x = s.tensor("inverse", "bool", [4])
             s.operator("LOGICAL_NOT", [s.inputs[0]], [x])
             s.outputs[0] = x
-        s.operator("LOGICAL_NOT", [x], [made[1]])
-        s.operator("REDUCE_ALL", [x, axis], [made[2]], keep)
-        s.operator("REDUCE_ANY", [x, axis], [made[3]], keep)
-        s.operator("LOGICAL_AND", [x, true], [made[4]])
-        s.operator("EQUAL", [x, true], [made[5]])
-        s.operator("SELECT_V2", [x, twenty, ten], [made[6]])
+        s.operator("LOGICAL_NOT", [x], [outputs[1]])
+        s.operator("REDUCE_ALL", [x, axis], [outputs[2]], keep)
+        s.operator("REDUCE_ANY", [x, axis], [outputs[3]], keep)
+        s.operator("LOGICAL_AND", [x, true], [outputs[4]])
+        s.operator("EQUAL", [x, true], [outputs[5]])
+        s.operator("SELECT_V2", [x, twenty, ten], [outputs[6]])
         s.operator("CAST", [x], [numbers], {"in_data_type": 6, "out_data_type": 2})
-        s.operator("SUM", [numbers, axis], [made[7]], keep)
+        s.operator("SUM", [numbers, axis], [outputs[7]], keep)
     return w.finish()
 
 
@@ -102,10 +102,10 @@ def test_any_byte_but_0_is_true_over_the_protocol(tmp_path: Path) -> None:
     compilation = compile_for(path, board, options)
     write(project_of(compilation, board, options), tmp_path / "project")
     with open_session(board, tmp_path / "project", None, sanitize=True) as session:
-        given = [session.invoke(0, [bytes([c]), bytes(BYTES)]).outputs for c in (1, 2, 255)]
-        assert given[0] == given[1] == given[2] == session.invoke(0, [b"\1", b"\0\1\1\1"]).outputs
-        assert given[0] != session.invoke(0, [b"\0", bytes(BYTES)]).outputs
-    assert given[0][:2] == (b"\0\1\1\1", b"\1\0\0\0")
+        outputs = [session.invoke(0, [bytes([c]), bytes(BYTES)]).outputs for c in (1, 2, 255)]
+        assert outputs[0] == outputs[1] == outputs[2] == session.invoke(0, [b"\1", b"\0\1\1\1"]).outputs
+        assert outputs[0] != session.invoke(0, [b"\0", bytes(BYTES)]).outputs
+    assert outputs[0][:2] == (b"\0\1\1\1", b"\1\0\0\0")
 
 
 def test_constants_of_a_file_are_0_and_1() -> None:
@@ -126,9 +126,9 @@ def keeping_model() -> bytes:
     g.operator("LOGICAL_NOT", [old], [y])
     g.operator("ASSIGN_VARIABLE", [handle, x], [])
     g.inputs, g.outputs = [x], [y]
-    there = s.tensor("handle", "resource", [])
-    s.operator("VAR_HANDLE", [], [there], {"shared_name": "v"})
-    s.operator("ASSIGN_VARIABLE", [there, s.constant("begin", np.array([False, True]))], [])
+    resource = s.tensor("handle", "resource", [])
+    s.operator("VAR_HANDLE", [], [resource], {"shared_name": "v"})
+    s.operator("ASSIGN_VARIABLE", [resource, s.constant("begin", np.array([False, True]))], [])
     return w.finish()
 
 

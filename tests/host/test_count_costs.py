@@ -66,7 +66,7 @@ def costs(harness: Path, tmp_path: Path, core: str, code: str) -> list[tuple[int
     return [tuple(map(int, line.split())) for line in done.stdout.splitlines()]  # type: ignore[misc]
 
 
-ONE = [
+SINGLE_INSTRUCTIONS = [
     ("cortex-m0", "adds r0, r1", 1, 1),
     ("cortex-m0", "muls r0, r1", 1, 32),
     ("cortex-m0", "ldrb r0, [r1, r2]", 2, 2),
@@ -126,7 +126,11 @@ ONE = [
 ]
 
 
-@pytest.mark.parametrize(("core", "code", "low", "high"), ONE, ids=[f"{core}: {code}" for core, code, *_ in ONE])
+@pytest.mark.parametrize(
+    ("core", "code", "low", "high"),
+    SINGLE_INSTRUCTIONS,
+    ids=[f"{core}: {code}" for core, code, *_ in SINGLE_INSTRUCTIONS],
+)
 def test_one_instruction(harness: Path, tmp_path: Path, core: str, code: str, low: int, high: int) -> None:
     # A literal pool, where there is one, comes behind the instruction.
     assert costs(harness, tmp_path, core, code)[0] == (low, high)
@@ -139,9 +143,9 @@ def test_m4_pipelines_single_accesses(harness: Path, tmp_path: Path) -> None:
 
 def test_m7_issues_pairs(harness: Path, tmp_path: Path) -> None:
     code = "adds r0, #1; adds r1, #1; ldr r2, [r3]; ldr r4, [r5]; str r6, [r7]; str r6, [r7]; muls r0, r1; muls r2, r1"
-    found = costs(harness, tmp_path, "cortex-m7", code)
-    assert [low for low, _ in found] == [1, 0, 1, 0, 1, 1, 0, 1]
-    assert {high for _, high in found} == {1}
+    issued = costs(harness, tmp_path, "cortex-m7", code)
+    assert [low for low, _ in issued] == [1, 0, 1, 0, 1, 1, 0, 1]
+    assert {high for _, high in issued} == {1}
 
 
 def test_m55_overlaps_units(harness: Path, tmp_path: Path) -> None:

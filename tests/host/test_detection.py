@@ -40,10 +40,10 @@ class Detector:
     def model(self, anchors: Array) -> bytes:
         writer = ModelWriter()
         graph = writer.subgraph("main")
-        most = self.options.get("max_detections", 1)
+        largest = self.options.get("max_detections", 1)
         encodings = graph.tensor("boxes", "float32", [1, self.boxes, self.coordinates])
         scores = graph.tensor("scores", "float32", [1, self.boxes, self.columns])
-        shapes: list[list[int]] = [[1, most, 4], [1, most], [1, most], [1]]
+        shapes: list[list[int]] = [[1, largest, 4], [1, largest], [1, largest], [1]]
         graph.outputs = [
             graph.tensor(f"out{i}", "float32", [] if self.open_outputs else s, has_rank=not self.open_outputs)
             for i, s in enumerate(shapes)
@@ -91,12 +91,12 @@ def check(detectors: list[Detector], rng: np.random.Generator) -> None:
     calls = [Invocation(i, 0, d.values(rng)) for i, d in enumerate(detectors) for _ in range(4)]
     for call, got in zip(calls, run_native(program, calls, [s.module.signatures for s in stages]), strict=True):
         expected = tflm(models[call.model], call.inputs)
-        found = int(expected[3][0])
-        assert int(got[3][0]) == found
+        count = int(expected[3][0])
+        assert int(got[3][0]) == count
         for value, want in zip(got[:3], expected[:3], strict=True):
             # What follows the last detection TFLite Micro leaves as it was.
-            np.testing.assert_allclose(value[0, :found], want[0, :found], rtol=1e-5, atol=1e-5)
-            assert not value[0, found:].any()
+            np.testing.assert_allclose(value[0, :count], want[0, :count], rtol=1e-5, atol=1e-5)
+            assert not value[0, count:].any()
 
 
 def test_equals_tflite_micro() -> None:

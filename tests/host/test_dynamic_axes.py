@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.dynamic_axes import ARGUMENT, BOUND, MOST, Shape, agrees, floats, ints, vary
+from support.dynamic_axes import ARGUMENT, BOUND, LARGEST_EXTENT, Shape, agrees, floats, ints, vary
 from support.dynamic_models import one_graph
 from support.model_writer import SubgraphWriter
 
@@ -97,15 +97,17 @@ NOT_EMPTY: dict[str, tuple[Shape, Shape, str, dict[str, Any], tuple[Any, ...]]] 
 def test_operators(name: str, tmp_path: Path) -> None:
     shape, out, operator, options, constants = {**OPERATORS, **NOT_EMPTY}[name]
     data = unary(shape, out, operator, options, *constants)
-    sizes = [(MOST, MOST), (2, 3), (3, 1), (1, 4), (MOST, 2)]
+    sizes = [(LARGEST_EXTENT, LARGEST_EXTENT), (2, 3), (3, 1), (1, 4), (LARGEST_EXTENT, 2)]
     if name in OPERATORS:
         sizes += [(0, 2), (2, 0)]
     cases: list[Any] = []
     for size in sizes:
-        given = iter(size)
-        cases.append([floats(*(next(given) if d < 0 else d for d in shape))])
+        next_size = iter(size)
+        cases.append([floats(*(next(next_size) if d < 0 else d for d in shape))])
     first = shape.index(-1)
-    cases.append(([floats(*(MOST + 1 if a == first else 2 if d < 0 else d for a, d in enumerate(shape)))], BOUND))
+    cases.append(
+        ([floats(*(LARGEST_EXTENT + 1 if a == first else 2 if d < 0 else d for a, d in enumerate(shape)))], BOUND)
+    )
     agrees(data, tmp_path, [*cases, cases[0]])
 
 
@@ -173,8 +175,8 @@ def test_a_prefix_as_long_as_another_tensor(tmp_path: Path) -> None:
         x, y = g.tensor("x", "float32", [2, 5]), vary(g, "y", "float32", (2, -1))
         shape, n, end = g.tensor("shape", "int32", [2]), g.tensor("n", "int32", []), g.tensor("end", "int32", [2])
         g.operator("SHAPE", [y], [shape], {"out_type": 2})
-        one = [g.constant(f"o{i}", ints(i)) for i in (1, 2, 1)]
-        g.operator("STRIDED_SLICE", [shape, one[0], one[1], one[2]], [n], {"shrink_axis_mask": 1})
+        numbers = [g.constant(f"o{i}", ints(i)) for i in (1, 2, 1)]
+        g.operator("STRIDED_SLICE", [shape, numbers[0], numbers[1], numbers[2]], [n], {"shrink_axis_mask": 1})
         g.operator("PACK", [g.constant("two", np.int32(2)), n], [end], {"values_count": 2, "axis": 0})
         head, out = vary(g, "head", "float32", (2, -1)), vary(g, "out", "float32", (2, -1))
         bounds = [g.constant("zeros", ints(0, 0)), end, g.constant("ones", ints(1, 1))]

@@ -22,12 +22,12 @@ def test_branches_that_differ_in_an_inner_dimension(tmp_path: Path) -> None:
     g.operator("IF", [flag, x], [out], {"then_subgraph_index": 1, "else_subgraph_index": 2})
     g.inputs, g.outputs = [flag, x], [out]
     for graph, name in zip(inner, ("CONCATENATION", "NEG"), strict=True):
-        inside, made = vary(graph, "inside", "float32", (2, -1)), vary(graph, "made", "float32", (2, -1))
+        inside, result = vary(graph, "inside", "float32", (2, -1)), vary(graph, "made", "float32", (2, -1))
         joined = [inside, graph.constant("more", floats(2, 3))]
         graph.operator(
-            name, joined if name == "CONCATENATION" else [inside], [made], {"axis": 1} if name != "NEG" else {}
+            name, joined if name == "CONCATENATION" else [inside], [result], {"axis": 1} if name != "NEG" else {}
         )
-        graph.inputs, graph.outputs = [inside], [made]
+        graph.inputs, graph.outputs = [inside], [result]
     cases = [[np.array(flag), floats(2, n)] for flag in (True, False) for n in (5, 0, 2)]
     agrees(finish(w, g), tmp_path, cases)
 

@@ -39,7 +39,7 @@ def _there_and_back(shape: Shape, block: Sequence[int], edges: Sequence[Sequence
     return one_graph(build)
 
 
-def some(dtype: str, *shape: int) -> Any:
+def random_values(dtype: str, *shape: int) -> Any:
     return floats(*shape) if dtype == "float32" else np.round(floats(*shape) * 40).astype(dtype)
 
 
@@ -57,9 +57,9 @@ CASES: dict[str, tuple[Shape, Sequence[int], Sequence[Sequence[int]], list[Shape
 @pytest.mark.parametrize("name", CASES)
 def test_there_and_back(name: str, dtype: str, tmp_path: Path) -> None:
     shape, block, edges, sizes, wrong = CASES[name]
-    cases: list[Any] = [[some(dtype, *size)] for size in sizes]
+    cases: list[Any] = [[random_values(dtype, *size)] for size in sizes]
     if name != "channels":
-        cases.append(([some(dtype, *wrong)], ARGUMENT))
+        cases.append(([random_values(dtype, *wrong)], ARGUMENT))
     agrees(_there_and_back(shape, block, edges, dtype), tmp_path, [*cases, cases[0]])
 
 
@@ -116,7 +116,7 @@ def test_dilated_convolutions_of_a_sequence(tmp_path: Path) -> None:
         before = x
         for rate in (2, 4):
             reach = 2 * rate
-            padded, parts, made, back = (
+            padded, parts, product, back = (
                 vary(g, f"{name}{rate}", "float32", shape)
                 for name, shape in (
                     ("padded", (1, -1, 1, 3)),
@@ -133,10 +133,10 @@ def test_dilated_convolutions_of_a_sequence(tmp_path: Path) -> None:
             g.operator(
                 "CONV_2D",
                 [parts, weights, g.constant(f"o{rate}", floats(3))],
-                [made],
+                [product],
                 {"padding": 1, "stride_h": 1, "stride_w": 1},
             )
-            g.operator("BATCH_TO_SPACE_ND", [made, block, none], [back])
+            g.operator("BATCH_TO_SPACE_ND", [product, block, none], [back])
             before = back
         g.inputs, g.outputs = [x], [before]
 

@@ -8,7 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.dynamic_axes import ARGUMENT, BOUND, MOST, Shape, agrees, compiled, floats, ints, outputs_of, vary
+from support.dynamic_axes import (
+    ARGUMENT,
+    BOUND,
+    LARGEST_EXTENT,
+    Shape,
+    agrees,
+    compiled,
+    floats,
+    ints,
+    outputs_of,
+    vary,
+)
 from support.dynamic_models import one_graph
 from support.model_writer import SubgraphWriter
 
@@ -24,18 +35,18 @@ def graph(shape: Shape, dtype: str, *operators: tuple[str, Any, Sequence[Shape],
         for number, (name, constants, outputs, options) in enumerate(operators):
             others = [g.constant(f"c{number}_{i}", np.array(c)) for i, c in enumerate(constants)]
             types = ("int32" if name == "TOPK_V2" and index else dtype for index in range(len(outputs)))
-            made = [
+            result_tensors = [
                 vary(g, f"y{number}_{i}", kind, out, **({} if kind == "int32" else more))
                 for i, (kind, out) in enumerate(zip(types, outputs, strict=True))
             ]
-            g.operator(name, [*others, x] if name == "SPLIT" else [x, *others], made, options)
-            g.outputs += made
+            g.operator(name, [*others, x] if name == "SPLIT" else [x, *others], result_tensors, options)
+            g.outputs += result_tensors
         g.inputs = [x]
 
     return one_graph(build)
 
 
-def some(dtype: str, *shape: int) -> Any:
+def random_values(dtype: str, *shape: int) -> Any:
     return floats(*shape) if dtype == "float32" else np.round(floats(*shape) * 40).astype(dtype)
 
 
@@ -54,8 +65,8 @@ def test_rows_that_are_moved(dtype: str, tmp_path: Path) -> None:
         ("SPLIT_V", [ints(1, -1, 1), np.int32(1)], [(2, 1, 3), (2, -1, 3), (2, 1, 3)], {"num_splits": 3}),
         ("SPLIT_V", [ints(-1, 2), np.int32(1)], [(2, -1, 3), (2, 2, 3)], {"num_splits": 2}),
     )
-    cases: list[Any] = [[some(dtype, 2, n, 3)] for n in (MOST, 3, 4)]
-    agrees(data, tmp_path, [*cases, ([some(dtype, 2, 2, 3)], ARGUMENT), cases[1]])
+    cases: list[Any] = [[random_values(dtype, 2, n, 3)] for n in (LARGEST_EXTENT, 3, 4)]
+    agrees(data, tmp_path, [*cases, ([random_values(dtype, 2, 2, 3)], ARGUMENT), cases[1]])
 
 
 def test_both_dimensions_of_a_matrix_are_turned_round(tmp_path: Path) -> None:
@@ -82,8 +93,8 @@ def test_as_many_rows_as_outputs(tmp_path: Path) -> None:
 def test_the_greatest_along_the_dimension(dtype: str, tmp_path: Path) -> None:
     data = graph((2, -1), dtype, ("TOPK_V2", [np.int32(3)], [(2, 3)] * 2, {}))
     small = np.full((2, 4), -np.inf, np.float32) if dtype == "float32" else np.full((2, 4), -128, np.int8)
-    cases: list[Any] = [[some(dtype, 2, n)] for n in (MOST, 3)]
-    agrees(data, tmp_path, [*cases, [small], ([some(dtype, 2, 2)], ARGUMENT)])
+    cases: list[Any] = [[random_values(dtype, 2, n)] for n in (LARGEST_EXTENT, 3)]
+    agrees(data, tmp_path, [*cases, [small], ([random_values(dtype, 2, 2)], ARGUMENT)])
 
 
 def test_the_greatest_of_nothing_but_infinities(tmp_path: Path) -> None:
@@ -104,8 +115,8 @@ def test_blocks_of_pixels(tmp_path: Path) -> None:
         ("DEPTH_TO_SPACE", [], [(-1, -1, -1, 1)], block),
         ("SPACE_TO_DEPTH", [], [(-1, -1, -1, 16)], block),
     )
-    cases: list[Any] = [[some("int8", *size, 4)] for size in ((2, 4, 4), (1, 2, 4), (2, 4, 2), (1, 0, 2))]
-    agrees(data, tmp_path, [*cases, ([some("int8", 1, 3, 4, 4)], ARGUMENT), cases[1]])
+    cases: list[Any] = [[random_values("int8", *size, 4)] for size in ((2, 4, 4), (1, 2, 4), (2, 4, 2), (1, 0, 2))]
+    agrees(data, tmp_path, [*cases, ([random_values("int8", 1, 3, 4, 4)], ARGUMENT), cases[1]])
 
 
 # -- integers along the dimension
@@ -141,17 +152,17 @@ INTEGERS: dict[str, tuple[Shape, Shape, str, dict[str, Any], tuple[str, ...], tu
 
 
 def numbers(kind: str, *shape: int) -> Any:
-    least, most = (-128, 127) if kind == "int8" else (-30000, 30000)
-    return np.round(floats(*shape) * (4000 if kind == "int16" else 50)).clip(least, most).astype(kind)
+    least, greatest = (-128, 127) if kind == "int8" else (-30000, 30000)
+    return np.round(floats(*shape) * (4000 if kind == "int16" else 50)).clip(least, greatest).astype(kind)
 
 
 @pytest.mark.parametrize(("name", "kind"), [(name, kind) for name, row in INTEGERS.items() for kind in row[4]])
 def test_integers(name: str, kind: str, tmp_path: Path) -> None:
     shape, out, operator, options, _, constants = INTEGERS[name]
     cases: list[Any] = []
-    for size in ((MOST,) * 3, (2, 3, 1), (1, 1, 4), (3, 4, 2)):
-        given = iter(size)
-        cases.append([numbers(kind, *(next(given) if d < 0 else d for d in shape))])
+    for size in ((LARGEST_EXTENT,) * 3, (2, 3, 1), (1, 1, 4), (3, 4, 2)):
+        sizes = iter(size)
+        cases.append([numbers(kind, *(next(sizes) if d < 0 else d for d in shape))])
     if name == "mean":
         cases.append([numbers(kind, 2, 0, 3)])
     agrees(_quantized(shape, out, operator, options, kind, *constants), tmp_path, [*cases, cases[0]])
@@ -161,8 +172,8 @@ def test_integers(name: str, kind: str, tmp_path: Path) -> None:
 def test_sums_are_those_of_a_fixed_size(kind: str, tmp_path: Path) -> None:
     """LiteRT's quantised SUM is another one than TFLite Micro's, which the one of a fixed size equals."""
     options, axis = {"keep_dims": False}, ints(1)
-    dynamic = compiled(_quantized((2, -1, -1), (2, -1), "SUM", options, kind, axis), tmp_path, max_dim=MOST)
-    for n, m in ((MOST, MOST), (2, 3), (1, 4)):
+    dynamic = compiled(_quantized((2, -1, -1), (2, -1), "SUM", options, kind, axis), tmp_path, max_dim=LARGEST_EXTENT)
+    for n, m in ((LARGEST_EXTENT, LARGEST_EXTENT), (2, 3), (1, 4)):
         data = _quantized((2, n, m), (2, m), "SUM", options, kind, axis)
         fixed = compiled(data, tmp_path)
         array = numbers(kind, 2, n, m)
@@ -190,7 +201,7 @@ def test_paddings_from_the_run_time(tmp_path: Path) -> None:
         cases.append([floats(2, n, 3), np.array(pads, np.int32)])
     beyond = ([floats(2, 4, 3), np.array([[0, 0], [1, 1], [0, 0]], np.int32)], BOUND)
     negative = ([floats(2, 4, 3), np.array([[0, 0], [-1, 1], [0, 0]], np.int32)], BOUND)
-    agrees(data, tmp_path, [*cases, beyond, negative, cases[0]], max_dim=MOST)
+    agrees(data, tmp_path, [*cases, beyond, negative, cases[0]], max_dim=LARGEST_EXTENT)
 
 
 @pytest.mark.parametrize("shape", [(2, -1), (2, 2)], ids=str)

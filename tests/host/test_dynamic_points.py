@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.dynamic_axes import ARGUMENT, BOUND, MOST, Shape, agrees, floats, ints, vary
+from support.dynamic_axes import ARGUMENT, BOUND, LARGEST_EXTENT, Shape, agrees, floats, ints, vary
 from support.dynamic_models import one_graph
 from support.model_writer import SubgraphWriter
 
@@ -63,14 +63,14 @@ def _scattered(indices: Shape, updates: Shape, out: Shape, size: Sequence[int] |
 
 def test_points_in_a_fixed_shape(tmp_path: Path) -> None:
     data = _scattered((-1, 2), (-1, 3), (4, 4, 3), (4, 4, 3))
-    cases: list[Any] = [[points(n, below=(4, 4)), floats(n, 3)] for n in (MOST, 1, 3)]
+    cases: list[Any] = [[points(n, below=(4, 4)), floats(n, 3)] for n in (LARGEST_EXTENT, 1, 3)]
     differing = ([points(3, below=(4, 4)), floats(2, 3)], ARGUMENT)
     agrees(data, tmp_path, [*cases, differing, cases[0]])
 
 
 def test_points_in_two_dimensions(tmp_path: Path) -> None:
     data = _scattered((2, -1, 1), (2, -1), (4,), (4,))
-    agrees(data, tmp_path, [[points(2, n, below=(4,)), floats(2, n)] for n in (MOST, 1, 4)])
+    agrees(data, tmp_path, [[points(2, n, below=(4,)), floats(2, n)] for n in (LARGEST_EXTENT, 1, 4)])
 
 
 def test_a_shape_from_the_run_time(tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ def test_a_shape_from_the_run_time(tmp_path: Path) -> None:
 def test_updates_of_fixed_width(tmp_path: Path) -> None:
     """Points are few and fixed, but what they hold varies; the output is as wide as it says."""
     data = _scattered((2, 1), (2, -1), (3, 4), (3, 4))
-    given = points(2, below=(3,))
-    agrees(data, tmp_path, [[given, floats(2, 4)], ([given, floats(2, 3)], ARGUMENT)])
+    table = points(2, below=(3,))
+    agrees(data, tmp_path, [[table, floats(2, 4)], ([table, floats(2, 3)], ARGUMENT)])
 
 
 def _broadcast(shape: Shape, out: Shape, size: Sequence[int] | None = None) -> bytes:

@@ -23,7 +23,7 @@ from support.native import RESET, Invocation, build_native, run_native
 from support.recurrent import tflm_steps
 from support.recurrent_cases import fixed_lstm, float_lstm, quantized_lstm, rnn
 
-MOST = 7
+LARGEST_EXTENT = 7
 SEQUENCE = "UNIDIRECTIONAL_SEQUENCE_"
 Rng = np.random.Generator
 Reference = Callable[[Case, Array, int], Array]
@@ -78,9 +78,9 @@ def _check(rng: Rng, layers: Sequence[str], folder: Path) -> None:
         axis = 0 if case.options.get("time_major", False) else 1
         source = case.inputs[0]
         assert source is not None
-        models.append(compiled(model_bytes(case, axis), folder, name=f"m{number}", max_dim=MOST))
-        lengths = [int(n) for n in rng.permutation([0, *rng.integers(1, MOST, 2)])]
-        for counts in (lengths, [MOST]):
+        models.append(compiled(model_bytes(case, axis), folder, name=f"m{number}", max_dim=LARGEST_EXTENT))
+        lengths = [int(n) for n in rng.permutation([0, *rng.integers(1, LARGEST_EXTENT, 2)])]
+        for counts in (lengths, [LARGEST_EXTENT]):
             shape = (*source.type.max_shape[:axis], sum(counts), *source.type.max_shape[axis + 1 :])
             whole = _values(rng, source, shape)
             cuts = np.cumsum(counts)[:-1]
@@ -134,14 +134,14 @@ def _check_bidirectional(seed: int, operator: str, hybrid: bool, count: int, fol
     rng = np.random.default_rng(seed)
     models, calls, wanted = [], [], []
     for number in range(count):
-        made = layer(rng, operator, hybrid, open_time=True)
-        models.append(compiled(made.data, folder, name=f"m{number}", max_dim=MOST))
-        shape, axis = made.inputs[0].shape, 0 if made.time_major else 1
-        for steps in (MOST, int(rng.integers(1, MOST))):
+        model = layer(rng, operator, hybrid, open_time=True)
+        models.append(compiled(model.data, folder, name=f"m{number}", max_dim=LARGEST_EXTENT))
+        shape, axis = model.inputs[0].shape, 0 if model.time_major else 1
+        for steps in (LARGEST_EXTENT, int(rng.integers(1, LARGEST_EXTENT))):
             sizes = (*shape[:axis], steps, *shape[axis + 1 :])
             inputs = [rng.normal(size=sizes).astype(np.float32) for _ in range(2)]
             calls += [Invocation(number, RESET, ()), *(Invocation(number, 0, (value,)) for value in inputs)]
-            wanted += [(), *_litert_runs(made.data, inputs)]
+            wanted += [(), *_litert_runs(model.data, inputs)]
     program = build_native({c.name: c.sources for c in models})
     tolerance = 1e-3 if hybrid else 1e-5
     got = run_native(program, calls, [c.module.signatures for c in models])
@@ -189,8 +189,8 @@ def test_layers_among_others(tmp_path: Path) -> None:
         g.inputs, g.outputs = [x], [second, mean]
 
     data = one_graph(build)
-    compilation = compiled(data, tmp_path, max_dim=MOST)
-    cases = [floats(2, steps, 3) for steps in (MOST, 1, 4)]
+    compilation = compiled(data, tmp_path, max_dim=LARGEST_EXTENT)
+    cases = [floats(2, steps, 3) for steps in (LARGEST_EXTENT, 1, 4)]
     wrong = [Invocation(0, 0, (floats(batches, 3, 3),), ARGUMENT) for batches in (1, 3)]
     calls = [call for case in cases for call in (Invocation(0, RESET, ()), Invocation(0, 0, (case,)))]
     program = build_native({compilation.name: compilation.sources})

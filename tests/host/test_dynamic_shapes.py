@@ -106,9 +106,9 @@ def _unrows(g: SubgraphWriter) -> None:
     shape = g.tensor("shape", "int32", [2])
     g.operator("SHAPE", [x], [shape], {"out_type": 2})
     g.outputs.append(shape)
-    begin, end, ones = (g.constant(n, np.array([v], np.int32)) for n, v in (("b", 0), ("e", 1), ("o", 1)))
+    begin, end, strides = (g.constant(n, np.array([v], np.int32)) for n, v in (("b", 0), ("e", 1), ("o", 1)))
     rows = g.tensor("rows", "int32", [])
-    g.operator("STRIDED_SLICE", [shape, begin, end, ones], [rows], {"shrink_axis_mask": 1})
+    g.operator("STRIDED_SLICE", [shape, begin, end, strides], [rows], {"shrink_axis_mask": 1})
     two = g.constant("two", np.int32(2))
     wanted = g.tensor("wanted", "int32", [3])
     g.operator("PACK", [rows, two, two], [wanted], {"values_count": 3, "axis": 0})
@@ -117,9 +117,9 @@ def _unrows(g: SubgraphWriter) -> None:
     pairs = open_tensor(g, "pairs", "float32", [2])
     g.operator("RESHAPE", [x, g.constant("pairs_shape", np.array([-1, 2], np.int32))], [pairs])
     tail, last = open_tensor(g, "tail", "float32", [4]), g.tensor("last", "float32", [4])
-    one, minus = (g.constant(f"at{v}", np.array([v], np.int32)) for v in (1, -1))
-    g.operator("STRIDED_SLICE", [x, one, begin, ones], [tail], {"end_mask": 1})
-    g.operator("STRIDED_SLICE", [x, minus, begin, ones], [last], {"shrink_axis_mask": 1})
+    first, minus = (g.constant(f"at{v}", np.array([v], np.int32)) for v in (1, -1))
+    g.operator("STRIDED_SLICE", [x, first, begin, strides], [tail], {"end_mask": 1})
+    g.operator("STRIDED_SLICE", [x, minus, begin, strides], [last], {"shrink_axis_mask": 1})
     first_two = g.tensor("first_two", "float32", [2, 4])
     sizes = [g.constant(f"s{i}", np.array(v, np.int32)) for i, v in enumerate(([0, 0], [2, 4]))]
     g.operator("SLICE", [x, *sizes], [first_two])
@@ -210,9 +210,9 @@ def test_a_known_number_of_trips_bounds_what_grows(tmp_path: Path) -> None:
 def _if_row(body: SubgraphWriter, counter: int, rows: int) -> int:
     """One row, or none of `rows` where the counter is odd, by an IF."""
     odd, rest = body.tensor("odd", "bool", []), body.tensor("rest", "int32", [])
-    two, one = body.constant("two", np.int32(2)), body.constant("one_more", np.int32(1))
+    two, unit = body.constant("two", np.int32(2)), body.constant("one_more", np.int32(1))
     body.operator("FLOOR_MOD", [counter, two], [rest])
-    body.operator("EQUAL", [rest, one], [odd])
+    body.operator("EQUAL", [rest, unit], [odd])
     appended = open_tensor(body, "appended", "float32", [])
     indices = {"then_subgraph_index": 3, "else_subgraph_index": 4}
     body.operator("IF", [odd, rows, counter], [appended], indices)

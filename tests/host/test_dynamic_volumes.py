@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.dynamic_axes import ARGUMENT, MOST, Shape, agrees, floats, ints, vary
+from support.dynamic_axes import ARGUMENT, LARGEST_EXTENT, Shape, agrees, floats, ints, vary
 from support.dynamic_models import one_graph
 from support.model_writer import SubgraphWriter
 
@@ -100,10 +100,10 @@ def _upsampled(
     return one_graph(build)
 
 
-def some(dtype: str, *shape: int) -> Any:
-    least, most = (-128, 127) if dtype == "int8" else (-30000, 30000)
+def random_values(dtype: str, *shape: int) -> Any:
+    least, greatest = (-128, 127) if dtype == "int8" else (-30000, 30000)
     values = floats(*shape)
-    rounded = np.round(values * (40 if dtype == "int8" else 4000)).clip(least, most)
+    rounded = np.round(values * (40 if dtype == "int8" else 4000)).clip(least, greatest)
     return values if dtype == "float32" else rounded.astype(dtype)
 
 
@@ -144,10 +144,10 @@ WRONG: dict[str, tuple[Shape, Shape]] = {
 @pytest.mark.parametrize("name", IMAGES)
 def test_images(name: str, dtype: str, tmp_path: Path) -> None:
     shape, out, taps, padding, strides, sizes = IMAGES[name]
-    cases: list[Any] = [[some(dtype, *before), ints(*after)] for before, after in (*sizes, sizes[0])]
+    cases: list[Any] = [[random_values(dtype, *before), ints(*after)] for before, after in (*sizes, sizes[0])]
     before, after = WRONG[name]
-    cases.insert(1, ([some(dtype, *before), ints(*after)], ARGUMENT))
-    agrees(_upsampled(dtype, shape, out, taps, padding, strides), tmp_path, cases, max_dim=3 * MOST)
+    cases.insert(1, ([random_values(dtype, *before), ints(*after)], ARGUMENT))
+    agrees(_upsampled(dtype, shape, out, taps, padding, strides), tmp_path, cases, max_dim=3 * LARGEST_EXTENT)
 
 
 def test_a_size_that_the_file_says(tmp_path: Path) -> None:

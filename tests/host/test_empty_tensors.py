@@ -105,11 +105,11 @@ def test_operators_equal_litert() -> None:
     rng = np.random.default_rng(0)
     values = {name: random_values(case, rng) for name, case in CASES.items()}
     stages = [compile_bytes(model_bytes(case)) for case in CASES.values()]
-    program = build_native({f"m{i}": one.sources(f"m{i}") for i, one in enumerate(stages)})
-    given = [tuple(v for v in values[name] if v is not None) for name in CASES]
-    runs = [Invocation(i, 0, inputs) for i, inputs in enumerate(given)]
-    found = run_native(program, runs, [one.program.signatures for one in stages])
-    for (name, case), outputs in zip(CASES.items(), found, strict=True):
+    program = build_native({f"m{i}": model.sources(f"m{i}") for i, model in enumerate(stages)})
+    inputs_of_cases = [tuple(v for v in values[name] if v is not None) for name in CASES]
+    runs = [Invocation(i, 0, inputs) for i, inputs in enumerate(inputs_of_cases)]
+    results = run_native(program, runs, [model.program.signatures for model in stages])
+    for (name, case), outputs in zip(CASES.items(), results, strict=True):
         for got, wanted in zip(outputs, run_litert(case, values[name]), strict=True):
             np.testing.assert_array_equal(np.reshape(got, wanted.shape), wanted, name)
 
@@ -126,8 +126,8 @@ def test_a_product_over_nothing_is_the_bias(kind: str, expected: float, keeps: b
     stages = compile_bytes(model_bytes(case))
     program = build_native({"m": stages.sources("m")})
     runs = [Invocation(0, 0, (np.zeros(shape, kind),))]
-    ((found,),) = run_native(program, runs, [stages.program.signatures])
-    np.testing.assert_array_equal(found, np.full((*shape[:-1], 4), expected, kind))
+    ((biases,),) = run_native(program, runs, [stages.program.signatures])
+    np.testing.assert_array_equal(biases, np.full((*shape[:-1], 4), expected, kind))
 
 
 @pytest.mark.parametrize(
@@ -178,8 +178,8 @@ def carrying_model() -> bytes:
     g.operator("IF", [condition, none], [chosen], {"then_subgraph_index": 1, "else_subgraph_index": 2})
     g.operator("WHILE", [count, chosen], [last, doubled], {"cond_subgraph_index": 3, "body_subgraph_index": 4})
     g.operator("CALL", [doubled], [called], {"subgraph": 1})
-    one = g.constant("one", np.ones((2, 1), np.float32))
-    g.operator("CONCATENATION", [called, one], [joined], {"axis": 1})
+    row = g.constant("one", np.ones((2, 1), np.float32))
+    g.operator("CONCATENATION", [called, row], [joined], {"axis": 1})
     g.inputs, g.outputs = [condition, count, none], [last, called, joined]
     for name in ("yes", "no"):
         s = w.subgraph(name)

@@ -114,8 +114,8 @@ def reductions() -> list[Case]:
     for axes in ([0], [1, -1], [0, 1, 2]):
         for name in ("SUM", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_ANY", "REDUCE_ALL"):
             dtype = "bool" if name in ("REDUCE_ANY", "REDUCE_ALL") else "int32"
-            given = [typed(dtype, (2, 3, 4)), constant("int32", axes)]
-            cases.append(make_case(name, given, [typed(dtype)], {"keep_dims": len(axes) == 2}))
+            operands = [typed(dtype, (2, 3, 4)), constant("int32", axes)]
+            cases.append(make_case(name, operands, [typed(dtype)], {"keep_dims": len(axes) == 2}))
     return cases
 
 
@@ -174,16 +174,20 @@ def test_folding_equals_the_kernels(cases: Callable[[], list[Case]]) -> None:
         if got is None:
             assert case.operator in ("CAST", "QUANTIZE"), case
         elif isinstance(OPERATORS[case.operator].kernel(case.instance, HOST), Kernel | KernelChoice):
-            given = [None if item.data is not None else v for item, v in zip(case.inputs, values, strict=True) if item]
-            runs.append((case, given))
+            runtime_values = [
+                None if item.data is not None else v for item, v in zip(case.inputs, values, strict=True) if item
+            ]
+            runs.append((case, runtime_values))
             folded.append(got)
     for (case, _), results, wanted in zip(runs, run_kernels(runs), folded, strict=True):
-        for index, (one, other) in enumerate(zip(results, wanted, strict=True)):
+        for index, (result, other) in enumerate(zip(results, wanted, strict=True)):
             assert other.dtype == case.outputs[index].dtype.numpy
             assert other.shape == case.outputs[index].max_shape
-            np.testing.assert_array_equal(other, one, err_msg=f"{case} {values}")
+            np.testing.assert_array_equal(other, result, err_msg=f"{case} {values}")
             if other.dtype.kind == "f":
-                np.testing.assert_array_equal(np.signbit(other)[~np.isnan(other)], np.signbit(one)[~np.isnan(one)])
+                np.testing.assert_array_equal(
+                    np.signbit(other)[~np.isnan(other)], np.signbit(result)[~np.isnan(result)]
+                )
 
 
 def test_every_folded_operator_is_tested_above() -> None:
@@ -206,8 +210,8 @@ def test_pieces_and_views_are_cut_and_joined_where_they_should() -> None:
     ):
         got = evaluated(case, [np.asarray(t.data) for t in case.inputs if t is not None])
         assert got is not None
-        for one, other in zip(got, wanted, strict=True):
-            np.testing.assert_array_equal(one, other)
+        for result, other in zip(got, wanted, strict=True):
+            np.testing.assert_array_equal(result, other)
 
 
 def test_what_depends_on_the_run_time_is_not_folded() -> None:

@@ -160,6 +160,6 @@ def test_no_heap_and_nothing_but_arithmetic_is_linked(tmp_path: Path, optimize: 
 
 
 def test_the_same_model_gives_the_same_bytes() -> None:
-    one, other = (compiled(branch_model(), "two") for _ in range(2))
-    assert one.sources.files == other.sources.files
-    assert one.plan == other.plan
+    first, other = (compiled(branch_model(), "two") for _ in range(2))
+    assert first.sources.files == other.sources.files
+    assert first.plan == other.plan

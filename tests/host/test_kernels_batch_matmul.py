@@ -23,8 +23,8 @@ def _operand(
     rng: np.random.Generator, dtype: str, batch: tuple[int, ...], rows: int, columns: int, adj: bool
 ) -> Tensor:
     shape = (*batch, columns, rows) if adj else (*batch, rows, columns)
-    makers = {"int8": int8_tensor, "int16": int16_tensor}
-    return makers[dtype](rng, shape) if dtype in makers else tensor(dtype, shape)
+    by_dtype = {"int8": int8_tensor, "int16": int16_tensor}
+    return by_dtype[dtype](rng, shape) if dtype in by_dtype else tensor(dtype, shape)
 
 
 def batch_matmul(rng: np.random.Generator, dtype: str) -> Run:
@@ -62,25 +62,25 @@ def test_random_cases(dtype: str) -> None:
 def permuted(rng: np.random.Generator, dtype: str) -> tuple[Run, Run]:
     """(a product of transposed operands, itself transposed, in one; the product of what is transposed beforehand)."""
     case, values = batch_matmul(rng, dtype)
-    options, operands, given = dict(case.options), list(case.inputs), list(values)
+    options, operands, arrays = dict(case.options), list(case.inputs), list(values)
     for index, key in enumerate(("left_axes", "right_axes")):
-        item, value = operands[index], given[index]
+        item, value = operands[index], arrays[index]
         assert item is not None
         order = rng.permutation(len(item.type.max_shape))
         data = None if item.data is None else item.data.transpose(order)
         operands[index] = Tensor(item.type.with_shape(tuple(item.type.max_shape[a] for a in order)), data)
-        given[index] = None if value is None else np.ascontiguousarray(value.transpose(order))
+        arrays[index] = None if value is None else np.ascontiguousarray(value.transpose(order))
         options[key] = tuple(int(a) for a in np.argsort(order))
     options["output_axes"] = tuple(int(a) for a in rng.permutation(len(case.outputs[0].max_shape)))
-    return (make_case("BATCH_MATMUL", operands, [Tensor(case.outputs[0])], options), given), (case, values)
+    return (make_case("BATCH_MATMUL", operands, [Tensor(case.outputs[0])], options), arrays), (case, values)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "float32"])
 def test_permuted_operands_and_products(dtype: str) -> None:
     rng = np.random.default_rng(6)
     pairs = [permuted(rng, dtype) for _ in range(30)]
-    wanted = [run_tflm(*plain)[0].transpose(one[0].options["output_axes"]) for one, plain in pairs]
-    check_against([one for one, _ in pairs], [[w] for w in wanted])
+    wanted = [run_tflm(*plain)[0].transpose(run[0].options["output_axes"]) for run, plain in pairs]
+    check_against([run for run, _ in pairs], [[w] for w in wanted])
 
 
 @pytest.mark.sweep

@@ -40,8 +40,8 @@ def test_plain_types(operator: str, dtype: str) -> None:
     runs, expected = [], []
     for first, second in SHAPES:
         case = make_case(operator, [tensor(dtype, first), tensor(dtype, second)], [tensor("bool", ())])
-        few = np.array([-2, -1, 0, 1, 2, np.nan if dtype == "float32" else 3])
-        values = [rng.choice(few, shape).astype(dtype) for shape in (first, second)]
+        numbers = np.array([-2, -1, 0, 1, 2, np.nan if dtype == "float32" else 3])
+        values = [rng.choice(numbers, shape).astype(dtype) for shape in (first, second)]
         runs.append((case, values))
         expected.append([NUMPY[operator](*values)])
     check_against(runs, expected)

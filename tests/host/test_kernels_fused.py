@@ -35,8 +35,8 @@ def test_normalize() -> None:
         gain, bias = rng.normal(size=(2, depth)).astype(np.float32)
         factor = float(np.float32(1 / depth)) if mean else 1.0
         options = {"depth": depth, "epsilon": 1e-3, "factor": factor, "centred": centred}
-        given = [constant("float32", v) if affine & bit else None for v, bit in ((gain, 1), (bias, 2))]
-        case = make_case("NORMALIZE", [tensor("float32", x.shape), *given], [tensor("float32", ())], options)
+        factors = [constant("float32", v) if affine & bit else None for v, bit in ((gain, 1), (bias, 2))]
+        case = make_case("NORMALIZE", [tensor("float32", x.shape), *factors], [tensor("float32", ())], options)
         runs.append((case, [x, None, None]))
         wide = x.astype(np.float64)
         wide = wide - wide.mean(axis=1, keepdims=True) if centred else wide

@@ -33,13 +33,13 @@ def both(a: float, b: float, c: float) -> tuple[tuple[int, int], tuple[int, int]
 def sums_that_differ(a: float, b: float, c: float) -> list[int]:
     double, single = both(a, b, c)
     halves = (int((k + 0.5) / (a * b / c)) for k in range(-120, 120))
-    near = (half + d for half in halves for d in range(-3, 4))
-    return [s for s in near if requantize(s, *double) != requantize(s, *single)]
+    candidates = (half + d for half in halves for d in range(-3, 4))
+    return [s for s in candidates if requantize(s, *double) != requantize(s, *single)]
 
 
-def wide_differ(found: Scales) -> bool:
+def wide_differ(chosen: Scales) -> bool:
     """Whether the multipliers differ in the 16 bits that sums of 64 bits are multiplied by."""
-    double, single = both(*found)
+    double, single = both(*chosen)
     return (double[0] + 0x8000) >> 16 != (single[0] + 0x8000) >> 16
 
 
@@ -77,10 +77,10 @@ def test_svdf_output() -> None:
 
 def test_int16_fully_connected_and_batch_matmul() -> None:
     rng = np.random.default_rng(5)
-    found = filter(wide_differ, scales(rng))
+    differing = filter(wide_differ, scales(rng))
     runs: list[Run] = []
     for _ in range(3):
-        a, b, c = next(found)
+        a, b, c = next(differing)
         weights = constant("int8", rng.integers(-127, 128, (40, 20)), b)
         case = make_case("FULLY_CONNECTED", [tensor("int16", (60, 20), a), weights, None], [tensor("int16", (), c)])
         runs.append((case, random_values(case, rng)))

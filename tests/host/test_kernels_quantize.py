@@ -68,8 +68,8 @@ def test_rounds_floats_as_tflm(result: str, target: Target) -> None:
         case = replace(case, target=target)
         assert ("search" in case.kernel.function) == ((target.core, result) == ("cortex-m0", "int8"))
         halves = rng.integers(-300, 300, 1000) * 0.5 * scale
-        near = np.nextafter(np.float32(halves), np.float32(rng.choice([-9, 9], 1000)), dtype=np.float32)
-        runs.append((case, [np.concatenate([np.float32(halves), near])]))
+        next_floats = np.nextafter(np.float32(halves), np.float32(rng.choice([-9, 9], 1000)), dtype=np.float32)
+        runs.append((case, [np.concatenate([np.float32(halves), next_floats])]))
     check_against_tflm(runs)
 
 

@@ -53,7 +53,9 @@ def test_many_random_cases(operator: str, dtype: str, seed: int) -> None:
 
 
 NUMPY = {
-    "MEAN": lambda x, **how: np.trunc(x.mean(dtype=np.longdouble, **how)) if x.dtype.kind == "i" else x.mean(**how),
+    "MEAN": lambda x, **options: (
+        np.trunc(x.mean(dtype=np.longdouble, **options)) if x.dtype.kind == "i" else x.mean(**options)
+    ),
     "SUM": np.sum,
     "REDUCE_MAX": np.max,
     "REDUCE_MIN": np.min,
@@ -87,9 +89,9 @@ def test_any_axes_of_up_to_six_dimensions(operator: str, dtype: str) -> None:
         assert item is not None
         assert item.data is not None
         assert x is not None
-        how = {"axis": tuple(item.data), "keepdims": case.options["keep_dims"]}
+        arguments = {"axis": tuple(item.data), "keepdims": case.options["keep_dims"]}
         with np.errstate(over="ignore"):
-            result = NUMPY[operator](x, **how)  # type: ignore[operator]
+            result = NUMPY[operator](x, **arguments)  # type: ignore[operator]
         runs.append((case, values))
         expected.append([np.asarray(result).astype(x.dtype)])
     check_against(runs, expected)

@@ -33,8 +33,8 @@ def test_requantize_is_quantize_of_dequantize(count: int) -> None:
         assert q is not None
         output = tensor("int8", (count,), q.scale, q.zero_point)
         second.append((make_case("QUANTIZE", [middle], [output]), [real[0]]))
-    for one, other in zip(run_kernels(runs), run_kernels(second), strict=True):
-        np.testing.assert_array_equal(one[0], other[0])
+    for result, other in zip(run_kernels(runs), run_kernels(second), strict=True):
+        np.testing.assert_array_equal(result[0], other[0])
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from support.movement import check_movement
 Result = tuple[Case, list[Array | None], Array]
 
 
-def shape_of(rng: np.random.Generator, most: int) -> tuple[int, ...]:
-    return tuple(int(d) for d in rng.integers(1, 5, rng.integers(1, most + 1)))
+def shape_of(rng: np.random.Generator, rank: int) -> tuple[int, ...]:
+    return tuple(int(d) for d in rng.integers(1, 5, rng.integers(1, rank + 1)))
 
 
 def partner(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -50,11 +50,13 @@ def test_one_element_less_is_too_little(group: int) -> None:
                 runs.append((case, tight_cases.values(case, rng)))
                 overlaps.append(replace(claim, distance=claim.distance - size))
                 owners.append((_name(case), claim))
-    apart, over = run_kernels(runs), run_kernels(runs, overlaps)
-    spoiled = {owner for owner, one, other in zip(owners, apart, over, strict=True) if _differ(one, other)}
+    disjoint, overlapping = run_kernels(runs), run_kernels(runs, overlaps)
+    spoiled = {
+        owner for owner, result, other in zip(owners, disjoint, overlapping, strict=True) if _differ(result, other)
+    }
     assert len(spoiled) > 5
     assert spoiled == set(owners)
 
 
-def _differ(one: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> bool:
-    return any(a.tobytes() != b.tobytes() for a, b in zip(one, other, strict=True))
+def _differ(result: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> bool:
+    return any(a.tobytes() != b.tobytes() for a, b in zip(result, other, strict=True))

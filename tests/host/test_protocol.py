@@ -266,8 +266,8 @@ def test_silent_device_times_out() -> None:
 
 
 def test_device_that_is_gone() -> None:
-    with open_pipe(["false"]) as gone, pytest.raises(LinkClosedError, match="exit code 1"):
-        Client(gone, 20).hello()
+    with open_pipe(["false"]) as link, pytest.raises(LinkClosedError, match="exit code 1"):
+        Client(link, 20).hello()
 
 
 frames = st.builds(Frame, st.integers(0, 255), st.integers(0, 255), st.binary(max_size=40))

@@ -24,11 +24,11 @@ MODELS = {
 def measured(name: str) -> tuple[float, float, int, Evaluation]:
     """Accuracy in float and quantised, the number of test samples, and the errors against float."""
     path, choice = FOLDER / f"{name}.tflite", QuantizeOptions(MODELS[name])
-    made = quantize_file(path, FOLDER / f"{name}_cal.npz", choice, None, lambda _: None).quantized
+    quantized_file = quantize_file(path, FOLDER / f"{name}_cal.npz", choice, None, lambda _: None).quantized
     with np.load(FOLDER / f"{name}_test.npz") as test:
         x, labels = test["x"], test["labels"]
-    vectors = Vectors(tuple(VectorSet("", 0, (one[None],)) for one in x))
-    with observed_build(made.source) as build, observed_build(made.model) as quantized:
+    vectors = Vectors(tuple(VectorSet("", 0, (sample[None],)) for sample in x))
+    with observed_build(quantized_file.source) as build, observed_build(quantized_file.model) as quantized:
         runs = run_sets(build, vectors), run_sets(quantized, vectors)
         evaluation = compare_runs(build, vectors, runs[0], runs[1], quantized.model)
     right = [np.mean([o[0].argmax() == y for o, y in zip(run.outputs, labels, strict=True)]) for run in runs]

@@ -32,13 +32,13 @@ SAMPLE = (
 def float_models() -> list[str]:
     """Float models of the corpus with an If or While whose structure TFLite Micro runs."""
     return [
-        told["path"].removesuffix(".tflite")
-        for told in corpus_manifest()
-        if told["path"].split("/")[0] in CATEGORIES
-        and (told["has_if"] or told["has_while"])
-        and "float32" in told["dtypes"]
-        and not told["quantized"]
-        and told["tflm_runs"]
+        entry["path"].removesuffix(".tflite")
+        for entry in corpus_manifest()
+        if entry["path"].split("/")[0] in CATEGORIES
+        and (entry["has_if"] or entry["has_while"])
+        and "float32" in entry["dtypes"]
+        and not entry["quantized"]
+        and entry["tflm_runs"]
     ]
 
 
@@ -57,8 +57,8 @@ def assert_equal_to_tflm(name: str, dtype: DType, tmp_path: Path) -> None:
     with observed_build(quantized.model) as build:
         ours = build.run(vectors.sets, vectors.stateful, SilentWatcher())
     for own, expected in zip(ours, tflm_outputs(file, vectors.sets, ARENA, 120), strict=True):
-        for one, other in zip(own, expected, strict=True):
-            np.testing.assert_array_equal(one, other.reshape(one.shape))
+        for output, other in zip(own, expected, strict=True):
+            np.testing.assert_array_equal(output, other.reshape(output.shape))
 
 
 @requires_corpus

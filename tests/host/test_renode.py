@@ -195,7 +195,7 @@ def test_instructions_by_executed_instructions(tmp_path: Path, temporary: Path, 
     with open_session(board, project, elf, "renode", 20, renode=str(renode), count=plan) as session:
         assert session.notes == (NOTE,)
         invocations = [session.invoke(0, [bytes(16)]) for _ in range(2)]
-    assert [(one.instructions, one.operators) for one in invocations] == [(250, None), (500, None)]
+    assert [(invocation.instructions, invocation.operators) for invocation in invocations] == [(250, None), (500, None)]
     assert list(temporary.iterdir()) == []
 
 

@@ -105,12 +105,12 @@ def test_outputs_equal_the_vectors(connected: ModuleType, tmp_path: Path) -> Non
 
 
 def test_state_is_kept_between_stateful_sets(connected: ModuleType, tmp_path: Path) -> None:
-    again = {"s1_sig": "accumulate", "s1_in_0": VALUES, "s1_in_1": MODE}
+    arrays = {"s1_sig": "accumulate", "s1_in_0": VALUES, "s1_in_1": MODE}
     total = np.array([2 * tiny.TOTAL - 100], np.int32)
-    path = vectors(tmp_path / "v.npz", **again, s1_out_0=total, stateful=np.array(True))
+    path = vectors(tmp_path / "v.npz", **arrays, s1_out_0=total, stateful=np.array(True))
     connected.outputs_should_equal(path, "0", "0")
     with pytest.raises(AssertionError, match="set 1, output 0 differs"):
-        connected.outputs_should_equal(vectors(tmp_path / "w.npz", **again, s1_out_0=total), "0", "0")
+        connected.outputs_should_equal(vectors(tmp_path / "w.npz", **arrays, s1_out_0=total), "0", "0")
 
 
 def test_a_status_is_an_error(connected: ModuleType, tmp_path: Path) -> None:
@@ -124,10 +124,10 @@ def test_floats_have_tolerances(keywords: ModuleType, tmp_path: Path, dtype: typ
     expected: NDArray[Any] = np.array([1.0, np.nan, np.inf, 0.0], dtype)
     np.savez(tmp_path / "v.npz", x=expected)
     array = keywords._read_npz(tmp_path / "v.npz")["x"]
-    near, far = expected.copy(), expected.copy()
-    near[0], far[0] = 1.0009765625, 1.01
-    assert keywords._equal(array, near.tobytes(), 0.0, 0.002)
-    assert not keywords._equal(array, near.tobytes(), 0.0, 0.0)
+    inside, far = expected.copy(), expected.copy()
+    inside[0], far[0] = 1.0009765625, 1.01
+    assert keywords._equal(array, inside.tobytes(), 0.0, 0.002)
+    assert not keywords._equal(array, inside.tobytes(), 0.0, 0.0)
     assert not keywords._equal(array, far.tobytes(), 0.0, 0.002)
     for i, value in enumerate((np.nan, 0.0, -np.inf, np.nan)):
         other = expected.copy()

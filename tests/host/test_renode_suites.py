@@ -22,14 +22,14 @@ BOARDS = ("disco_f407vg", "mps2_an386", "nucleo_f767zi")
 @pytest.fixture(scope="module")
 def suites(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """One model for all boards, each in a folder of its own, with what stands for its firmware."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for board in BOARDS:
         project = tiny.write_project(load_board(board), tmp_path_factory.mktemp("suites") / f"a project {board}")
         elf = project / ".pio" / "build" / board / "firmware.elf"
         elf.parent.mkdir(parents=True)
         elf.touch()
-        found += (project / "renode").glob("*.robot")
-    return found
+        paths += (project / "renode").glob("*.robot")
+    return paths
 
 
 @pytest.fixture(scope="module")

@@ -69,9 +69,9 @@ def check_page(tab: Browser, plan: dict[str, Any]) -> None:
     buffers = [b for b in plan["buffers"] if b["memory"] == "arena" for _ in b["ranges"]]
     seen = sorted((round(low / high * arena), round(size / high * arena)) for low, size, high in drawn)
     wanted = sorted((b["offset"], b["bytes"]) for b in buffers)
-    close = max(2, arena // 300)
+    tolerance = max(2, arena // 300)
     assert len(seen) == len(wanted)
-    assert all(abs(a - c) <= close and abs(b - d) <= close for (a, b), (c, d) in zip(seen, wanted, strict=True))
+    assert all(abs(a - c) <= tolerance and abs(b - d) <= tolerance for (a, b), (c, d) in zip(seen, wanted, strict=True))
 
 
 def test_the_page_of_the_example(tab: Browser, tmp_path: Path) -> None:

@@ -67,11 +67,11 @@ def line(program: Path, request: pytest.FixtureRequest) -> Iterator[RestartingLi
     seed, noise = request.param
     generator = random.Random(seed)
     after = [generator.choice([3, 10, 200, 900, 3000]) + generator.randrange(40) for _ in range(12)]
-    made = RestartingLine(program, after, noise, seed)
+    restarting = RestartingLine(program, after, noise, seed)
     try:
-        yield made
+        yield restarting
     finally:
-        made.close()
+        restarting.close()
 
 
 def accumulated(session: Session, turns: int) -> list[int]:

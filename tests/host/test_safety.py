@@ -186,11 +186,11 @@ def test_a_state_is_saved_and_loaded(compiler: str, tmp_path: Path) -> None:
 
 
 def test_a_blob_of_another_model_is_refused(tmp_path: Path) -> None:
-    one = compiled(sum_model(), tmp_path).sources.files["src/m.c"]
+    library = compiled(sum_model(), tmp_path).sources.files["src/m.c"]
     other = compiled(sum_model() + b"\0\0\0\0", tmp_path).sources.files["src/m.c"]
-    assert header(one) == header(one)
-    assert header(one)[:3] == header(other)[:3]
-    assert header(one) != header(other)
+    assert header(library) == header(library)
+    assert header(library)[:3] == header(other)[:3]
+    assert header(library) != header(other)
 
 
 def header(source: str) -> list[str]:

@@ -51,19 +51,19 @@ class Case:
         return bytes(writer.finish())
 
     def values(self, rng: np.random.Generator) -> tuple[Array, ...]:
-        made = []
+        arrays = []
         for item in self.inputs:
             if isinstance(item, np.ndarray):
                 continue
             dtype, shape = np.dtype(item[0]), item[1]
             if dtype.kind == "f":
-                made.append(rng.normal(size=shape).astype(dtype))
+                arrays.append(rng.normal(size=shape).astype(dtype))
                 continue
             # Of all magnitudes alike, so that small numbers come up too.
             shift = dtype.type(rng.integers(0, 8 * dtype.itemsize - 1))
             wide = rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, dtype, endpoint=True)
-            made.append(wide >> shift if shape else np.asarray(wide % 12, dtype))
-        return tuple(made)
+            arrays.append(wide >> shift if shape else np.asarray(wide % 12, dtype))
+        return tuple(arrays)
 
 
 Rng = np.random.Generator
@@ -91,10 +91,10 @@ def energy(rng: Rng) -> Case:
 
 def rfft(rng: Rng) -> Case:
     length, dtype = 2 ** int(rng.integers(2, 11)), str(rng.choice(list(TENSOR_TYPES)))
-    given = int(rng.integers(1, length + 1))
+    length_in_use = int(rng.integers(1, length + 1))
     outer = ((), (2,), (1, 3))[rng.integers(3)]
     fields = {"T": TENSOR_TYPES[dtype], "fft_length": length}
-    return Case("Rfft", [(dtype, (*outer, given))], [(dtype, (*outer, length + 2))], fields)
+    return Case("Rfft", [(dtype, (*outer, length_in_use))], [(dtype, (*outer, length + 2))], fields)
 
 
 def irfft(rng: Rng) -> Case:
@@ -107,7 +107,7 @@ def irfft(rng: Rng) -> Case:
 def filter_bank(rng: Rng) -> Case:
     channels, inputs, weights = int(rng.integers(1, 9)), 40, 60
     widths = rng.integers(0, 12, channels + 1)
-    starts = [rng.integers(0, most + 1 - widths) for most in (inputs, weights)]
+    starts = [rng.integers(0, limit + 1 - widths) for limit in (inputs, weights)]
     constants = [rng.integers(-4096, 4097, weights) for _ in range(2)]
     tables = [np.asarray(values, np.int16) for values in (*constants, *starts, widths)]
     return Case("FilterBank", [("uint32", (inputs,)), *tables], [("uint64", (channels,))], {"num_channels": channels})
@@ -226,8 +226,8 @@ def check(cases: Sequence[Case], seed: int) -> None:
         calls += [Invocation(i, 0, values) for values in sequence]
         calls += [Invocation(i, RESET, ()), *(Invocation(i, 0, values) for values in sequence[:2])]
         wanted += [(case, outputs) for outputs in (*expected, [], *expected[:2])]
-    found = run_native(program, calls, signatures)
-    for (case, outputs), got in zip(wanted, found, strict=True):
+    results = run_native(program, calls, signatures)
+    for (case, outputs), got in zip(wanted, results, strict=True):
         compare(case, outputs, got)
 
 
@@ -272,8 +272,8 @@ def test_extreme_values() -> None:
             values = tuple(_filled(value, fill) for value in case.values(np.random.default_rng(0)))
             calls += [Invocation(i, 0, values), Invocation(i, RESET, ())]
             wanted.append(tflm(case, [values])[0])
-        found = run_native(program, calls, signatures)[::2]
-        for case, outputs, got in zip(cases, wanted, found, strict=True):
+        results = run_native(program, calls, signatures)[::2]
+        for case, outputs, got in zip(cases, wanted, results, strict=True):
             compare(case, outputs, got)
 
 
@@ -307,14 +307,14 @@ def harness_case(case: Case, rng: Rng) -> tuple[kernel_harness.Case, list[Array 
         for item in case.inputs
     ]
     outputs = [kernel_harness.tensor(dtype, ()) for dtype, _ in case.outputs]
-    made = kernel_harness.make_case(f"CUSTOM:Signal{case.name}", tensors, outputs, case.options)
-    given = iter(case.values(rng))
-    values: list[Array | None] = [None if isinstance(item, np.ndarray) else next(given) for item in case.inputs]
-    state = OPERATORS[made.operator].state
-    for piece in state(made.without_state.instance) if state else ():
+    kernel_case = kernel_harness.make_case(f"CUSTOM:Signal{case.name}", tensors, outputs, case.options)
+    arrays = iter(case.values(rng))
+    values: list[Array | None] = [None if isinstance(item, np.ndarray) else next(arrays) for item in case.inputs]
+    state = OPERATORS[kernel_case.operator].state
+    for piece in state(kernel_case.without_state.instance) if state else ():
         start = np.frombuffer(piece.initial or bytes(piece.type.bytes), piece.dtype.numpy)
         values.append(start.reshape(piece.shape))
-    return made, values
+    return kernel_case, values
 
 
 @pytest.mark.parametrize(

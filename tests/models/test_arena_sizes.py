@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from memory_figures import M4, file_bound
 from support.corpus import CORPUS, requires_corpus
-from support.well_known import MADE, well_known
+from support.well_known import NETWORKS, well_known
 from tflmgen.compiler import compile_model
 from tflmgen.errors import TflmgenError
 from tflmgen.frontend.tflite.reader import read_model
 from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
 
-MOST = 0.80
+LARGEST_QUOTIENT = 0.80
 """Of the file's bound, in the geometric mean."""
 
 
@@ -72,7 +72,7 @@ def test_no_model_without_control_flow_is_above_the_file_bound(target: Target) -
 
 @pytest.mark.parametrize("target", [Target("generic"), M4], ids=["portable", "m4"])
 def test_real_models_stay_below_the_file_bound(target: Target, tmp_path: Path) -> None:
-    paths = real_models() or [well_known(name, tmp_path) for name in MADE]
+    paths = real_models() or [well_known(name, tmp_path) for name in NETWORKS]
     quotients = {}
     for path in paths:
         bound = file_bound(read_model(path))
@@ -80,11 +80,11 @@ def test_real_models_stay_below_the_file_bound(target: Target, tmp_path: Path) -
             quotients[path.stem] = compile_model(path, target, BuildOptions()).plan["arena"]["bytes"] / bound
     assert len(quotients) == len(paths)
     assert not {name: quotient for name, quotient in quotients.items() if quotient > 1}
-    assert math.exp(sum(map(math.log, quotients.values())) / len(quotients)) <= MOST
+    assert math.exp(sum(map(math.log, quotients.values())) / len(quotients)) <= LARGEST_QUOTIENT
 
 
 def test_each_plan_is_optimal_or_says_how_far_it_may_be(tmp_path: Path) -> None:
-    paths = real_models() or [well_known(name, tmp_path) for name in MADE]
+    paths = real_models() or [well_known(name, tmp_path) for name in NETWORKS]
     arenas = [compile_model(path, M4, BuildOptions()).plan["arena"] for path in paths]
     assert all(arena["order_proved"] for arena in arenas)
     assert sum(arena["bytes"] == arena["lower_bound"] for arena in arenas) >= 0.9 * len(arenas)
@@ -97,5 +97,5 @@ def test_each_plan_is_optimal_or_says_how_far_it_may_be(tmp_path: Path) -> None:
 )
 def test_well_known_models_need_little(target: Target, within: dict[str, int], tmp_path: Path) -> None:
     paths = {name: well_known(name, tmp_path) for name in WITHIN}
-    found = {name: compile_model(paths[name], target, BuildOptions()).plan["arena"]["bytes"] for name in WITHIN}
-    assert not {name: size for name, size in found.items() if size > within[name]}
+    sizes = {name: compile_model(paths[name], target, BuildOptions()).plan["arena"]["bytes"] for name in WITHIN}
+    assert not {name: size for name, size in sizes.items() if size > within[name]}

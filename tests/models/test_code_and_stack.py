@@ -30,16 +30,16 @@ TARGETS = (
 
 def firmware(name: str, board: str, optimize: str, folder: Path) -> dict[str, int]:
     options = ("--board", board, "--optimize", optimize, "-o", folder / "project", "--json")
-    found: dict[str, int] = tflmgen("build", well_known(name, folder), *options).json["firmware"]
-    return found
+    sizes: dict[str, int] = tflmgen("build", well_known(name, folder), *options).json["firmware"]
+    return sizes
 
 
 @pytest.mark.parametrize("optimize", MOST_CODE)
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_on_a_cortex_m4(name: str, optimize: str, tmp_path: Path) -> None:
-    found = firmware(name, "mps2_an386", optimize, tmp_path)
-    assert found["code_bytes"] <= MOST_CODE[optimize]
-    assert found["stack_worst_case"] <= MOST_STACK
+    sizes = firmware(name, "mps2_an386", optimize, tmp_path)
+    assert sizes["code_bytes"] <= MOST_CODE[optimize]
+    assert sizes["stack_worst_case"] <= MOST_STACK
 
 
 @pytest.mark.parametrize("board", ["mps2_an385_m0", "mps3_an547"])

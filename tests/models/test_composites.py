@@ -107,10 +107,10 @@ def l2_norm(g: Graph) -> int:
 
 
 def normalized(g: Graph, x: int, rows: int, depth: int) -> int:
-    whole, one = (rows, depth), (rows, 1)
-    centred = g.op("SUB", whole, x, g.mean(x, one, [1]))
-    variance = g.mean(g.op("MUL", whole, centred, centred), one, [1])
-    return g.op("MUL", whole, centred, g.op("RSQRT", one, g.op("ADD", one, variance, g.numbers(1e-5))))
+    whole, row = (rows, depth), (rows, 1)
+    centred = g.op("SUB", whole, x, g.mean(x, row, [1]))
+    variance = g.mean(g.op("MUL", whole, centred, centred), row, [1])
+    return g.op("MUL", whole, centred, g.op("RSQRT", row, g.op("ADD", row, variance, g.numbers(1e-5))))
 
 
 def group_norm(g: Graph) -> int:

@@ -22,7 +22,7 @@ from tflmgen.options import BuildOptions
 Array = NDArray[Any]
 
 EXAMPLES = ROOT / "examples"
-MADE = runpy.run_path(str(EXAMPLES / "make_control_flow.py"))["MODELS"]
+EXAMPLE_MODELS = runpy.run_path(str(EXAMPLES / "make_control_flow.py"))["MODELS"]
 ONCE = 8192
 
 
@@ -31,18 +31,18 @@ def compiled(name: str) -> Compilation:
 
 
 def run(name: str, inputs: list[tuple[Array, ...]]) -> list[Array]:
-    one = compiled(name)
-    program = build_native({name: one.sources})
-    outputs = run_native(program, [Invocation(0, 0, i) for i in inputs], [one.module.signatures])
+    model = compiled(name)
+    program = build_native({name: model.sources})
+    outputs = run_native(program, [Invocation(0, 0, i) for i in inputs], [model.module.signatures])
     return [output for (output,) in outputs]
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", EXAMPLE_MODELS)
 def test_the_script_makes_the_committed_model(name: str) -> None:
-    assert MADE[name]() == Path(EXAMPLES / f"{name}.tflite").read_bytes()
+    assert EXAMPLE_MODELS[name]() == Path(EXAMPLES / f"{name}.tflite").read_bytes()
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", EXAMPLE_MODELS)
 def test_the_data_is_kept_once_and_never_copied(name: str) -> None:
     plan = compiled(name).plan
     assert plan["arena"]["bytes"] <= ONCE + 16
@@ -71,26 +71,26 @@ def test_if_over_8_kb() -> None:
 def moved(body: Sequence[Instruction], units: int) -> int:
     """Bytes of data that a body moves unchanged: rows stored, and copies, but no constants."""
     total = 0
-    for one in body:
-        if isinstance(one, Loop):
-            assert one.trips is not None
-            total += one.trips * moved(one.body, units)
-        elif isinstance(one, Transfer | Assembly):
-            total += sum(copy.bytes for copy in one.copies if not isinstance(copy.source, Flash))
-        elif isinstance(one, KernelCall) and one.function == "tflmgen_row_store":
+    for instruction in body:
+        if isinstance(instruction, Loop):
+            assert instruction.trips is not None
+            total += instruction.trips * moved(instruction.body, units)
+        elif isinstance(instruction, Transfer | Assembly):
+            total += sum(copy.bytes for copy in instruction.copies if not isinstance(copy.source, Flash))
+        elif isinstance(instruction, KernelCall) and instruction.function == "tflmgen_row_store":
             total += 4 * units
     return total
 
 
 def lstm_is_right(model: Path, units: int) -> None:
-    one = compile_model(model, Target("host"), BuildOptions())
-    assert one.plan["loops"][0]["trips"] == 100
+    lstm = compile_model(model, Target("host"), BuildOptions())
+    assert lstm.plan["loops"][0]["trips"] == 100
     with np.load(model.with_suffix(".npz")) as vectors:
         inputs = [(vectors[f"s{k}_in_0"],) for k in range(int(vectors["n_sets"]))]
         wanted = [vectors[f"s{k}_out_0"] for k in range(int(vectors["n_sets"]))]
-    program = build_native({one.name: one.sources})
+    program = build_native({lstm.name: lstm.sources})
     for (got,), right in zip(
-        run_native(program, [Invocation(0, 0, i) for i in inputs], [one.module.signatures]), wanted, strict=True
+        run_native(program, [Invocation(0, 0, i) for i in inputs], [lstm.module.signatures]), wanted, strict=True
     ):
         assert got.shape == (1, 100, units)
         np.testing.assert_allclose(got, right, rtol=1e-5, atol=1e-5)
@@ -101,10 +101,10 @@ def test_an_lstm_that_returns_its_sequence_equals_tensorflow() -> None:
 
 
 def test_an_lstm_stores_one_row_per_step() -> None:
-    one = compiled("lstm_sequences")
+    lstm = compiled("lstm_sequences")
     rows = 100 * 4 * 16
-    assert rows <= moved(one.program.function("main").body, 16) <= 5 * rows
-    assert one.plan["weights"]["bytes"] < 13_000
+    assert rows <= moved(lstm.program.function("main").body, 16) <= 5 * rows
+    assert lstm.plan["weights"]["bytes"] < 13_000
 
 
 @pytest.mark.sweep
@@ -114,15 +114,15 @@ def test_an_lstm_of_128_units(tmp_path: Path) -> None:
     script = [sys.executable, str(EXAMPLES / "make_lstm.py"), "128", str(model)]
     subprocess.run(script, check=True, capture_output=True)
     lstm_is_right(model, 128)
-    one = compile_model(model, Target("cortex-m4", frozenset({"dsp", "fpu"})), BuildOptions())
-    assert 51_200 <= moved(one.program.function("main").body, 128) <= 60_000
+    lstm = compile_model(model, Target("cortex-m4", frozenset({"dsp", "fpu"})), BuildOptions())
+    assert 51_200 <= moved(lstm.program.function("main").body, 128) <= 60_000
 
 
 def test_the_plan_says_what_operators_copy() -> None:
-    one = compiled("lstm_sequences")
-    (split,) = [step for step in one.plan["steps"] if step.get("name") == "SPLIT"]
-    (line,) = [i for i, text in enumerate(one.sources.files["src/lstm_sequences.c"].splitlines()) if ": SPLIT" in text]
-    below = one.sources.files["src/lstm_sequences.c"].splitlines()[line + 1 : line + 5]
+    lstm = compiled("lstm_sequences")
+    (split,) = [step for step in lstm.plan["steps"] if step.get("name") == "SPLIT"]
+    (line,) = [i for i, text in enumerate(lstm.sources.files["src/lstm_sequences.c"].splitlines()) if ": SPLIT" in text]
+    below = lstm.sources.files["src/lstm_sequences.c"].splitlines()[line + 1 : line + 5]
     copies = [int(text.rpartition(", ")[2].rstrip(");")) for text in below if text.strip().startswith("mem")]
     assert split["copied_bytes"] == sum(copies)
     assert split["variant"] == ("copy" if copies else "view")

@@ -36,9 +36,9 @@ def test_the_script_makes_the_committed_model(script: dict[str, Any]) -> None:
 
 def test_tflite_micro_makes_the_committed_outputs(script: dict[str, Any], vectors: dict[str, Any]) -> None:
     pytest.importorskip("tflite_micro", reason="needs tflite-micro")
-    made = script["golden"](MODEL.read_bytes(), script["make_frames"]())
-    assert made.keys() == vectors.keys()
-    for name, array in made.items():
+    outputs = script["golden"](MODEL.read_bytes(), script["make_frames"]())
+    assert outputs.keys() == vectors.keys()
+    for name, array in outputs.items():
         np.testing.assert_array_equal(array, vectors[name], err_msg=name)
 
 

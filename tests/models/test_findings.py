@@ -49,10 +49,10 @@ def test_builds_on_every_board_with_every_option(model: Path) -> None:
 def test_computes_what_the_runtimes_do(model: Path) -> None:
     compiled = [compile_model(model, load_board("host").target, options) for options in OPTIONS.values()]
     program = build_native({f"m{i}": _renamed(model, i, o) for i, o in enumerate(OPTIONS.values())})
-    signatures = [one.program.signatures for one in compiled]
+    signatures = [model.program.signatures for model in compiled]
     sets = seeded_sets(signatures[0], [0])
-    expected = _expected(model, [one.inputs for one in sets], sets)
-    calls = [Invocation(i, 0, tuple(one.inputs)) for i in range(len(compiled)) for one in sets]
+    expected = _expected(model, [vector_set.inputs for vector_set in sets], sets)
+    calls = [Invocation(i, 0, tuple(vector_set.inputs)) for i in range(len(compiled)) for vector_set in sets]
     for number, outputs in enumerate(run_native(program, calls, signatures)):
         for got, want in zip(outputs, expected[number % len(sets)], strict=True):
             tolerance = 1e-5 if got.dtype.kind == "f" else 0
@@ -78,11 +78,11 @@ def test_computes_the_same_on_boards(name: str, model: Path) -> None:
     compilation = compile_model(model, board.target, options)
     signatures = compilation.program.signatures
     sets = seeded_sets(signatures, [0])
-    expected = _expected(model, [one.inputs for one in sets], sets)
+    expected = _expected(model, [vector_set.inputs for vector_set in sets], sets)
     console = Console(OutputOptions(quiet=True))
     with running(compilation, board, options, SessionOptions(), console) as emulated:
-        for one, wanted in zip(sets, expected, strict=True):
-            outputs = emulated.session.invoke(0, [array.tobytes() for array in one.inputs]).outputs
+        for vector_set, wanted in zip(sets, expected, strict=True):
+            outputs = emulated.session.invoke(0, [array.tobytes() for array in vector_set.inputs]).outputs
             for raw, want, port in zip(outputs, wanted, signatures[0].outputs, strict=True):
                 got = np.frombuffer(raw, port.type.dtype.numpy)
                 tolerance = 1e-5 if got.dtype.kind == "f" else 0

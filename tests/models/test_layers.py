@@ -46,9 +46,9 @@ def write_loop(path: Path) -> Path:
     limit, more = condition.constant("limit", np.full(1, 4, np.int32)), condition.tensor("more", "bool", [1])
     condition.operator("LESS", [condition.inputs[0], limit], [more])
     condition.outputs = [more]
-    one, next_i = body.constant("one", np.ones(1, np.int32)), body.tensor("next_i", "int32", [1])
+    unit, next_i = body.constant("one", np.ones(1, np.int32)), body.tensor("next_i", "int32", [1])
     product, total = (body.tensor(name, "float32", [ELEMENTS]) for name in ("product", "total"))
-    body.operator("ADD", [body.inputs[0], one], [next_i])
+    body.operator("ADD", [body.inputs[0], unit], [next_i])
     body.operator("MUL", body.inputs[1:], [product])
     body.operator("ADD", [product, body.inputs[2]], [total])
     body.outputs = [next_i, total, body.inputs[2]]
@@ -84,7 +84,9 @@ def test_right_kernels(loop: Path) -> None:
     done = tflmgen("test", loop, "--board", "host", "--layers", "--json")
     assert done.code == 0
     assert done.json["passed"]
-    assert {(one["reference"], one["compared"]) for one in done.json["sets"]} == {("TFLite Micro", 2)}
+    assert {(vector_set["reference"], vector_set["compared"]) for vector_set in done.json["sets"]} == {
+        ("TFLite Micro", 2)
+    }
 
 
 def test_a_wrong_kernel_is_located(loop: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -114,9 +116,9 @@ def test_another_build_tells_the_iteration(loop: Path, monkeypatch: pytest.Monke
     (right, *_), _ = _trace_layers(plain, host, vectors, options, session, console)
     monkeypatch.setattr(layers, "emit", wrong_kernel("MUL", 7, call=1))
     (wrong, *_), _ = _trace_layers(plain, host, vectors, options, session, console)
-    found = first_difference(comparable_pairs(wrong, _match_by_key(wrong, right)), Tolerance(0, 0))
-    assert found is not None
-    assert (found.layer.tensor, found.layer.iterations, found.index) == ("product", (1,), (7,))
+    difference = first_difference(comparable_pairs(wrong, _match_by_key(wrong, right)), Tolerance(0, 0))
+    assert difference is not None
+    assert (difference.layer.tensor, difference.layer.iterations, difference.index) == ("product", (1,), (7,))
 
 
 def one_layer(values: list[int], kept: tuple[int, ...] | None) -> Layer:
@@ -134,9 +136,9 @@ def test_tensors_that_lack_channels(kept: tuple[int, ...] | None, expected: list
     mine = one_layer([1, 2, 3] if kept else [1, 9, 2, 3], kept)
     assert mine.shape == (1, 4)
     other = one_layer(expected, theirs)
-    found = first_difference(comparable_pairs([mine], {0: Expected(other.array, other.narrowed)}), Tolerance(0, 0))
-    assert found is not None
-    assert (found.index, found.count, found.expected, found.actual) == ((0, 3), 1, "4", "3")
+    difference = first_difference(comparable_pairs([mine], {0: Expected(other.array, other.narrowed)}), Tolerance(0, 0))
+    assert difference is not None
+    assert (difference.index, difference.count, difference.expected, difference.actual) == ((0, 3), 1, "4", "3")
 
 
 def test_lost_frames_are_noticed(loop: Path) -> None:
@@ -157,4 +159,4 @@ def test_not_at_a_port(loop: Path) -> None:
 def test_on_a_board(loop: Path) -> None:
     done = tflmgen("test", loop, "--board", "mps2_an386", "--emulator", "qemu", "--layers", "--json")
     assert done.code == 0
-    assert [one["compared"] for one in done.json["sets"]] == [2, 2, 2]
+    assert [vector_set["compared"] for vector_set in done.json["sets"]] == [2, 2, 2]

@@ -33,7 +33,7 @@ def test_arenas(name: str) -> None:
 
 @pytest.mark.parametrize("problem", published("AK"), ids=lambda problem: problem.name)
 def test_packing(problem: Problem) -> None:
-    assert any(one.startswith(packing_row(problem)) for one in _lines("memory"))
+    assert any(line.startswith(packing_row(problem)) for line in _lines("memory"))
 
 
 @requires_corpus
@@ -47,7 +47,7 @@ def test_control_flow() -> None:
 @requires_compiler
 @pytest.mark.emulator
 def test_one_more_iteration() -> None:
-    (row,) = (one for one in _lines("control-flow") if one.startswith("| `while_counter_f32`"))
+    (row,) = (line for line in _lines("control-flow") if line.startswith("| `while_counter_f32`"))
     assert row.endswith(f"| {one_iteration():,} |")
 
 

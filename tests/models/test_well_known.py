@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.corpus import CORPUS, requires_corpus
-from support.well_known import MADE
+from support.well_known import NETWORKS
 from tflmgen.frontend.tflite.reader import read_model
 
 
@@ -20,8 +20,8 @@ def layers(path: Path) -> list[tuple[str, list[tuple[int, ...]]]]:
 
 
 @requires_corpus
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", NETWORKS)
 def test_made_networks_have_the_layers_of_the_real_ones(name: str, tmp_path: Path) -> None:
-    made = tmp_path / "made.tflite"
-    made.write_bytes(MADE[name]())
-    assert layers(made) == layers(CORPUS / "real" / f"{name}.tflite")
+    path = tmp_path / "made.tflite"
+    path.write_bytes(NETWORKS[name]())
+    assert layers(path) == layers(CORPUS / "real" / f"{name}.tflite")

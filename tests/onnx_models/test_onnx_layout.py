@@ -16,8 +16,8 @@ RNG = np.random.default_rng(3)
 
 
 def _operators(path: Path, **options: object) -> list[str]:
-    made = compile_model(path, Target(core="host"), BuildOptions(shape=["x=1,3,32,32"], **options))  # type: ignore[arg-type]
-    return [node.operator for f in made.module.functions for node in walk(f.body) if isinstance(node, Op)]
+    compiled = compile_model(path, Target(core="host"), BuildOptions(shape=["x=1,3,32,32"], **options))  # type: ignore[arg-type]
+    return [node.operator for f in compiled.module.functions for node in walk(f.body) if isinstance(node, Op)]
 
 
 def test_a_convolutional_net_is_reordered_at_its_input_alone(tmp_path: Path) -> None:
@@ -36,25 +36,25 @@ def test_both_orders_compute_what_onnx_runtime_does(tmp_path: Path) -> None:
     path = separable_net(tmp_path / "net.onnx")
     image = RNG.standard_normal((1, 3, 32, 32)).astype(np.float32)
     expected = onnxruntime.InferenceSession(str(path)).run(None, {"x": image})[0]
-    made = [
+    models = [
         compile_model(
             path, Target(core="host"), BuildOptions(name=f"n{nhwc:d}", shape=["x=1,3,32,32"], nhwc_inputs=nhwc)
         )
         for nhwc in (False, True)
     ]
-    program = build_native({made.name: made.sources for made in made})
+    program = build_native({model.name: model.sources for model in models})
     calls = [Invocation(0, 0, (image,)), Invocation(1, 0, (np.ascontiguousarray(image.transpose(0, 2, 3, 1)),))]
-    for outputs in run_native(program, calls, [m.module.signatures for m in made]):
+    for outputs in run_native(program, calls, [m.module.signatures for m in models]):
         np.testing.assert_allclose(outputs[0], expected, rtol=1e-4, atol=1e-6)
 
 
 def test_a_loop_over_images_keeps_channels_last(tmp_path: Path) -> None:
     path = image_loop(tmp_path / "loop.onnx")
-    made = compile_model(path, Target(core="host"), BuildOptions())
-    inside = [n.operator for f in made.module.functions for n in walk(f.body) if isinstance(n, Op)]
+    compiled = compile_model(path, Target(core="host"), BuildOptions())
+    inside = [n.operator for f in compiled.module.functions for n in walk(f.body) if isinstance(n, Op)]
     assert inside.count("TRANSPOSE") == 2
     array = RNG.standard_normal((1, 4, 8, 8)).astype(np.float32)
     expected = onnxruntime.InferenceSession(str(path)).run(None, {"x": array})[0]
-    program = build_native({made.name: made.sources})
-    outputs = run_native(program, [Invocation(0, 0, (array,))], [made.module.signatures])[0]
+    program = build_native({compiled.name: compiled.sources})
+    outputs = run_native(program, [Invocation(0, 0, (array,))], [compiled.module.signatures])[0]
     np.testing.assert_allclose(outputs[0], expected, rtol=1e-4, atol=1e-6)

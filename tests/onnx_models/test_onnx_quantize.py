@@ -14,7 +14,7 @@ SHAPE = ("--shape", "x=1,3,32,32")
 
 
 @pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A net whose pool pads with -inf, and 16 calibration samples."""
     monkeypatch.chdir(tmp_path)
     separable_net(Path("model.onnx"))

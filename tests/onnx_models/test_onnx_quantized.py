@@ -32,22 +32,22 @@ Layer = tuple[onnx.ModelProto, list[dict[str, Array]]]
 
 def _differences(layers: Mapping[Case, Layer], path: Path) -> list[str]:
     """Layers that differ from ONNX Runtime by more than a step, or that don't run in integers."""
-    made = [compiled(model, path / "m.onnx", f"m{k}") for k, (model, _) in enumerate(layers.values())]
-    results = outputs_of(made, [samples for _, samples in layers.values()])
-    found = []
-    for (case, (model, samples)), one, ours in zip(layers.items(), made, results, strict=True):
+    models = [compiled(model, path / "m.onnx", f"m{k}") for k, (model, _) in enumerate(layers.values())]
+    results = outputs_of(models, [samples for _, samples in layers.values()])
+    differences = []
+    for (case, (model, samples)), model_c, ours in zip(layers.items(), models, results, strict=True):
         session = exact_session(model)
-        apart = max(
+        distance = max(
             float(steps_apart(o, session.run(None, feed)[0], model).max())
             for o, feed in zip(ours, samples, strict=True)
         )
-        if apart > 1:
-            found.append(f"{case}: {apart} steps")
-        if float_operators(one):
-            found.append(f"{case}: computes {float_operators(one)}")
-        if not {*case[0].split()[0].split("/")} & {*operators(one)}:
-            found.append(f"{case}: is {operators(one)}")
-    return found
+        if distance > 1:
+            differences.append(f"{case}: {distance} steps")
+        if float_operators(model_c):
+            differences.append(f"{case}: computes {float_operators(model_c)}")
+        if not {*case[0].split()[0].split("/")} & {*operators(model_c)}:
+            differences.append(f"{case}: is {operators(model_c)}")
+    return differences
 
 
 def _random(seeds: range) -> dict[Case, Layer]:
@@ -100,20 +100,22 @@ def _images(count: int, seed: int) -> list[Array]:
 
 def test_networks_are_within_a_step_for_99_percent_of_their_outputs(tmp_path: Path) -> None:
     models = {name: _quantised(name, tmp_path, number) for number, name in enumerate(NETWORKS)}
-    made = [compiled(model, tmp_path / "m.onnx", f"m{k}") for k, model in enumerate(models.values())]
+    compiled_models = [compiled(model, tmp_path / "m.onnx", f"m{k}") for k, model in enumerate(models.values())]
     images = _images(6, 1)
-    results = outputs_of(made, [[{"x": image} for image in images]] * len(made))
-    found = []
-    for (name, model), one, ours in zip(models.items(), made, results, strict=True):
+    results = outputs_of(compiled_models, [[{"x": image} for image in images]] * len(compiled_models))
+    differences = []
+    for (name, model), model_c, ours in zip(models.items(), compiled_models, results, strict=True):
         session = exact_session(model)
         theirs = [session.run(None, {"x": image})[0] for image in images]
-        apart = np.concatenate([steps_apart(a, b, model).reshape(-1) for a, b in zip(ours, theirs, strict=True)])
-        if (apart <= 1).mean() < 0.99:
-            found.append(f"{name}: {(apart > 1).sum()} of {apart.size} differ by up to {apart.max()} steps")
+        distances = np.concatenate([steps_apart(a, b, model).reshape(-1) for a, b in zip(ours, theirs, strict=True)])
+        if (distances <= 1).mean() < 0.99:
+            differences.append(
+                f"{name}: {(distances > 1).sum()} of {distances.size} differ by up to {distances.max()} steps"
+            )
         # Of classes whose outputs are equal, either may come first.
         same = [b.reshape(-1)[a.argmax()] == b.max() for a, b in zip(ours, theirs, strict=True)]
         if theirs[0].size == CLASSES and not all(same):
-            found.append(f"{name}: another class")
-        if float_operators(one):
-            found.append(f"{name}: computes {float_operators(one)}")
-    assert found == []
+            differences.append(f"{name}: another class")
+        if float_operators(model_c):
+            differences.append(f"{name}: computes {float_operators(model_c)}")
+    assert differences == []

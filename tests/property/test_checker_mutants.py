@@ -26,8 +26,8 @@ def accepts(trial: Trial, program: Program) -> bool:
 
 def mutants(trial: Trial, seed: int) -> list[tuple[str, Program]]:
     choose = Seeded(seed)
-    made = [(m.__name__, m(trial.stages.program, choose)) for _ in range(ROUNDS) for m in MUTATIONS]
-    return [(name, program) for name, program in made if program != trial.stages.program]
+    changed = [(m.__name__, m(trial.stages.program, choose)) for _ in range(ROUNDS) for m in MUTATIONS]
+    return [(name, program) for name, program in changed if program != trial.stages.program]
 
 
 @pytest.mark.parametrize("seeds", [range(130), pytest.param(range(130, 1200), marks=pytest.mark.sweep)])

@@ -26,18 +26,18 @@ def _check(seeds: range, folder: Path) -> None:
         path = folder / f"m{seed}.tflite"
         path.write_bytes(data)
         bound = f"x=1,{LARGEST[0]},{LARGEST[1]},{CHANNELS}"
-        some = [tuple(random.randint(LEAST, most) for most in LARGEST) for _ in range(4)]
+        sizes = [tuple(random.randint(LEAST, bound) for bound in LARGEST) for _ in range(4)]
         models.append(compile_model(path, Target("host"), BuildOptions(max_shape=[bound])))
-        for size in (LARGEST, *some, LARGEST):
+        for size in (LARGEST, *sizes, LARGEST):
             image = rng.integers(-128, 128, (1, *size, CHANNELS)).astype(np.int8)
             calls.append(Invocation(len(models) - 1, 0, (image,)))
             expected.append(litert_outputs(data, (image,)))
     program = build_native({c.name: c.sources for c in models})
     got = run_native(program, calls, [c.module.signatures for c in models])
     for call, mine, theirs in zip(calls, got, expected, strict=True):
-        for one, other in zip(mine, theirs, strict=True):
-            assert one.shape == other.shape, f"seed {seeds[call.model]}"
-            assert np.array_equal(one, other), f"seed {seeds[call.model]}, image of {call.inputs[0].shape}"
+        for output, other in zip(mine, theirs, strict=True):
+            assert output.shape == other.shape, f"seed {seeds[call.model]}"
+            assert np.array_equal(output, other), f"seed {seeds[call.model]}, image of {call.inputs[0].shape}"
 
 
 def test_random_images(tmp_path: Path) -> None:

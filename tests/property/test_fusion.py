@@ -43,8 +43,8 @@ def check(dtype: str, seed: int, count: int) -> int:
             inputs = (values_of(kind, rng),)
             calls += [Invocation(2 * i, 0, inputs), Invocation(2 * i + 1, 0, inputs)]
     outputs = run_native(program, calls, [s.program.signatures for pair in pairs for s in pair])
-    for number, (one, other) in enumerate(zip(outputs[::2], outputs[1::2], strict=True)):
-        for a, b in zip(one, other, strict=True):
+    for number, (output, other) in enumerate(zip(outputs[::2], outputs[1::2], strict=True)):
+        for a, b in zip(output, other, strict=True):
             message = f"seed {seed}, model {number // SETS}"
             if a.dtype.kind == "f":
                 np.testing.assert_allclose(
@@ -86,8 +86,8 @@ def test_zeros_around_do_not_change_how_an_input_is_quantised(scales: list[float
     for shift in (-4, 0, 4):
         x = (rng.normal(size=(1, 5, 6, 3)) + shift).astype(np.float32)
         calls = [Invocation(i, 0, (x,)) for i in range(2)]
-        (one,), (other,) = run_native(program, calls, [stages.program.signatures for stages in pair])
-        np.testing.assert_array_equal(one, other)
+        (output,), (other,) = run_native(program, calls, [stages.program.signatures for stages in pair])
+        np.testing.assert_array_equal(output, other)
 
 
 @pytest.mark.sweep

@@ -33,8 +33,8 @@ def random_tensor(rng: np.random.Generator, dtype: DType) -> TensorType:
 def random_instance(rng: np.random.Generator, name: str) -> OperatorInstance | None:
     """An operator of the right arity, whose tensors often agree by chance; None where its options are refused."""
     entry = OPERATORS[name]
-    least, most = entry.inputs
-    count = int(rng.integers(least, (least + 3 if most < 0 else most) + 1))
+    least, fewest = entry.inputs
+    count = int(rng.integers(least, (least + 3 if fewest < 0 else fewest) + 1))
     main = COMMON_TYPES[int(rng.integers(0, len(COMMON_TYPES)))]
 
     def any_type() -> DType:

@@ -20,13 +20,17 @@ Change = Callable[[KernelCall], KernelCall]
 def _ahead(call: KernelCall) -> list[int | None]:
     """For each input that the output lies over, how far ahead of it the output begins; None where they are apart."""
     [output] = [a for a in call.arguments if isinstance(a, OutputArgument)]
-    found: list[int | None] = []
+    distances: list[int | None] = []
     for source in (a for a in call.arguments if isinstance(a, InputArgument)):
-        here, there = output.access.place, source.access.place
-        if isinstance(here, Fixed) and isinstance(there, Fixed) and here.memory == there.memory:
-            ahead = there.offset - here.offset
-            found.append(ahead if -source.access.bytes < ahead < output.access.bytes else None)
-    return found
+        output_place, source_place = output.access.place, source.access.place
+        if (
+            isinstance(output_place, Fixed)
+            and isinstance(source_place, Fixed)
+            and output_place.memory == source_place.memory
+        ):
+            ahead = source_place.offset - output_place.offset
+            distances.append(ahead if -source.access.bytes < ahead < output.access.bytes else None)
+    return distances
 
 
 def changed(program: Program, change: Change) -> Program:
@@ -58,7 +62,9 @@ def accepts(stages: Stages, program: Program) -> bool:
 def test_distances_are_proved(dtype: str) -> None:
     plans = [compile_bytes(random_chain(seed, dtype)) for seed in SEEDS]
     assert all(accepts(stages, stages.program) for stages in plans)
-    over = [s for s in plans if any(isinstance(c, KernelCall) and any(_ahead(c)) for c in s.program.functions[0].body)]
-    assert len(over) > 20
+    overlapping = [
+        s for s in plans if any(isinstance(c, KernelCall) and any(_ahead(c)) for c in s.program.functions[0].body)
+    ]
+    assert len(overlapping) > 20
     for change in (lambda call: replace(call, overlaps=()), turned, tighter):
-        assert not any(accepts(stages, changed(stages.program, change)) for stages in over)
+        assert not any(accepts(stages, changed(stages.program, change)) for stages in overlapping)

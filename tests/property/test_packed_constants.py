@@ -11,11 +11,11 @@ import pytest
 from support.emulated_kernels import kernels_for
 from support.kernel_harness import broken_rules
 from support.mutate_packing import MUTATORS, Packing, change_byte, differs, mutants, packing_of
-from support.variant_cases import FAST, generator, machine_of
+from support.variant_cases import DECLARATIONS, generator, machine_of
 from tflmgen.ir import ConstantArray, Kernel
 from tflmgen.kernels.declaration import KernelDeclaration
 
-PACKED = [declaration for declaration in FAST if declaration.read is not None]
+PACKED = [declaration for declaration in DECLARATIONS if declaration.read is not None]
 
 UNPACKED = {"lookup_mve.h": "a table of outputs, which evaluation at build time makes, too"}
 """Headers of kernels that have constant operands and no reader, and why."""
@@ -37,7 +37,7 @@ def packings(declaration: KernelDeclaration, monkeypatch: pytest.MonkeyPatch, dr
             if broken_rules(case):
                 continue
             chosen = kernels_for(case, machine_of(declaration, cases))
-        for kernel in (other for one in chosen for other in (one, *one.smaller)):
+        for kernel in (other for kernel_of_layer in chosen for other in (kernel_of_layer, *kernel_of_layer.smaller)):
             if kernel.header in declaration.headers:
                 yield packing_of(case.operator, case.instance, kernel)
 
@@ -46,7 +46,7 @@ def has_constants(kernel: Kernel) -> bool:
     return any(isinstance(operand, ConstantArray) for operand in kernel.operands)
 
 
-@pytest.mark.parametrize("declaration", FAST, ids=lambda d: d.header)
+@pytest.mark.parametrize("declaration", DECLARATIONS, ids=lambda d: d.header)
 def test_what_is_packed_is_read_back(declaration: KernelDeclaration, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every kernel with constant operands has a reader, and finds in them what the operator has."""
     compared = False
@@ -76,7 +76,7 @@ LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
 
 def test_arrays_of_portable_kernels_are_read_back_and_corrupted_ones_are_refused() -> None:
     rng = np.random.default_rng(4)
-    makes = [generator(name) for d in FAST for cases in d.cases for name in cases.layers.split()]
+    makes = [generator(name) for d in DECLARATIONS for cases in d.cases for name in cases.layers.split()]
     seen: set[str] = set()
     for make in makes * 2:
         case, _ = make(rng)

@@ -33,8 +33,8 @@ def results_of(module: Module, seed: int) -> Results:
 
 def assert_same(module: Module, seed: int, expected: Results, after: str) -> None:
     for got, wanted in zip(results_of(module, seed), expected, strict=True):
-        for one, other in zip(got, wanted, strict=True):
-            assert one.tobytes() == other.tobytes(), f"seed {seed}, after {after}"
+        for output, other in zip(got, wanted, strict=True):
+            assert output.tobytes() == other.tobytes(), f"seed {seed}, after {after}"
 
 
 def check_program(seed: int) -> None:
@@ -43,13 +43,13 @@ def check_program(seed: int) -> None:
         expected = results_of(module, seed)
     except BudgetError:
         return
-    for one in PIPELINE:
-        assert_same(verify(one(module), one.__name__), seed, expected, f"{one.__name__} alone")
+    for rewrite in PIPELINE:
+        assert_same(verify(rewrite(module), rewrite.__name__), seed, expected, f"{rewrite.__name__} alone")
     for number in range(MAX_ROUNDS):
         before = module.functions
-        for one in PIPELINE:
-            module = verify(one(module), one.__name__)
-            assert_same(module, seed, expected, f"{one.__name__} in round {number}")
+        for rewrite in PIPELINE:
+            module = verify(rewrite(module), rewrite.__name__)
+            assert_same(module, seed, expected, f"{rewrite.__name__} in round {number}")
         if module.functions == before:
             return
     raise AssertionError(f"seed {seed}: no end")

@@ -26,9 +26,9 @@ blocks = st.lists(st.builds(Block, sizes, st.sampled_from([4, 4, 8, 16]), st.one
 
 @settings(max_examples=150, deadline=None)
 @given(blocks)
-def test_every_plan_is_legal(some: list[Block]) -> None:
-    plan = place(some, STEPS, effort=20_000)
-    spans = [(at, at + b.bytes, b) for at, b in zip(plan.offsets, some, strict=True)]
+def test_every_plan_is_legal(drawn: list[Block]) -> None:
+    plan = place(drawn, STEPS, effort=20_000)
+    spans = [(at, at + b.bytes, b) for at, b in zip(plan.offsets, drawn, strict=True)]
     for number, (start, end, block) in enumerate(spans):
         assert start >= 0
         assert start % block.alignment == 0
@@ -36,48 +36,48 @@ def test_every_plan_is_legal(some: list[Block]) -> None:
             assert not block.steps & other.steps or end <= other_start or other_end <= start
     assert plan.bytes == max((end for _, end, _ in spans), default=0)
     assert plan.bytes >= plan.lower_bound
-    assert sum(b.bytes for b in some if b.steps >> plan.peak_step & 1) == plan.lower_bound
-    assert place(some, STEPS, effort=20_000) == plan
+    assert sum(b.bytes for b in drawn if b.steps >> plan.peak_step & 1) == plan.lower_bound
+    assert place(drawn, STEPS, effort=20_000) == plan
 
 
 @settings(max_examples=100, deadline=None)
 @given(blocks, st.randoms(use_true_random=False))
-def test_more_effort_is_never_worse(some: list[Block], chance: random.Random) -> None:
+def test_more_effort_is_never_worse(drawn: list[Block], chance: random.Random) -> None:
     effort = chance.randrange(50_000)
-    assert place(some, STEPS, effort=effort * 2).bytes <= place(some, STEPS, effort=effort).bytes
+    assert place(drawn, STEPS, effort=effort * 2).bytes <= place(drawn, STEPS, effort=effort).bytes
 
 
 @settings(max_examples=150, deadline=None)
 @given(blocks, st.randoms(use_true_random=False))
-def test_outputs_lie_over_inputs_only_as_far_as_they_may(some: list[Block], chance: random.Random) -> None:
+def test_outputs_lie_over_inputs_only_as_far_as_they_may(drawn: list[Block], chance: random.Random) -> None:
     overlaps = {}
-    for output in range(len(some)):
+    for output in range(len(drawn)):
         for source in range(output):
             if chance.random() < 0.3:
                 pair = (output, source) if chance.random() < 0.5 else (source, output)
                 overlaps[pair] = 4 * chance.randrange(20), 4 * chance.randrange(40)
-    plan = place(some, STEPS, overlaps, effort=20_000)
-    for i, one in enumerate(some):
-        for j, other in enumerate(some[:i]):
-            here, there = plan.offsets[i], plan.offsets[j]
-            apart = here + one.bytes <= there or there + other.bytes <= here
+    plan = place(drawn, STEPS, overlaps, effort=20_000)
+    for i, block in enumerate(drawn):
+        for j, other in enumerate(drawn[:i]):
+            begin, other_begin = plan.offsets[i], plan.offsets[j]
+            disjoint = begin + block.bytes <= other_begin or other_begin + other.bytes <= begin
             allowed = False
-            for pair, ahead in (((i, j), there - here), ((j, i), here - there)):
+            for pair, ahead in (((i, j), other_begin - begin), ((j, i), begin - other_begin)):
                 if pair in overlaps:
                     before, after = overlaps[pair]
                     allowed = before <= ahead or after <= -ahead
-            assert not one.steps & other.steps or apart or allowed
-    assert plan.bytes == max((at + b.bytes for at, b in zip(plan.offsets, some, strict=True)), default=0)
+            assert not block.steps & other.steps or disjoint or allowed
+    assert plan.bytes == max((at + b.bytes for at, b in zip(plan.offsets, drawn, strict=True)), default=0)
     assert plan.lower_bound <= plan.bytes
-    assert place(some, STEPS, overlaps, effort=20_000) == plan
+    assert place(drawn, STEPS, overlaps, effort=20_000) == plan
 
 
 @pytest.mark.parametrize("count", [3, 4, 5])
 def test_small_instances_are_optimal(count: int) -> None:
     chance = random.Random(count)
     for _ in range(60):
-        some = [Block(4 * chance.randint(1, 16), chance.choice((4, 4, 8)), _steps(chance)) for _ in range(count)]
-        assert place(some, 12).bytes == smallest_arena(some), some
+        drawn = [Block(4 * chance.randint(1, 16), chance.choice((4, 4, 8)), _steps(chance)) for _ in range(count)]
+        assert place(drawn, 12).bytes == smallest_arena(drawn), drawn
 
 
 def _steps(chance: random.Random) -> int:

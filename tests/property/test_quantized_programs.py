@@ -85,8 +85,8 @@ def assert_quantises(seed: int, dtype: DType, tmp_path: Path) -> None:
     except OracleError:
         return  # CALL, several signatures: what our build computes is compared elsewhere
     for own, other in zip(ours, expected, strict=True):
-        for one, reference in zip(own, other, strict=True):
-            np.testing.assert_array_equal(one, reference.reshape(one.shape))
+        for output, reference in zip(own, other, strict=True):
+            np.testing.assert_array_equal(output, reference.reshape(output.shape))
 
 
 @pytest.mark.parametrize("seed", SAMPLE)

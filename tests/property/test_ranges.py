@@ -47,11 +47,11 @@ def check(dtype: str, seed: int, count: int) -> tuple[int, int]:
             inputs = (inputs_of(kind, rng, number),)
             calls += [Invocation(2 * i, 0, inputs), Invocation(2 * i + 1, 0, inputs)]
     outputs = run_native(program, calls, [s.program.signatures for pair in pairs for s in pair])
-    for number, (one, other) in enumerate(zip(outputs[::2], outputs[1::2], strict=True)):
-        for a, b in zip(one, other, strict=True):
+    for number, (output, other) in enumerate(zip(outputs[::2], outputs[1::2], strict=True)):
+        for a, b in zip(output, other, strict=True):
             np.testing.assert_array_equal(b, a, err_msg=f"{dtype}, seed {seed}, model {number // SETS}")
-    removed = [one for _, stages in pairs for one in stages.module.removed]
-    return sum(one.channels for one in removed), sum(one.macs for one in removed)
+    removed = [entry for _, stages in pairs for entry in stages.module.removed]
+    return sum(entry.channels for entry in removed), sum(entry.macs for entry in removed)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16"])
@@ -76,7 +76,7 @@ def check_program(seed: int) -> int:
     module = import_model(parse_model(random_program(Seeded(seed)), "m.tflite"))
     if seed % 2:
         module = run_passes(module, WITHOUT_RANGES)
-    ranges, rng, told = analyze_ranges(module), np.random.default_rng(seed), 0
+    ranges, rng, checked = analyze_ranges(module), np.random.default_rng(seed), 0
     for signature in module.signatures:
         function = module.function(signature.function)
         for _ in range(3):
@@ -92,8 +92,8 @@ def check_program(seed: int) -> int:
                 rows = np.asarray(result).astype(np.int64).reshape(-1, len(interval.low))
                 assert (rows >= interval.low).all(), f"seed {seed}, '{value.name}'"
                 assert (rows <= interval.high).all(), f"seed {seed}, '{value.name}'"
-                told += interval.hull != value.type.dtype.limits
-    return told
+                checked += interval.hull != value.type.dtype.limits
+    return checked
 
 
 def test_results_are_in_their_intervals() -> None:
@@ -112,5 +112,5 @@ def test_a_second_analysis_finds_nothing_more() -> None:
     for _ in range(20):
         data, _ = dead_channels(rng, "int8")
         module = run_passes(import_model(parse_model(data, "m.tflite")))
-        again = run_passes(module)
-        assert again.functions == module.functions
+        repeated = run_passes(module)
+        assert repeated.functions == module.functions

@@ -53,10 +53,10 @@ def with_stream(module: Module, choose: random.Random) -> Module | None:
     """The module with one of its longest streams."""
     function = module.functions[0]
     kernels = RowKernels(module.constants, HOST)
-    found = sorted(streams(BlockLiveness(function.body), kernels), key=lambda s: s.first - s.end)
-    if not found:
+    segments = sorted(streams(BlockLiveness(function.body), kernels), key=lambda s: s.first - s.end)
+    if not segments:
         return None
-    segment = choose.choice(found[:3])
+    segment = choose.choice(segments[:3])
     nodes = function.body.nodes
     fused = stream_op(ops_of(module)[segment.first : segment.end], segment.ranks)
     body = Block((*nodes[: segment.first], fused, *nodes[segment.end :]), function.body.results)
@@ -87,10 +87,10 @@ def test_streams_compute_the_same(seeds: range, dtype: str) -> None:
         lengths.update(len(n.attributes.ops) for n in ops_of(streamed) if n.operator == STREAM)
         shape = module.functions[0].inputs[0].type.max_shape
         image = np.random.default_rng(seed).normal(size=shape) * (1 if dtype == "float32" else 60)
-        for name, one in (("whole", module), ("rows", streamed)):
+        for name, variant in (("whole", module), ("rows", streamed)):
             calls.append(Invocation(len(sources), 0, (image.astype(dtype),)))
-            sources[f"{name}_{seed}"] = emit(program_of(one), f"{name}_{seed}", "", "")
-            signatures.append(one.signatures)
+            sources[f"{name}_{seed}"] = emit(program_of(variant), f"{name}_{seed}", "", "")
+            signatures.append(variant.signatures)
     results = run_native(build_native(sources), calls, signatures)
     for name, whole, rows in zip(list(sources)[::2], results[::2], results[1::2], strict=True):
         np.testing.assert_array_equal(whole[0], rows[0], name)
@@ -133,10 +133,10 @@ def test_the_checker_refuses_changed_streams() -> None:
         function = program.functions[0]
         for trial in range(12):
             body = tuple(
-                replace(one, rows=_changed(one.rows, random.Random(trial)))
-                if isinstance(one, KernelCall) and one.rows is not None
-                else one
-                for one in function.body
+                replace(instruction, rows=_changed(instruction.rows, random.Random(trial)))
+                if isinstance(instruction, KernelCall) and instruction.rows is not None
+                else instruction
+                for instruction in function.body
             )
             if body == function.body:
                 continue
@@ -179,9 +179,9 @@ def two_inputs() -> bytes:
     """y = mean of the convolved image + (given + 1); what depends on the second input comes first in the file."""
     w = ModelWriter()
     g = w.subgraph("main")
-    image, given = g.tensor("image", "float32", [1, 8, 6, 4]), g.tensor("given", "float32", [1, 1, 1, 4])
+    image, addend = g.tensor("image", "float32", [1, 8, 6, 4]), g.tensor("given", "float32", [1, 1, 1, 4])
     raised, y = g.tensor("raised", "float32", [1, 1, 1, 4]), g.tensor("y", "float32", [1, 1, 1, 4])
-    g.operator("ADD", [given, g.constant("one", np.ones((1, 1, 1, 4), np.float32))], [raised])
+    g.operator("ADD", [addend, g.constant("one", np.ones((1, 1, 1, 4), np.float32))], [raised])
     conv, mean = g.tensor("conv", "float32", [1, 8, 6, 4]), g.tensor("mean", "float32", [1, 1, 1, 4])
     weights = g.constant("w", np.linspace(-1, 1, 144, dtype=np.float32).reshape(4, 3, 3, 4))
     g.operator(
@@ -190,7 +190,7 @@ def two_inputs() -> bytes:
     window = {"padding": 1, "stride_h": 1, "stride_w": 1, "filter_height": 8, "filter_width": 6}
     g.operator("AVERAGE_POOL_2D", [conv], [mean], window)
     g.operator("ADD", [mean, raised], [y])
-    g.inputs, g.outputs = [image, given], [y]
+    g.inputs, g.outputs = [image, addend], [y]
     return w.finish()
 
 
@@ -201,9 +201,9 @@ def test_rows_come_before_what_other_inputs_need(optimize: Optimize) -> None:
     sources = {"whole": emit(program_of(module), "whole", "", "")}
     sources["pushed"] = emit(lowered(small.module, small.best), "pushed", "", "")
     rng = np.random.default_rng(1)
-    image, given = (rng.normal(size=shape).astype(np.float32) for shape in ((1, 8, 6, 4), (1, 1, 1, 4)))
-    calls = [Invocation(0, 0, (image, given))]
-    calls += [Invocation(1, 0, (image[:, row : row + 1], given), MORE if row < 7 else 0) for row in range(8)]
+    image, addend = (rng.normal(size=shape).astype(np.float32) for shape in ((1, 8, 6, 4), (1, 1, 1, 4)))
+    calls = [Invocation(0, 0, (image, addend))]
+    calls += [Invocation(1, 0, (image[:, row : row + 1], addend), MORE if row < 7 else 0) for row in range(8)]
     results = run_native(build_native(sources), calls, [module.signatures, small.module.signatures])
     np.testing.assert_array_equal(results[0][0], results[-1][0])
 

@@ -43,18 +43,18 @@ def equal_sets(model: Model, module: Module) -> int:
 
 
 @pytest.mark.parametrize("first", SWEEP)
-@pytest.mark.parametrize("maker", MAKERS)
-def test_the_file_and_the_graph_are_equal(maker: str, first: int) -> None:
+@pytest.mark.parametrize("name", MAKERS)
+def test_the_file_and_the_graph_are_equal(name: str, first: int) -> None:
     sets = 0
     for seed in range(first, first + SEEDS):
-        model = parse_model(MAKERS[maker](seed), f"{maker} {seed}")
+        model = parse_model(MAKERS[name](seed), f"{name} {seed}")
         try:
             module = import_model(model)
         except ModelError:
             continue
         sets += equal_sets(model, module)
-        for one in PIPELINE * 2:
-            before, module = module.functions, one(module)
+        for rewrite in PIPELINE * 2:
+            before, module = module.functions, rewrite(module)
             if module.functions != before:
                 sets += equal_sets(model, module)
     assert sets > SEEDS

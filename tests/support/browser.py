@@ -97,13 +97,13 @@ class Browser:
 
     def _spot(self, selector: str, place: int, across: float = 0.5) -> tuple[float, float]:
         """Scrolls there first, and waits until the page has seen that."""
-        found = self.evaluate(
+        position = self.evaluate(
             f"new Promise(done => {{ const e = document.querySelectorAll({json.dumps(selector)})[{place}];"
             "e.scrollIntoView({block: 'center', inline: 'center'});"
             "requestAnimationFrame(() => requestAnimationFrame(() => { const b = e.getBoundingClientRect();"
             f"done([b.x + b.width * {across}, b.y + b.height / 2]); }})); }})"
         )
-        return found[0], found[1]
+        return position[0], position[1]
 
     def _receive(self) -> dict[str, Any]:
         text = bytearray()
@@ -131,8 +131,8 @@ def browser(profile: Path) -> Iterator[Browser]:
 
     def numbered() -> None:
         # By way of high numbers, so that neither pipe end is closed by the other's arrival at 3 or 4.
-        one, other = os.dup2(to_read, 60), os.dup2(come_write, 61)
-        os.dup2(one, 3)
+        reader, other = os.dup2(to_read, 60), os.dup2(come_write, 61)
+        os.dup2(reader, 3)
         os.dup2(other, 4)
 
     command = [PROGRAM, *FLAGS, f"--user-data-dir={profile}"]

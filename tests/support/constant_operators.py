@@ -54,8 +54,8 @@ class Scope:
     def chance(self, probability: float) -> bool:
         return bool(self.rng.random() < probability)
 
-    def integer(self, least: int, most: int) -> int:
-        return int(self.rng.integers(least, most, endpoint=True))
+    def integer(self, least: int, greatest: int) -> int:
+        return int(self.rng.integers(least, greatest, endpoint=True))
 
     def choose(self, choices: Sequence[Any]) -> Any:
         return choices[self.integer(0, len(choices) - 1)]
@@ -160,15 +160,15 @@ def _weights(s: Scope, x: Value, shape: tuple[int, ...], axis: int) -> list[int]
     bias = s.rng.integers(-9, 10, channels) * s.integer(0, 1) * (99 if s.is_quantized else 1)
     names = [f"{letter}{len(s.graph.tensors)}" for letter in "wb"]
     if x.kind.quantization is None:
-        found = [s.graph.constant(names[0], data, s.dtype), s.graph.constant(names[1], bias, s.dtype)]
+        constants = [s.graph.constant(names[0], data, s.dtype), s.graph.constant(names[1], bias, s.dtype)]
     else:
         scales = s.rng.uniform(0.002, 0.02, s.choose((1, channels))).astype(np.float32)
         wide = "int64" if s.dtype == "int16" else "int32"
-        found = [
+        constants = [
             s.graph.constant(names[0], data, "int8", scales, [0] * len(scales), axis),
             s.graph.constant(names[1], bias, wide, scales * np.float32(x.kind.quantization[0]), [0] * len(scales)),
         ]
-    return found[: s.integer(1, 2)] if s.dtype != "int16" else found
+    return constants[: s.integer(1, 2)] if s.dtype != "int16" else constants
 
 
 def _window(s: Scope, x: Value) -> tuple[tuple[int, int], tuple[int, int], dict[str, int]]:
@@ -221,8 +221,8 @@ def _pad(name: str) -> Write:
     """At times by nothing; MIRROR_PAD only by what there is to reflect."""
 
     def write(s: Scope, x: Value) -> None:
-        most = [min(2, size - 1) if name == "MIRROR_PAD" else 2 for size in x.kind.shape]
-        table = [[s.integer(0, m), s.integer(0, m)] if axis else [0, 0] for axis, m in enumerate(most)]
+        greatest = [min(2, size - 1) if name == "MIRROR_PAD" else 2 for size in x.kind.shape]
+        table = [[s.integer(0, m), s.integer(0, m)] if axis else [0, 0] for axis, m in enumerate(greatest)]
         table = [[0, 0]] * 4 if s.chance(0.3) else table
         shape = tuple(size + sum(edges) for size, edges in zip(x.kind.shape, table, strict=True))
         operands = [x.index, s.table(table)]

@@ -109,10 +109,10 @@ def values_of(case: Case, rng: np.random.Generator) -> list[Array | None]:
 
 
 def _input(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> Tensor:
-    makers = {"int8": int8_tensor, "int16": int16_tensor}
+    by_dtype = {"int8": int8_tensor, "int16": int16_tensor}
     if dtype == "hybrid":
         return tensor("float32", shape)
-    return makers[dtype](rng, shape) if dtype in makers else tensor(dtype, shape)
+    return by_dtype[dtype](rng, shape) if dtype in by_dtype else tensor(dtype, shape)
 
 
 def _output(rng: np.random.Generator, dtype: str, terms: int) -> Tensor:
@@ -153,7 +153,7 @@ def depthwise_conv2d(rng: np.random.Generator, dtype: str) -> Run:
 
 
 def conv3d(rng: np.random.Generator, dtype: str) -> Run:
-    taps, dilations = (tuple(int(n) for n in rng.integers(1, most, 3)) for most in (4, 3))
+    taps, dilations = (tuple(int(n) for n in rng.integers(1, bound, 3)) for bound in (4, 3))
     options = {"padding": int(rng.integers(2)), "fused_activation_function": activation(rng)}
     options |= {f"stride_{axis}": int(rng.integers(1, 4)) for axis in "dhw"}
     options |= {f"dilation_{axis}_factor": dilation for axis, dilation in zip("dhw", dilations, strict=True)}

@@ -70,14 +70,14 @@ class Pool:
             amounts = graph.constant("amounts", np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32))
             graph.operator("PAD", [*inputs, amounts], [padded])
             inputs = [padded]
-        over = [
+        shape = [
             -(-s // self.stride) if self.same else (s - t) // self.stride + 1
             for s, t in zip((height, width), self.taps, strict=True)
         ]
         options: dict[str, Any] = {"padding": int(not self.same), "fused_activation_function": self.activation}
         options |= {"stride_h": self.stride, "stride_w": self.stride}
         options |= {"filter_height": self.taps[0], "filter_width": self.taps[1]}
-        y = graph.tensor("y", "int8", [1, *over, self.channels], **SOURCE)
+        y = graph.tensor("y", "int8", [1, *shape, self.channels], **SOURCE)
         graph.operator(self.operator, inputs, [y], options)
         return y
 

@@ -31,7 +31,7 @@ def _relu(rng: np.random.Generator) -> bool:
 def _fully_connected(
     rng: np.random.Generator,
     depths: Callable[[np.random.Generator], Sequence[int]] = lambda _: (),
-    few: bool = False,
+    has_few_units: bool = False,
     single: bool = False,
     common: float = 0.0,
 ) -> Layer:
@@ -39,7 +39,7 @@ def _fully_connected(
     one scale for all units."""
     depth = [*DEPTHS, int(rng.integers(4, 257)), *depths(rng)]
     units = _pick(rng, [2, 4, 8, 10, 12, 16, 32, 33, 64, 128, int(rng.integers(2, 50))])
-    units = 1 + units % 3 if few else units
+    units = 1 + units % 3 if has_few_units else units
     units = _pick(rng, [1, 1, 2, 3, units]) if single else units
     return Layer(
         "FULLY_CONNECTED",
@@ -68,13 +68,13 @@ def _size(rng: np.random.Generator, taps: tuple[int, int], dilation: int, side: 
     return max(reach[0], side + int(rng.integers(-1, 3))), max(reach[1], side + int(rng.integers(-3, 4)))
 
 
-def _conv(rng: np.random.Generator, few: bool = False) -> Layer:
+def _conv(rng: np.random.Generator, has_few_outputs: bool = False) -> Layer:
     """few: output channels."""
     taps = [(1, 1), (1, 1), (3, 3), (3, 3), (5, 5), (10, 4), (5, 1), (1, 3), (2, 2), (4, 4)][int(rng.integers(10))]
     values = taps[0] * taps[1]
     channels = _pick(rng, [1, 2, 3, 4, 5, 8, 10, 12] if values > 9 else [1, 3, 4, 7, 8, 12, 16, 17, 24, 32, 64])
     channels = _pick(rng, [4, 8, 16, 24, 32, 40, 64, 96, 128]) if values == 1 and rng.random() < 0.7 else channels
-    outputs = _pick(rng, [1, 1, 1, 2, 3, 4] if few else [2, 3, 4, 5, 8, 8, 12, 16, 16, 17, 24, 32, 64])
+    outputs = _pick(rng, [1, 1, 1, 2, 3, 4] if has_few_outputs else [2, 3, 4, 5, 8, 8, 12, 16, 16, 17, 24, 32, 64])
     side = max(3, min(24, int(np.sqrt(600_000 / (values * channels * outputs)))))
     dilation = 2 if values > 1 and rng.random() < 0.25 else 1
     size = _size(rng, taps, dilation, side)
@@ -111,7 +111,7 @@ def _three_by_three(rng: np.random.Generator) -> Layer:
 
 def _grouped(rng: np.random.Generator) -> Layer:
     taps = [(1, 1), (3, 3), (3, 3), (5, 5), (1, 5), (2, 2)][int(rng.integers(6))]
-    groups, own, outputs = (_pick(rng, some) for some in ([2, 3, 4, 8], [1, 2, 4, 8, 16, 24], [1, 2, 3, 4, 8]))
+    groups, own, outputs = (_pick(rng, choices) for choices in ([2, 3, 4, 8], [1, 2, 4, 8, 16, 24], [1, 2, 3, 4, 8]))
     dilation = 2 if taps != (1, 1) and rng.random() < 0.15 else 1
     size = _size(rng, taps, dilation, int(rng.integers(3, 18)))
     stride = 1 if dilation > 1 else _pick(rng, [1, 1, 2])
@@ -235,8 +235,8 @@ def _svdf(rng: np.random.Generator, real: bool = False, beyond: bool = False) ->
 
 def _lstm(rng: np.random.Generator, real: bool = False, beyond: bool = False) -> Layer:
     """real: in float32. beyond: some rows are longer than the stack holds."""
-    most = 24 if real else 64  # as many weights as the smallest flash holds
-    inputs, cells = (int(pick(rng, 8, 16, 20, min(most, 32), rng.integers(2, most))) for _ in range(2))
+    largest = 24 if real else 64  # as many weights as the smallest flash holds
+    inputs, cells = (int(pick(rng, 8, 16, 20, min(largest, 32), rng.integers(2, largest))) for _ in range(2))
     if beyond and rng.random() < 0.2:
         inputs = int(rng.integers(250, 288))
     return Layer(
@@ -267,7 +267,7 @@ VECTORS = (8, 16, 32, 64)
 GENERATORS: Mapping[str, Callable[[np.random.Generator], Measured]] = {
     "conv2d": _conv,
     "conv2d few channels": _few_channels,
-    "conv2d few outputs": partial(_conv, few=True),
+    "conv2d few outputs": partial(_conv, has_few_outputs=True),
     "conv2d long windows": _with_long_windows,
     "conv2d 3x3": _three_by_three,
     "conv2d in groups": _grouped,
@@ -291,7 +291,7 @@ GENERATORS: Mapping[str, Callable[[np.random.Generator], Measured]] = {
     "depthwise float32": partial(_float32, partial(_depthwise, by_three=False), _of_some_channels),
     "fully_connected": _fully_connected,
     "fully_connected common scale": partial(_fully_connected, common=0.5),
-    "fully_connected few units": partial(_fully_connected, few=True),
+    "fully_connected few units": partial(_fully_connected, has_few_units=True),
     "fully_connected long": _long_rows,
     "fully_connected long, common scale": partial(_long_rows, common=0.5),
     "fully_connected portable": partial(_fully_connected, depths=lambda _: (13, 57, 333, 640)),
@@ -322,11 +322,11 @@ GENERATORS: Mapping[str, Callable[[np.random.Generator], Measured]] = {
 
 def layers(name: str, rng: np.random.Generator, count: int) -> Sequence[Measured]:
     """Layers of GENERATORS[name]; the outputs of some are clamped in a pass of their own."""
-    made = [GENERATORS[name](rng) for _ in range(count)]
+    drawn = [GENERATORS[name](rng) for _ in range(count)]
     six = rng.random(count) < SIX
     return [
         replace(layer, six=True)
         if clamped and isinstance(layer, Layer) and layer.relu and layer.dtype == "int8"
         else layer
-        for layer, clamped in zip(made, six, strict=True)
+        for layer, clamped in zip(drawn, six, strict=True)
     ]

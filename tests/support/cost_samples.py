@@ -122,20 +122,20 @@ def write_model(path: Path, layers: Iterable[Measured], rng: np.random.Generator
     layers = list(layers)
     writer = ModelWriter()
     graph = writer.subgraph("main")
-    most = max(prod(shape) + begin for layer in layers for begin, shape in enumerate(layer.inputs))
+    longest = max(prod(shape) + begin for layer in layers for begin, shape in enumerate(layer.inputs))
     dtype = layers[0].dtype
-    x = graph.tensor("x", dtype, [most + 1], **INPUTS[dtype])
+    x = graph.tensor("x", dtype, [longest + 1], **INPUTS[dtype])
     outputs = []
     for number, layer in enumerate(layers):
-        made = layer.add_to(
+        output = layer.add_to(
             graph, [_part(graph, x, begin, shape, dtype) for begin, shape in enumerate(layer.inputs)], rng
         )
-        elements, ends = prod(graph.tensors[made]["shape"]), graph.tensors[made]["quantization"]
+        elements, ends = prod(graph.tensors[output]["shape"]), graph.tensors[output]["quantization"]
         flat = graph.tensor(f"flat{number}", dtype, [elements], *ends)
-        graph.operator("RESHAPE", [made], [flat], {"new_shape": [elements]})
-        begin, one = (graph.constant(n, np.array([v], np.int32)) for n, v in (("begin", 0), ("one", 1)))
+        graph.operator("RESHAPE", [output], [flat], {"new_shape": [elements]})
+        begin, size = (graph.constant(n, np.array([v], np.int32)) for n, v in (("begin", 0), ("one", 1)))
         outputs.append(graph.tensor(f"y{number}", dtype, [1], *ends))
-        graph.operator("SLICE", [flat, begin, one], [outputs[-1]])
+        graph.operator("SLICE", [flat, begin, size], [outputs[-1]])
     graph.inputs, graph.outputs = [x], outputs
     path.write_bytes(writer.finish())
 
@@ -173,11 +173,11 @@ def _operator(graph: SubgraphWriter, layer: Layer, inputs: list[int], rng: np.ra
         shape: tuple[int, ...] = (outputs, channels)
         axis, count, result = 0, outputs, [layer.size[0], outputs]
     else:
-        over = _outputs(layer)
+        output_shape = _outputs(layer)
         is_deep = layer.operator == "DEPTHWISE_CONV_2D"
         count = outputs or channels
         shape = (1, *taps, count) if is_deep else (outputs, *taps, channels // layer.groups)
-        axis, result = (3, [1, *over, count]) if is_deep else (0, [1, *over, count])
+        axis, result = (3, [1, *output_shape, count]) if is_deep else (0, [1, *output_shape, count])
         activation |= {"padding": int(not layer.same), "stride_h": layer.stride, "stride_w": layer.stride}
         if layer.operator != "TRANSPOSE_CONV":
             activation |= {"dilation_h_factor": layer.dilation, "dilation_w_factor": layer.dilation}
@@ -224,13 +224,13 @@ def only(name: str) -> Iterator[dict[tuple[str, Params | None], Kernel]]:
     taken: dict[tuple[str, Params | None], Kernel] = {}
 
     def chooser(kernels: Iterable[Kernel], _: Target) -> KernelChoice:
-        found = list(kernels)
-        others = [other for kernel in found for other in kernel.smaller]
-        wanted = _of_family(name, found) or _of_family(name, others)
+        candidates = list(kernels)
+        others = [other for kernel in candidates for other in kernel.smaller]
+        wanted = _of_family(name, candidates) or _of_family(name, others)
         first = (
             next(numbers) % len(wanted) if wanted and name.startswith(("depthwise3x3", "fully_connected_mve")) else 0
         )
-        kernel = replace((wanted or found)[first], backward=None)
+        kernel = replace((wanted or candidates)[first], backward=None)
         taken[kernel.function, kernel.params] = kernel
         return KernelChoice.of(kernel)
 
@@ -250,7 +250,7 @@ def measure(name: str, board: str, layers: Iterable[Measured], folder: Path, see
     with only(name) as taken:
         counted = counted_calls(path, board, *(("--winograd",) if "winograd" in name else ()))
     return [
-        Sample(kernel, one.cycles)
-        for one in counted
-        if (kernel := taken.get((one.call.function, one.call.params))) is not None and kernel.family == name
+        Sample(kernel, call.cycles)
+        for call in counted
+        if (kernel := taken.get((call.call.function, call.call.params))) is not None and kernel.family == name
     ]

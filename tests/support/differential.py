@@ -81,11 +81,11 @@ def reference(family: Family, case: Case, values: list[Array | None]) -> tuple[s
     for name, run in attempts:
         for asked in askings(family, case, values):
             try:
-                found = run(*asked)
+                outputs = run(*asked)
             except (RuntimeError, ValueError):
                 continue
-            if [a.size for a in found] == [t.elements for t in case.outputs]:
-                pairs = zip(found, case.outputs, strict=True)
+            if [a.size for a in outputs] == [t.elements for t in case.outputs]:
+                pairs = zip(outputs, case.outputs, strict=True)
                 return name, [np.ascontiguousarray(a).view(t.dtype.numpy).reshape(t.max_shape) for a, t in pairs]
     if family.expected is None:
         raise NoReferenceError(f"{case}")
@@ -118,21 +118,21 @@ def askings(family: Family, case: Case, values: list[Array | None]) -> list[Run]
     return asked
 
 
-def retyped(case: Case, which: Callable[[TensorType], bool], dtype: DType) -> Case:
+def retyped(case: Case, is_chosen: Callable[[TensorType], bool], dtype: DType) -> Case:
     """The case with another element type for the tensors that `which` picks; constants keep their bits or values."""
 
     def changed(kind: TensorType) -> TensorType:
-        return replace(kind, dtype=dtype) if which(kind) else kind
+        return replace(kind, dtype=dtype) if is_chosen(kind) else kind
 
-    def item(one: Tensor | None) -> Tensor | None:
-        if one is None or not which(one.type):
-            return one
-        data = one.data
+    def item(item: Tensor | None) -> Tensor | None:
+        if item is None or not is_chosen(item.type):
+            return item
+        data = item.data
         if data is not None:
-            same = data.dtype.itemsize == dtype.numpy.itemsize and one.type.dtype in SAME_BITS
+            same = data.dtype.itemsize == dtype.numpy.itemsize and item.type.dtype in SAME_BITS
             with np.errstate(all="ignore"):
                 data = data.view(dtype.numpy) if same else data.astype(dtype.numpy)
-        return Tensor(changed(one.type), data)
+        return Tensor(changed(item.type), data)
 
     return Case(case.operator, tuple(map(item, case.inputs)), tuple(map(changed, case.outputs)), case.options)
 
@@ -181,21 +181,21 @@ def signature(case: Case) -> tuple[str, ...]:
 
 def neighbours(case: Case) -> list[Case]:
     """The case with other element types: one tensor's changed, or those of all tensors of one type."""
-    found = []
+    cases = []
     kinds = {t.type.dtype for t in case.inputs if t} | {t.dtype for t in case.outputs}
     for dtype in DType:
         for kind in kinds - {dtype}:
-            found.append(retyped(case, lambda t, k=kind: t.dtype is k, dtype))  # type: ignore[misc]
-            found.append(_centred(found[-1]))
+            cases.append(retyped(case, lambda t, k=kind: t.dtype is k, dtype))  # type: ignore[misc]
+            cases.append(_centred(cases[-1]))
         for index, item in enumerate(case.inputs):
             if item and item.type.dtype is not dtype:
                 alone = retyped(Case(case.operator, (item,), (), case.options), lambda _: True, dtype)
                 inputs = (*case.inputs[:index], alone.inputs[0], *case.inputs[index + 1 :])
-                found.append(replace(case, inputs=inputs))
+                cases.append(replace(case, inputs=inputs))
         for index, output in enumerate(case.outputs):
             outputs = (*case.outputs[:index], replace(output, dtype=dtype), *case.outputs[index + 1 :])
-            found.append(replace(case, outputs=outputs))
-    return found
+            cases.append(replace(case, outputs=outputs))
+    return cases
 
 
 def _centred(case: Case) -> Case:
@@ -231,8 +231,8 @@ def typed(rng: Rng, dtype: str, shape: Sequence[int] = (), low: float = 1e-3, hi
     return tensor(dtype, shape, scale, point)
 
 
-def shape_of(rng: Rng, least: int = 0, most: int = 5, extent: int = 5) -> tuple[int, ...]:
-    return tuple(int(d) for d in rng.integers(1, extent, int(rng.integers(least, most + 1)), endpoint=True))
+def shape_of(rng: Rng, least: int = 0, highest: int = 5, extent: int = 5) -> tuple[int, ...]:
+    return tuple(int(d) for d in rng.integers(1, extent, int(rng.integers(least, highest + 1)), endpoint=True))
 
 
 def finished(rng: Rng, case: Case, odd: float = 0.0) -> Run:
@@ -252,9 +252,9 @@ ODD = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 3e38, -3e38, 1e-40, 0.5, -2.
 def check_whole(runs: Sequence[tuple[Family, Case, list[Array | None]]]) -> None:
     """Models of one operator, compiled by every stage from the file to C, give what the reference does."""
     stages = [compile_bytes(model_bytes(case)) for _, case, _ in runs]
-    program = build_native({f"m{i}": one.sources(f"m{i}") for i, one in enumerate(stages)}, flags=("-O0",))
+    program = build_native({f"m{i}": model.sources(f"m{i}") for i, model in enumerate(stages)}, flags=("-O0",))
     calls = [Invocation(i, 0, tuple(v for v in values if v is not None)) for i, (*_, values) in enumerate(runs)]
-    results = run_native(program, calls, [one.program.signatures for one in stages])
+    results = run_native(program, calls, [model.program.signatures for model in stages])
     for (family, case, values), outputs in zip(runs, results, strict=True):
         _, expected = reference(family, case, values)
         for got, want in zip(outputs, expected, strict=True):

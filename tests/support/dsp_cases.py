@@ -102,14 +102,14 @@ def conv2d(
 def conv2d_dot(rng: np.random.Generator) -> Run:
     """Few output channels, or weights that are no shifted pairs, or sums that are scaled up."""
     taps = pick(rng, (1, 1), (3, 3), (3, 3), (1, 5), (5, 1), (2, 4))
-    few = rng.random() < 0.6
+    has_few_outputs = rng.random() < 0.6
     channels = int(pick(rng, 1, 2, 3, 4, 6, 8, 16, 20, 64))
-    outputs = int(pick(rng, 1, 1, 1, 2, 3)) if few else int(pick(rng, 2, 3, 5))
+    outputs = int(pick(rng, 1, 1, 1, 2, 3)) if has_few_outputs else int(pick(rng, 2, 3, 5))
     dilation = pick(rng, (1, 1), (1, 1), (2, 2), (1, 3))
     reach = [(t - 1) * d + 1 for t, d in zip(taps, dilation, strict=True)]
     size = [int(r + rng.integers(0, 9)) for r in reach]
     x, y, activation = _ends(rng, (int(pick(rng, 1, 1, 2)), *size, channels), taps[0] * taps[1] * channels)
-    w, b = _weights(rng, (outputs, *taps, channels), 0, _scale(x), not few)
+    w, b = _weights(rng, (outputs, *taps, channels), 0, _scale(x), not has_few_outputs)
     if rng.random() < 0.2:
         y = tensor("int8", (), 0.0005, int(rng.integers(-128, 128)))
     options: dict[str, Any] = {
@@ -160,8 +160,8 @@ def transpose_conv(rng: np.random.Generator) -> Run:
     w, b = _weights(rng, (outputs, *taps, channels), 0, _scale(x), rng.random() < 0.2)
     options = {"padding": int(not same), "stride_h": strides[0], "stride_w": strides[1]}
     options["fused_activation_function"] = activation
-    given: list[Tensor | None] = [constant("int32", [batches, *sizes, outputs]), w, x]
-    case = make_case("TRANSPOSE_CONV", [*given, b] if rng.random() < 0.8 else given, [y], options)
+    operands: list[Tensor | None] = [constant("int32", [batches, *sizes, outputs]), w, x]
+    case = make_case("TRANSPOSE_CONV", [*operands, b] if rng.random() < 0.8 else operands, [y], options)
     return case, inputs(rng, case)
 
 
@@ -237,8 +237,8 @@ def fully_connected_few(rng: np.random.Generator) -> Run:
 
 def fully_connected(rng: np.random.Generator, count: int = 0) -> Run:
     """count: units, if not any number."""
-    few = rng.integers(1, 80), 64, 128, 4 * rng.integers(70, 90)
-    depth = int(pick(rng, *few, rng.integers(280, 620), rng.integers(500, 700)))
+    short_depths = rng.integers(1, 80), 64, 128, 4 * rng.integers(70, 90)
+    depth = int(pick(rng, *short_depths, rng.integers(280, 620), rng.integers(500, 700)))
     units = count or int(pick(rng, rng.integers(1, 14), 4, 8, rng.integers(16, 40), 70))
     x, y, activation = _ends(rng, (int(pick(rng, 1, 1, 3)), depth), depth)
     w, b = _weights(rng, (units, depth), 0, _scale(x), pick(rng, False, True), 0.5)

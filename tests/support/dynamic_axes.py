@@ -18,7 +18,7 @@ from support.native import Invocation, build_native, run_native
 
 Shape = Sequence[int]
 BOUND, ARGUMENT = 1, 3
-MOST = 5
+LARGEST_EXTENT = 5
 
 
 def vary(g: SubgraphWriter, name: str, dtype: str, shape: Shape, **more: Any) -> int:
@@ -40,7 +40,7 @@ def agrees(
     data: bytes, folder: Path, cases: Sequence[Sequence[Any] | tuple[Sequence[Any], int]], **bounds: Any
 ) -> None:
     """Each case is a list of inputs, or a tuple of it and the status to expect."""
-    compilation = compiled(data, folder, **(bounds or {"max_dim": MOST}))
+    compilation = compiled(data, folder, **(bounds or {"max_dim": LARGEST_EXTENT}))
     calls = [_invocation(case) for case in cases]
     program = build_native({compilation.name: compilation.sources})
     got = run_native(program, calls, [compilation.module.signatures])

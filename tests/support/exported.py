@@ -34,7 +34,7 @@ def expected_lines(model: Path) -> dict[str, list[float]]:
 
 @cache
 def _expected(data: bytes) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
+    values: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         model, inputs, outputs = (folder / file for file in ("model.tflite", "zeros.npz", "got.npz"))
@@ -49,8 +49,8 @@ def _expected(data: bytes) -> dict[str, list[float]]:
             assert finished.code == 0, finished.err
             with np.load(outputs) as got:
                 for i, port in enumerate(signature.outputs):
-                    found[port.name] = [float(x) for x in got[f"s0_out_{i}"].ravel()[:PRINTED]]
-    return found
+                    values[port.name] = [float(x) for x in got[f"s0_out_{i}"].ravel()[:PRINTED]]
+    return values
 
 
 def printed_lines(text: str) -> dict[str, list[float]]:

@@ -15,17 +15,17 @@ from support.trial import Trial
 
 def features(trial: Trial) -> set[str]:
     stages = trial.stages
-    found = set(_of_moves(trial)) | set(_of_runs(trial))
+    names = set(_of_moves(trial)) | set(_of_runs(trial))
     for function in stages.module.functions:
-        found.update(_of_block(function.body))
+        names.update(_of_block(function.body))
     callers = Counter(name for f in stages.program.functions for name in _callees(f.body))
     if any(count > 1 for count in callers.values()):
-        found.add("function with several callers")
+        names.add("function with several callers")
     for signature in stages.program.signatures:
-        found.update(_of_entry(stages.program.function(signature.function)))
+        names.update(_of_entry(stages.program.function(signature.function)))
     if len(stages.program.signatures) > 1:
-        found.add("several signatures")
-    return found
+        names.add("several signatures")
+    return names
 
 
 def _of_block(body: Block) -> Iterator[str]:
@@ -82,10 +82,10 @@ def _of_runs(trial: Trial) -> Iterator[str]:
 
 
 def _callees(body: Sequence[Instruction]) -> Iterator[str]:
-    for one in body:
-        if isinstance(one, Invoke):
-            yield one.function
-        elif isinstance(one, Branch):
-            yield from _callees((*one.then, *one.orelse))
-        elif isinstance(one, Loop):
-            yield from _callees((*one.condition, *one.body))
+    for instruction in body:
+        if isinstance(instruction, Invoke):
+            yield instruction.function
+        elif isinstance(instruction, Branch):
+            yield from _callees((*instruction.then, *instruction.orelse))
+        elif isinstance(instruction, Loop):
+            yield from _callees((*instruction.condition, *instruction.body))

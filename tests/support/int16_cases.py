@@ -26,7 +26,7 @@ def _weighted(rng: np.random.Generator, shape: tuple[int, ...], axis: int, terms
     return w, b, y
 
 
-def _made(
+def _case_of(
     rng: np.random.Generator,
     name: str,
     shape: Sequence[int],
@@ -46,7 +46,7 @@ def conv2d(rng: np.random.Generator) -> Made:
     options, size, taps = geometry(rng, dilated=True)
     channels, outputs = int(pick(rng, 1, 2, 3, 4, 8, 12, 16, 33)), int(pick(rng, 2, 3, 4, 8, 9))
     weighted = _weighted(rng, (outputs, *taps, channels), 0, taps[0] * taps[1] * channels)
-    return _made(rng, "CONV_2D", (int(pick(rng, 1, 2)), *size, channels), weighted, options)
+    return _case_of(rng, "CONV_2D", (int(pick(rng, 1, 2)), *size, channels), weighted, options)
 
 
 def depthwise_conv2d(rng: np.random.Generator) -> Made:
@@ -54,14 +54,14 @@ def depthwise_conv2d(rng: np.random.Generator) -> Made:
     channels, multiplier = pick(rng, (1, 5), (4, 1), (8, 1), (7, 1), (3, 1))
     weighted = _weighted(rng, (1, *taps, channels * multiplier), 3, taps[0] * taps[1])
     shape, options = (int(pick(rng, 1, 2)), *size, channels), options | {"depth_multiplier": multiplier}
-    return _made(rng, "DEPTHWISE_CONV_2D", shape, weighted, options)
+    return _case_of(rng, "DEPTHWISE_CONV_2D", shape, weighted, options)
 
 
 def fully_connected(rng: np.random.Generator) -> Made:
     depth, units = int(pick(rng, rng.integers(1, 128), 4 * rng.integers(1, 60))), int(rng.integers(1, 12))
     weighted = _weighted(rng, (units, depth), 0, depth)
     options = {"fused_activation_function": int(pick(rng, 0, 1, 3)), "keep_num_dims": False}
-    return _made(rng, "FULLY_CONNECTED", (int(pick(rng, 1, 1, 3)), depth), weighted, options)
+    return _case_of(rng, "FULLY_CONNECTED", (int(pick(rng, 1, 1, 3)), depth), weighted, options)
 
 
 CASES: dict[str, Callable[[np.random.Generator], Made]] = {

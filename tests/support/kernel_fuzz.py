@@ -121,13 +121,13 @@ class Findings:
         """Counts calls that gave wrong outputs, by their numbers."""
         wrong = set(faults)
         self.calls += len(fuzzed)
-        for number, one in enumerate(fuzzed):
-            if one.too_near:
-                self.near[one.owner] += 1
-                self.spoiled[one.owner] += number in wrong
+        for number, run in enumerate(fuzzed):
+            if run.too_near:
+                self.near[run.owner] += 1
+                self.spoiled[run.owner] += number in wrong
             elif number in wrong:
-                claim = f" at {one.claim}" if one.claim else ""
-                self.wrong.append(f"{one.kernel.function}{claim}: {one.run.case}")
+                claim = f" at {run.claim}" if run.claim else ""
+                self.wrong.append(f"{run.kernel.function}{claim}: {run.run.case}")
 
     @property
     def loose(self) -> dict[str, int]:
@@ -139,14 +139,14 @@ def calls_of(
     case: Case, values: Values, kernel: Kernel, expected: Sequence[Array], rng: np.random.Generator
 ) -> list[Fuzzed]:
     """A kernel's calls on one layer, at all distances that are to be tried."""
-    found = [Fuzzed(Run(case, values, expected, None, kernel), kernel)]
+    runs = [Fuzzed(Run(case, values, expected, None, kernel), kernel)]
     for claim in claims(kernel):
         aligned = _alignments(case, claim)
         for distance in sorted({claim.distance, _placed(claim, max(*aligned, ALIGNMENT), int(rng.integers(4)))}):
-            found.append(Fuzzed(Run(case, values, expected, replace(claim, distance=distance), kernel), kernel, claim))
+            runs.append(Fuzzed(Run(case, values, expected, replace(claim, distance=distance), kernel), kernel, claim))
         nearer = replace(claim, distance=_too_near(claim, *aligned))
-        found.append(Fuzzed(Run(case, values, expected, nearer, kernel), kernel, claim, True))
-    return found
+        runs.append(Fuzzed(Run(case, values, expected, nearer, kernel), kernel, claim, True))
+    return runs
 
 
 def _alignments(case: Case, claim: Overlap) -> tuple[int, int]:
@@ -179,7 +179,7 @@ def layers_of(declaration: KernelDeclaration, seed: int, count: int) -> Iterator
     """`count` random layers that the declaration computes, with all its kernels for each."""
     rng = np.random.default_rng([seed, *declaration.header.encode()])
     sources = [(cases, generator(name)) for cases in declaration.cases for name in cases.layers.split()]
-    found = 0
+    drawn = 0
     for draw, (cases, make) in enumerate(itertools.cycle(sources)):
         assert draw < 200 * count + 1000, f"no layers of {declaration.header}"
         case, values = make(rng)
@@ -190,11 +190,11 @@ def layers_of(declaration: KernelDeclaration, seed: int, count: int) -> Iterator
                 module = import_module(f"tflmgen.kernels.{cases.in_turn}")
                 patch.setattr(module, "SHIFTS", (module.SHIFTS[draw // len(sources) % len(module.SHIFTS)],))
             chosen = kernels_for(case, machine_of(declaration, cases))
-        kernels = [k for one in chosen for k in (one, *one.smaller) if k.header in declaration.headers]
+        kernels = [k for kernel in chosen for k in (kernel, *kernel.smaller) if k.header in declaration.headers]
         if kernels:
             yield (case, values), kernels
-            found += 1
-            if found == count:
+            drawn += 1
+            if drawn == count:
                 return
 
 

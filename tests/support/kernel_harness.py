@@ -79,9 +79,9 @@ class Case:
 
     def choice_for(self, target: Target) -> KernelChoice:
         """The call on a processor, and those that it was chosen among."""
-        found = OPERATORS[self.operator].kernel(self.instance, target)
-        assert isinstance(found, Kernel | KernelChoice)
-        return KernelChoice.of(found) if isinstance(found, Kernel) else found
+        kernel = OPERATORS[self.operator].kernel(self.instance, target)
+        assert isinstance(kernel, Kernel | KernelChoice)
+        return KernelChoice.of(kernel) if isinstance(kernel, Kernel) else kernel
 
 
 def quantization(
@@ -124,10 +124,10 @@ def make_case(
 
     After its own outputs come the new contents of the variable tensors that it updates.
     """
-    given = tuple(t.type for t in outputs)
-    case = Case(operator, tuple(inputs), given, options or {})
+    output_types = tuple(t.type for t in outputs)
+    case = Case(operator, tuple(inputs), output_types, options or {})
     shapes = OPERATORS[operator].infer(case.instance)
-    inferred = tuple(t if s is None else t.with_shape(s) for t, s in zip(given, shapes, strict=True))
+    inferred = tuple(t if s is None else t.with_shape(s) for t, s in zip(output_types, shapes, strict=True))
     updated = tuple(t.type for t in (inputs[i] for i in OPERATORS[operator].updates) if t)
     state = OPERATORS[operator].state
     kept = tuple(s.type for s in state(case.instance)) if state else ()
@@ -181,12 +181,12 @@ def run_kernels(
     flags: Sequence[str] = CHECKED,
 ) -> list[list[Array]]:
     """The outputs of each run, from one C program. Run i has output over input as overlaps[i] says."""
-    over = [*overlaps, *([None] * (len(runs) - len(overlaps)))]
-    kernels = [facing(case.kernel, overlap) for (case, _), overlap in zip(runs, over, strict=True)]
+    all_overlaps = [*overlaps, *([None] * (len(runs) - len(overlaps)))]
+    kernels = [facing(case.kernel, overlap) for (case, _), overlap in zip(runs, all_overlaps, strict=True)]
     program = compile_program(source([case for case, _ in runs], kernels), compiler, flags)
     requests, layouts = [], []
     for i, (case, values) in enumerate(runs):
-        buffers, slots = _lay_out(case, kernels[i], values, over[i])
+        buffers, slots = _lay_out(case, kernels[i], values, all_overlaps[i])
         request = struct.pack("<I", len(buffers)) + b"".join(struct.pack("<I", len(b)) + b for b in buffers)
         requests.append(request + struct.pack("<I", len(slots)) + b"".join(struct.pack("<2I", *s) for s in slots))
         layouts.append((buffers, slots))

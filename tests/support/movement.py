@@ -15,8 +15,8 @@ from support.kernel_harness import HOST, Array, Case, broken_rules, check_agains
 def selected(case: Case) -> Kernel | View | Pieces:
     """What the operator becomes; the case must satisfy every support rule."""
     assert not (broken := broken_rules(case)), broken
-    found = OPERATORS[case.operator].kernel(case.instance, HOST)
-    return found.kernel if isinstance(found, KernelChoice) else found
+    kernel = OPERATORS[case.operator].kernel(case.instance, HOST)
+    return kernel.kernel if isinstance(kernel, KernelChoice) else kernel
 
 
 def is_view(case: Case) -> bool:

@@ -70,30 +70,35 @@ class Rewriter:
         assert isinstance(moved, Fixed)
         return moved
 
-    def _instruction(self, one: Instruction) -> Instruction:
-        if isinstance(one, KernelCall):
-            return replace(one, arguments=tuple(map(self._argument, one.arguments)))
-        if isinstance(one, Rename):
-            return replace(one, value=self._access(one.value), source=self._access(one.source))
-        if isinstance(one, Transfer):
-            copies = tuple(map(self._copy, one.copies))
-            return self._transfer(replace(one, copies=copies, values=tuple(map(self._access, one.values))))
-        if isinstance(one, Assembly):
-            inputs = tuple(None if access is None else self._access(access) for access in one.inputs)
-            copies, outputs = tuple(map(self._copy, one.copies)), tuple(map(self._access, one.outputs))
-            return self._assembly(replace(one, inputs=inputs, copies=copies, outputs=outputs))
-        if isinstance(one, Branch):
-            return replace(
-                one, condition=self._access(one.condition), then=self.body(one.then), orelse=self.body(one.orelse)
+    def _instruction(self, instruction: Instruction) -> Instruction:
+        if isinstance(instruction, KernelCall):
+            return replace(instruction, arguments=tuple(map(self._argument, instruction.arguments)))
+        if isinstance(instruction, Rename):
+            return replace(instruction, value=self._access(instruction.value), source=self._access(instruction.source))
+        if isinstance(instruction, Transfer):
+            copies = tuple(map(self._copy, instruction.copies))
+            return self._transfer(
+                replace(instruction, copies=copies, values=tuple(map(self._access, instruction.values)))
             )
-        if isinstance(one, Loop):
+        if isinstance(instruction, Assembly):
+            inputs = tuple(None if access is None else self._access(access) for access in instruction.inputs)
+            copies, outputs = tuple(map(self._copy, instruction.copies)), tuple(map(self._access, instruction.outputs))
+            return self._assembly(replace(instruction, inputs=inputs, copies=copies, outputs=outputs))
+        if isinstance(instruction, Branch):
             return replace(
-                one,
-                condition=self.body(one.condition),
-                test=None if one.test is None else self._access(one.test),
-                body=self.body(one.body),
+                instruction,
+                condition=self._access(instruction.condition),
+                then=self.body(instruction.then),
+                orelse=self.body(instruction.orelse),
             )
-        return one
+        if isinstance(instruction, Loop):
+            return replace(
+                instruction,
+                condition=self.body(instruction.condition),
+                test=None if instruction.test is None else self._access(instruction.test),
+                body=self.body(instruction.body),
+            )
+        return instruction
 
     def _argument(self, argument: Any) -> Any:
         if isinstance(argument, InputArgument | OutputArgument):
@@ -114,14 +119,14 @@ def mutate(program: Program, choose: Chooser) -> Program:
 
 
 def _sites(program: Program) -> list[tuple[Place, Any]]:
-    found: list[tuple[Place, Any]] = []
+    sites: list[tuple[Place, Any]] = []
 
     def visit(place: Place, value: Any) -> Place:
-        found.append((place, value))
+        sites.append((place, value))
         return place
 
     Rewriter(visit).program(program)
-    return found
+    return sites
 
 
 def _offsets(program: Program) -> list[int]:
@@ -161,15 +166,15 @@ def _move_home(program: Program, choose: Chooser) -> Program:
 
 
 def _swap_homes(program: Program, choose: Chooser) -> Program:
-    one, other = _pick(choose, _offsets(program)), _pick(choose, _offsets(program))
-    return _mapped(program, {one: other, other: one})
+    offset, other = _pick(choose, _offsets(program)), _pick(choose, _offsets(program))
+    return _mapped(program, {offset: other, other: offset})
 
 
 def _swap_in_one_body(program: Program, choose: Chooser) -> Program:
     """Two homes are exchanged inside one branch, loop or function only."""
     offsets = _offsets(program)
-    one, other = _pick(choose, offsets), _pick(choose, offsets)
-    table = {one: other, other: one}
+    offset, other = _pick(choose, offsets), _pick(choose, offsets)
+    table = {offset: other, other: offset}
 
     inner = Rewriter(lambda place, _: _exchanged(place, table))
     wanted = choose.integer(0, 7)
@@ -221,8 +226,8 @@ def _drop_copies(program: Program, choose: Chooser) -> Program:
     def drop(transfer: Transfer) -> Transfer:
         if choose.integer(0, 3) == 0:
             return replace(transfer, copies=())
-        gone = choose.integer(0, len(transfer.copies) - 1)
-        return replace(transfer, copies=transfer.copies[:gone] + transfer.copies[gone + 1 :])
+        dropped = choose.integer(0, len(transfer.copies) - 1)
+        return replace(transfer, copies=transfer.copies[:dropped] + transfer.copies[dropped + 1 :])
 
     return _changed_transfer(program, choose, drop)
 

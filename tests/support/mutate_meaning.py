@@ -33,12 +33,16 @@ Body = tuple[Instruction, ...]
 def _bodies(body: Body, change: Callable[[Body], Body]) -> Body:
     """`body` with every body in it changed, outer ones first, so that `change` sees the instructions themselves."""
     changed: list[Instruction] = []
-    for one in change(body):
-        if isinstance(one, Branch):
-            one = replace(one, then=_bodies(one.then, change), orelse=_bodies(one.orelse, change))
-        elif isinstance(one, Loop):
-            one = replace(one, condition=_bodies(one.condition, change), body=_bodies(one.body, change))
-        changed.append(one)
+    for instruction in change(body):
+        if isinstance(instruction, Branch):
+            instruction = replace(
+                instruction, then=_bodies(instruction.then, change), orelse=_bodies(instruction.orelse, change)
+            )
+        elif isinstance(instruction, Loop):
+            instruction = replace(
+                instruction, condition=_bodies(instruction.condition, change), body=_bodies(instruction.body, change)
+            )
+        changed.append(instruction)
     return tuple(changed)
 
 
@@ -48,13 +52,13 @@ def _with_bodies(program: Program, change: Callable[[Body], Body]) -> Program:
 
 
 def _all(program: Program, kind: type[_T]) -> list[_T]:
-    found = (one for f in program.functions for one in walk_instructions(f.body))
-    return [one for one in found if isinstance(one, kind)]
+    instructions = (instruction for f in program.functions for instruction in walk_instructions(f.body))
+    return [instruction for instruction in instructions if isinstance(instruction, kind)]
 
 
 def _replaced(program: Program, old: Instruction, *new: Instruction) -> Program:
     def change(body: Body) -> Body:
-        return tuple(other for one in body for other in (new if one is old else (one,)))
+        return tuple(other for instruction in body for other in (new if instruction is old else (instruction,)))
 
     return _with_bodies(program, change)
 
@@ -71,7 +75,7 @@ def _changed(
     wanted: Callable[[_T], Any] = bool,
 ) -> Program:
     """One instruction of a kind, among those that are `wanted`, is another one."""
-    sites = [one for one in _all(program, kind) if wanted(one)]
+    sites = [instruction for instruction in _all(program, kind) if wanted(instruction)]
     if not sites:
         return program
     old = _pick(choose, sites)
@@ -155,7 +159,7 @@ def empty_entry(program: Program, choose: Chooser) -> Program:
 
 
 def drop_instruction(program: Program, choose: Chooser) -> Program:
-    sites = [one for f in program.functions for one in walk_instructions(f.body)]
+    sites = [instruction for f in program.functions for instruction in walk_instructions(f.body)]
     return _replaced(program, _pick(choose, sites)) if sites else program
 
 
@@ -175,7 +179,7 @@ def swap_instructions(program: Program, choose: Chooser) -> Program:
     first, second = _pick(choose, pairs)
 
     def change(body: Body) -> Body:
-        at = next((i for i, one in enumerate(body) if one is first), len(body))
+        at = next((i for i, instruction in enumerate(body) if instruction is first), len(body))
         if at + 1 < len(body) and body[at + 1] is second:
             return (*body[:at], second, first, *body[at + 2 :])
         return body
@@ -186,17 +190,17 @@ def swap_instructions(program: Program, choose: Chooser) -> Program:
 def _every_body(program: Program) -> Iterator[Body]:
     for function in program.functions:
         yield function.body
-        for one in walk_instructions(function.body):
-            if isinstance(one, Branch):
-                yield from (one.then, one.orelse)
-            elif isinstance(one, Loop):
-                yield from (one.condition, one.body)
+        for instruction in walk_instructions(function.body):
+            if isinstance(instruction, Branch):
+                yield from (instruction.then, instruction.orelse)
+            elif isinstance(instruction, Loop):
+                yield from (instruction.condition, instruction.body)
 
 
 def ask_another_condition(program: Program, choose: Chooser) -> Program:
     """A branch or loop asks another bool that is there."""
-    bools = [one.condition for one in _all(program, Branch)]
-    bools += [one.test for one in _all(program, Loop) if one.test is not None]
+    bools = [branch.condition for branch in _all(program, Branch)]
+    bools += [loop.test for loop in _all(program, Loop) if loop.test is not None]
     for call in _all(program, KernelCall):
         accesses = (a.access for a in call.arguments if not isinstance(a, Work))
         bools += [a for a in accesses if a.value.type.dtype is DType.BOOL and a.bytes == 1]

@@ -113,15 +113,15 @@ MUTATORS: tuple[Mutator, ...] = (
 
 def mutants(packing: Packing, mutator: Mutator, count: int, rng: np.random.Generator) -> list[Data]:
     """Up to `count` corruptions that are other bytes."""
-    found = []
+    changed_operands = []
     for _ in range(count):
         at = packing.packed[int(rng.integers(len(packing.packed)))]
         data = packing.data[at]
         assert data is not None
         changed = mutator(data, rng) if data else data
         if changed != data:
-            found.append((*packing.data[:at], changed, *packing.data[at + 1 :]))
-    return found
+            changed_operands.append((*packing.data[:at], changed, *packing.data[at + 1 :]))
+    return changed_operands
 
 
 _SAMPLES = 4000

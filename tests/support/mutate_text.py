@@ -26,9 +26,9 @@ _ELEMENT = re.compile(r"(?<=^    )-?\d+(?=,)|(?<=, )-?\d+(?=,)", re.MULTILINE)
 _RETURNED = re.compile(r"^    return (?:STATE_)?AT\((\w+)\);$", re.MULTILINE)
 
 
-def _one(pattern: re.Pattern[str], text: str, choose: Chooser) -> re.Match[str] | None:
-    found = list(pattern.finditer(text))
-    return found[choose.integer(0, len(found) - 1)] if found else None
+def _random_match(pattern: re.Pattern[str], text: str, choose: Chooser) -> re.Match[str] | None:
+    matches = list(pattern.finditer(text))
+    return matches[choose.integer(0, len(matches) - 1)] if matches else None
 
 
 def _with(text: str, match: re.Match[str], group: int, value: str) -> str:
@@ -37,7 +37,7 @@ def _with(text: str, match: re.Match[str], group: int, value: str) -> str:
 
 def _greater(pattern: re.Pattern[str], by: int = 1) -> Callable[[str, Chooser], str]:
     def change(text: str, choose: Chooser) -> str:
-        match = _one(pattern, text, choose)
+        match = _random_match(pattern, text, choose)
         group = match.lastindex if match and match.lastindex else 0
         return text if match is None else _with(text, match, group, str(int(match[group]) + by))
 
@@ -46,7 +46,7 @@ def _greater(pattern: re.Pattern[str], by: int = 1) -> Callable[[str, Chooser], 
 
 def change_offset(text: str, choose: Chooser) -> str:
     """An enumerator of a place that is written somewhere."""
-    match = _one(_ENUMERATOR, text, choose)
+    match = _random_match(_ENUMERATOR, text, choose)
     if match is None or not re.search(rf"AT\({match[1]}\b", text):
         return text
     return _with(text, match, 2, str(int(match[2]) + choose.integer(1, 16)))
@@ -58,13 +58,13 @@ def change_struct_number(text: str, choose: Chooser) -> str:
 
 def drop_struct_number(text: str, choose: Chooser) -> str:
     """A field that is not 0 gets no value."""
-    match = _one(_STRUCT_NUMBER, text, choose)
+    match = _random_match(_STRUCT_NUMBER, text, choose)
     return text if match is None or match[1] == "0" else text[: match.start()] + text[match.end() + 1 :]
 
 
 def exchange_arguments(text: str, choose: Chooser) -> str:
     """Two arguments of a kernel that are other places."""
-    match = _one(_CALL, text, choose)
+    match = _random_match(_CALL, text, choose)
     if match is None:
         return text
     arguments = [argument.strip() for argument in _split(match[2])]
@@ -90,13 +90,13 @@ def _split(text: str) -> list[str]:
 
 
 def call_another(text: str, choose: Chooser) -> str:
-    match = _one(_CALL, text, choose)
+    match = _random_match(_CALL, text, choose)
     return text if match is None else _with(text, match, 1, f"{match[1]}x")
 
 
 def negate_condition(text: str, choose: Chooser) -> str:
     """The branches change places, or a loop ends where it is to go on."""
-    match = _one(_CONDITION, text, choose)
+    match = _random_match(_CONDITION, text, choose)
     if match is None or _has_equal_branches(text[match.start() :]):
         return text
     return _with(text, match, 1, "" if match[1] else "!")
@@ -132,7 +132,7 @@ def copy_more(text: str, choose: Chooser) -> str:
 
 
 def drop_statement(text: str, choose: Chooser) -> str:
-    match = _one(_STATEMENT, text, choose)
+    match = _random_match(_STATEMENT, text, choose)
     return (
         text
         if match is None or "TFLMGEN_PROGRESS" in match[0] or "(void)" in match[0]
@@ -141,14 +141,14 @@ def drop_statement(text: str, choose: Chooser) -> str:
 
 
 def repeat_statement(text: str, choose: Chooser) -> str:
-    match = _one(_STATEMENT, text, choose)
+    match = _random_match(_STATEMENT, text, choose)
     return text if match is None or "(void)" in match[0] else text.replace(match[0], f"{match[0]}\n{match[0]}", 1)
 
 
 def exchange_statements(text: str, choose: Chooser) -> str:
     """Two statements that follow one another, and differ."""
-    found = list(_STATEMENT.finditer(text))
-    pairs = [(a, b) for a, b in itertools.pairwise(found) if b.start() == a.end() + 1 and a[0] != b[0]]
+    statements = list(_STATEMENT.finditer(text))
+    pairs = [(a, b) for a, b in itertools.pairwise(statements) if b.start() == a.end() + 1 and a[0] != b[0]]
     if not pairs:
         return text
     first, second = pairs[choose.integer(0, len(pairs) - 1)]
@@ -159,7 +159,7 @@ def exchange_statements(text: str, choose: Chooser) -> str:
 
 def return_another_place(text: str, choose: Chooser) -> str:
     """A function of the C API returns a place elsewhere."""
-    match = _one(_RETURNED, text, choose)
+    match = _random_match(_RETURNED, text, choose)
     places = dict(_ENUMERATOR.findall(text))
     if match is None:
         return text
@@ -186,14 +186,14 @@ PLAN: tuple[Mutator, ...] = (
 
 
 def change_element(text: str, choose: Chooser) -> str:
-    match = _one(_ELEMENT, text, choose)
+    match = _random_match(_ELEMENT, text, choose)
     return text if match is None else _with(text, match, 0, str(int(match[0]) ^ 1))
 
 
 def exchange_elements(text: str, choose: Chooser) -> str:
     """Two elements of one line that differ."""
-    found: Sequence[re.Match[str]] = list(_ELEMENT.finditer(text))
-    pairs = [(a, b) for a, b in itertools.pairwise(found) if a[0] != b[0] and b.start() - a.end() == 2]
+    elements: Sequence[re.Match[str]] = list(_ELEMENT.finditer(text))
+    pairs = [(a, b) for a, b in itertools.pairwise(elements) if a[0] != b[0] and b.start() - a.end() == 2]
     if not pairs:
         return text
     first, second = pairs[choose.integer(0, len(pairs) - 1)]

@@ -91,9 +91,11 @@ def run_native(
     Raises NativeError where the program dies, as it does of whatever a sanitizer finds.
     """
     stream = b"".join(
-        struct.pack("<III", one.model, one.signature, one.status)
-        + b"".join(_input(a, p) for a, p in zip(one.inputs, _ports(one, signatures, "inputs"), strict=True))
-        for one in invocations
+        struct.pack("<III", invocation.model, invocation.signature, invocation.status)
+        + b"".join(
+            _input(a, p) for a, p in zip(invocation.inputs, _ports(invocation, signatures, "inputs"), strict=True)
+        )
+        for invocation in invocations
     )
     ran = subprocess.run([program], input=stream, capture_output=True, check=False)
     if ran.returncode:
@@ -102,10 +104,10 @@ def run_native(
     return list(_outputs(ran.stdout, invocations, signatures))
 
 
-def _ports(one: Invocation, signatures: Sequence[Sequence[Signature]], role: str) -> tuple[Port, ...]:
-    if one.signature == RESET or (role == "outputs" and one.status):
+def _ports(invocation: Invocation, signatures: Sequence[Sequence[Signature]], role: str) -> tuple[Port, ...]:
+    if invocation.signature == RESET or (role == "outputs" and invocation.status):
         return ()
-    signature = signatures[one.model][one.signature]
+    signature = signatures[invocation.model][invocation.signature]
     return signature.inputs if role == "inputs" else signature.outputs
 
 
@@ -124,9 +126,9 @@ def _outputs(
     raw: bytes, invocations: Sequence[Invocation], signatures: Sequence[Sequence[Signature]]
 ) -> Iterator[tuple[Array, ...]]:
     at = 0
-    for one in invocations:
+    for invocation in invocations:
         arrays = []
-        for port in _ports(one, signatures, "outputs"):
+        for port in _ports(invocation, signatures, "outputs"):
             count = len(port.type.dynamic_axes)
             shape = port.type.actual_shape(struct.unpack_from(f"<{count}i", raw, at))
             at += 4 * count

@@ -70,13 +70,13 @@ def node_tests() -> tuple[NodeTest, ...]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         cases = collect_testcases(None)
-    found = []
+    tests = []
     for case in cases:
         if case.model is not None and case.data_sets and _is_for_microcontrollers(case.model):
             inputs, outputs = case.data_sets[0]
             arrays = tuple(map(_array, inputs)), tuple(map(_array, outputs))
-            found.append(NodeTest(case.name, case.model, *arrays, case.rtol, case.atol))
-    return tuple(found)
+            tests.append(NodeTest(case.name, case.model, *arrays, case.rtol, case.atol))
+    return tuple(tests)
 
 
 def _array(value: Any) -> Array:
@@ -92,8 +92,8 @@ def _is_for_microcontrollers(model: onnx.ModelProto) -> bool:
 
 def lowered(test: NodeTest) -> tuple[Model, tuple[Array, ...]]:
     """The Model of a test, and the inputs that are left. Raises ModelError."""
-    given = dict(zip((entry.name for entry in test.model.graph.input), test.inputs, strict=True))
-    shapes = {name: array.shape for name, array in given.items()}
+    inputs = dict(zip((entry.name for entry in test.model.graph.input), test.inputs, strict=True))
+    shapes = {name: array.shape for name, array in inputs.items()}
     constants: dict[str, Array] = {}
     while True:
         try:
@@ -102,9 +102,9 @@ def lowered(test: NodeTest) -> tuple[Model, tuple[Array, ...]]:
             cause = error.__cause__
             if not isinstance(cause, ShapeInputError) or cause.inputs <= set(constants):
                 raise
-            constants |= {name: given[name] for name in cause.inputs}
+            constants |= {name: inputs[name] for name in cause.inputs}
             continue
-        return model, tuple(given[name] for name, _ in model.signatures[0].inputs)
+        return model, tuple(inputs[name] for name, _ in model.signatures[0].inputs)
 
 
 def outcomes(tests: Sequence[NodeTest]) -> Iterator[Outcome]:
@@ -142,8 +142,8 @@ def _run(batch: Sequence[tuple[NodeTest, Model, tuple[Array, ...]]]) -> Iterator
         if len(batch) == 1:
             yield Outcome(batch[0][0].name, "wrong", str(error).splitlines()[0])
         else:
-            for one in batch:
-                yield from _run([one])
+            for node_test in batch:
+                yield from _run([node_test])
         return
     for (test, _, _), outputs in zip(batch, results, strict=True):
         difference = first_difference(outputs, test)
@@ -161,10 +161,10 @@ def first_difference(outputs: Sequence[Array], test: NodeTest) -> str:
             # A reference in float32 is itself no closer than a step of its greatest element.
             finite = np.abs(theirs[np.isfinite(theirs)])
             step = float(np.spacing(finite.max(initial=0).astype(np.float32)))
-            close = np.isclose(ours, theirs, test.rtol or 1e-3, max(test.atol or 1e-7, step), equal_nan=True)
+            is_close = np.isclose(ours, theirs, test.rtol or 1e-3, max(test.atol or 1e-7, step), equal_nan=True)
         else:
-            close = ours == theirs
-        if not np.all(close):
-            index = tuple(int(i) for i in np.argwhere(~close)[0]) if close.ndim else ()
+            is_close = ours == theirs
+        if not np.all(is_close):
+            index = tuple(int(i) for i in np.argwhere(~is_close)[0]) if is_close.ndim else ()
             return f"output {place} at {index}: {ours[index]} instead of {theirs[index]}"
     return ""

@@ -93,8 +93,8 @@ class QdqModel:
 
     def model(self, output: str) -> onnx.ModelProto:
         entries = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in self.inputs.items()]
-        made = [helper.make_empty_tensor_value_info(output)]
-        graph = helper.make_graph(self.nodes, "layer", entries, made, self.constants)
+        outputs = [helper.make_empty_tensor_value_info(output)]
+        graph = helper.make_graph(self.nodes, "layer", entries, outputs, self.constants)
         opset = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
         return onnx.shape_inference.infer_shapes(helper.make_model(graph, opset_imports=opset, ir_version=10))
 
@@ -126,8 +126,8 @@ def _convolution(m: QdqModel, groups: int, channels: int, out: int, bits: int = 
     axis = 0 if rng.integers(2) else None
     weights, scales = m.weights(out, channels // groups, size, size, axis=axis, bits=bits)
     attributes = {"strides": [int(rng.integers(1, 3))] * 2, "pads": [size // 2] * 4, "group": groups}
-    made = m.node("Conv", [x, weights, m.bias(scales, out)][: int(rng.integers(2, 4))], **attributes)
-    return m.node("Relu", [made]) if rng.integers(2) else made
+    convolved = m.node("Conv", [x, weights, m.bias(scales, out)][: int(rng.integers(2, 4))], **attributes)
+    return m.node("Relu", [convolved]) if rng.integers(2) else convolved
 
 
 def _gemm(m: QdqModel, bits: int = 8) -> str:
@@ -209,16 +209,16 @@ LAYERS: dict[str, Callable[[QdqModel], str]] = {
 def random_layer(kind: str, seed: int) -> tuple[onnx.ModelProto, list[dict[str, Array]]]:
     """A layer with int8 or uint8 activations, and samples."""
     rng = np.random.default_rng([seed, *kind.encode()])
-    maker = QdqModel(rng, "uint8" if rng.integers(2) else "int8")
-    model = maker.finished(LAYERS[kind](maker))
-    return model, maker.samples(3)
+    builder = QdqModel(rng, "uint8" if rng.integers(2) else "int8")
+    model = builder.finished(LAYERS[kind](builder))
+    return model, builder.samples(3)
 
 
 def runtime_layer(kind: str, dtype: str) -> tuple[onnx.ModelProto, list[dict[str, Array]]]:
     """A layer of ONNX Runtime's own operators, and samples."""
-    maker = QdqModel(np.random.default_rng([*kind.encode()]), dtype)
-    model = maker.model(RUNTIME_LAYERS[kind](maker))
-    samples = maker.samples(3)
+    builder = QdqModel(np.random.default_rng([*kind.encode()]), dtype)
+    model = builder.model(RUNTIME_LAYERS[kind](builder))
+    samples = builder.samples(3)
     # ONNX doesn't know these operators' shapes.
     shape = exact_session(model).run(None, samples[0])[0].shape
     model.graph.output[0].CopyFrom(helper.make_tensor_value_info(model.graph.output[0].name, TensorProto.FLOAT, shape))
@@ -230,26 +230,26 @@ def compiled(model: onnx.ModelProto, path: Path, name: str) -> Compilation:
     return compile_model(path, Target(core="host"), BuildOptions(name=name))
 
 
-def operators(made: Compilation) -> list[str]:
-    return [node.operator for f in made.module.functions for node in walk(f.body) if isinstance(node, Op)]
+def operators(compilation: Compilation) -> list[str]:
+    return [node.operator for f in compilation.module.functions for node in walk(f.body) if isinstance(node, Op)]
 
 
-def float_operators(made: Compilation) -> list[str]:
+def float_operators(compilation: Compilation) -> list[str]:
     """Operators but conversions that compute floats."""
-    nodes = [node for f in made.module.functions for node in walk(f.body) if isinstance(node, Op)]
+    nodes = [node for f in compilation.module.functions for node in walk(f.body) if isinstance(node, Op)]
     kinds = [n.operator for n in nodes if any(v.type.dtype.is_float for v in n.outputs)]
     return [kind for kind in kinds if kind != "DEQUANTIZE"]
 
 
-def outputs_of(made: Sequence[Compilation], samples: Sequence[Sequence[dict[str, Array]]]) -> list[list[Array]]:
+def outputs_of(models: Sequence[Compilation], samples: Sequence[Sequence[dict[str, Array]]]) -> list[list[Array]]:
     """First output of each model for its samples, all in one program."""
-    program = build_native({one.name: one.sources for one in made}, flags=("-O0",))
+    program = build_native({model.name: model.sources for model in models}, flags=("-O0",))
     calls = [
-        Invocation(number, 0, tuple(feed[port.name] for port in one.module.signatures[0].inputs))
-        for number, (one, feeds) in enumerate(zip(made, samples, strict=True))
+        Invocation(number, 0, tuple(feed[port.name] for port in model.module.signatures[0].inputs))
+        for number, (model, feeds) in enumerate(zip(models, samples, strict=True))
         for feed in feeds
     ]
-    results = iter(run_native(program, calls, [one.module.signatures for one in made]))
+    results = iter(run_native(program, calls, [model.module.signatures for model in models]))
     return [[next(results)[0] for _ in feeds] for feeds in samples]
 
 
@@ -257,8 +257,8 @@ def steps_apart(ours: Array, theirs: Array, model: onnx.ModelProto) -> Array:
     """Differences in steps of the model's last scale."""
     values = {c.name: numpy_helper.to_array(c) for c in model.graph.initializer}
     scale = float(values[model.graph.node[-1].input[1]])
-    apart: Array = np.rint(np.abs(ours.astype(np.float64) - theirs) / scale)
-    return apart
+    distance: Array = np.rint(np.abs(ours.astype(np.float64) - theirs) / scale)
+    return distance
 
 
 def _codes(m: QdqModel, *shape: int) -> tuple[str, str, str]:
@@ -271,15 +271,15 @@ def _codes(m: QdqModel, *shape: int) -> tuple[str, str, str]:
 def _linear(m: QdqModel, op: str, operands: Sequence[str], limits: tuple[float, float], **attributes: Any) -> str:
     """An operator of ONNX Runtime with the result's scale and zero point as its last operands."""
     kind = m.scales(*limits)
-    made = m.node(op, [*operands, *kind], domain="com.microsoft", **attributes)
-    return m.node("DequantizeLinear", [made, *kind])
+    result = m.node(op, [*operands, *kind], domain="com.microsoft", **attributes)
+    return m.node("DequantizeLinear", [result, *kind])
 
 
 def _concatenated(m: QdqModel) -> str:
     kind = m.scales(-2, 2)
     parts = [*_codes(m, 1, 3, 4), *_codes(m, 1, 2, 4)]
-    made = m.node("QLinearConcat", [*kind, *parts], domain="com.microsoft", axis=1)
-    return m.node("DequantizeLinear", [made, *kind])
+    joined = m.node("QLinearConcat", [*kind, *parts], domain="com.microsoft", axis=1)
+    return m.node("DequantizeLinear", [joined, *kind])
 
 
 def _product(m: QdqModel) -> str:

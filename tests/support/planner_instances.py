@@ -67,7 +67,7 @@ def is_legal(blocks: Sequence[Block], offsets: Sequence[int]) -> bool:
     """Whether no two blocks that live together have a byte in common."""
     placed = list(zip(blocks, offsets, strict=True))
     return all(
-        not one.steps & other.steps or at + one.bytes <= there or there + other.bytes <= at
-        for i, (one, at) in enumerate(placed)
-        for other, there in placed[:i]
+        not block.steps & other.steps or at + block.bytes <= other_at or other_at + other.bytes <= at
+        for i, (block, at) in enumerate(placed)
+        for other, other_at in placed[:i]
     )

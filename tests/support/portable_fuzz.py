@@ -14,12 +14,12 @@ from support.differential import Family, draw, is_empty
 from support.kernel_fuzz import Findings, Fuzzed, calls_of, evaluated
 from support.kernel_harness import run_kernels
 from support.movement import selected
-from support.variant_cases import FAST, generator
+from support.variant_cases import DECLARATIONS, generator
 
 ROOMS = (elementwise, mixed, movement, picking, recurrent, reduction, weighted)
 FAMILIES = [family for room in ROOMS for family in room.FAMILIES if isinstance(family, Family)]
-PORTABLE = tuple(declaration for declaration in declarations() if declaration not in FAST)
-LAYERS = sorted({name for declaration in FAST for cases in declaration.cases for name in cases.layers.split()})
+PORTABLE = tuple(declaration for declaration in declarations() if declaration not in DECLARATIONS)
+LAYERS = sorted({name for declaration in DECLARATIONS for cases in declaration.cases for name in cases.layers.split()})
 """Names of layers that kernels for instruction sets are tested with: portable kernels compute them, too."""
 
 

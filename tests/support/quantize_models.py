@@ -37,10 +37,10 @@ def decaying_loop() -> Model:
     main.operator("IF", [positive, last], [y], {"then_subgraph_index": 3, "else_subgraph_index": 4})
     main.inputs, main.outputs = [x, limit], [y]
     v, bound = _float(condition, "v"), _float(condition, "bound", (1,))
-    high, again = _float(condition, "high", (1,)), condition.tensor("again", BOOL, (1,))
+    high, continues = _float(condition, "high", (1,)), condition.tensor("again", BOOL, (1,))
     condition.operator("REDUCE_MAX", [v, condition.constant("axis", np.array([1], np.int32))], [high])
-    condition.operator("GREATER", [high, bound], [again])
-    condition.inputs, condition.outputs = [v, bound], [again]
+    condition.operator("GREATER", [high, bound], [continues])
+    condition.inputs, condition.outputs = [v, bound], [continues]
     v, bound, half = _float(body, "v"), _float(body, "bound", (1,)), _float(body, "half")
     body.operator("MUL", [v, body.constant("0.5", f32([0.5]))], [half])
     body.inputs, body.outputs = [v, bound], [half, bound]

@@ -17,21 +17,21 @@ class _Network:
     rng: np.random.Generator
     g: SubgraphWriter
     dtype: str
-    made: list[tuple[int, Shape]]
+    outputs: list[tuple[int, Shape]]
 
     def pick(self, *choices: int) -> int:
         return int(self.rng.choice(choices))
 
     def tensor(self, shape: Shape) -> int:
-        index = len(self.made)
+        index = len(self.outputs)
         if self.dtype == "float32":
             return self.g.tensor(f"t{index}", "float32", [1, *shape])
         zero = int(self.rng.integers(-20, 20))
         return self.g.tensor(f"t{index}", "int8", [1, *shape], scale=[0.1], zero_point=[zero])
 
     def add(self, shape: Shape) -> int:
-        self.made.append((self.tensor(shape), shape))
-        return self.made[-1][0]
+        self.outputs.append((self.tensor(shape), shape))
+        return self.outputs[-1][0]
 
     def weights(self, shape: list[int], axis: int) -> tuple[int, int]:
         channels = shape[axis]
@@ -57,11 +57,11 @@ class _Network:
         return tall, kernel, {"padding": same, "stride_h": stride, "stride_w": stride}, (out[0], out[1])
 
     def conv(self, depthwise: bool) -> None:
-        source, shape = self.made[-1]
-        found = self.window(shape)
-        if found is None:
+        source, shape = self.outputs[-1]
+        window = self.window(shape)
+        if window is None:
             return
-        tall, kernel, options, out = found
+        tall, kernel, options, out = window
         channels = shape[2] if depthwise else self.pick(3, 4, 8, 12)
         activation = self.pick(0, 1, 3)
         if depthwise:
@@ -74,11 +74,11 @@ class _Network:
         self.g.operator(name, [source, *operands], [self.add((*out, channels))], options)
 
     def pool(self) -> None:
-        source, shape = self.made[-1]
-        found = self.window(shape)
-        if found is None or (self.dtype != "float32" and self.g.tensors[source] is None):
+        source, shape = self.outputs[-1]
+        window = self.window(shape)
+        if window is None or (self.dtype != "float32" and self.g.tensors[source] is None):
             return
-        tall, kernel, options, out = found
+        tall, kernel, options, out = window
         quantization = self.g.tensors[source]["quantization"]
         options |= {"filter_height": tall, "filter_width": kernel}
         kind = "AVERAGE_POOL_2D" if self.pick(0, 1) else "MAX_POOL_2D"
@@ -88,14 +88,14 @@ class _Network:
 
     def skip(self) -> None:
         """Adds an earlier tensor of the same shape."""
-        last, shape = self.made[-1]
-        same = [tensor for tensor, other in self.made[-4:-1] if other == shape]
+        last, shape = self.outputs[-1]
+        same = [tensor for tensor, other in self.outputs[-4:-1] if other == shape]
         if same:
             other = int(self.rng.choice(same))
             self.g.operator("ADD", [other, last], [self.add(shape)], {"pot_scale_int16": True})
 
     def mean(self) -> None:
-        source, shape = self.made[-1]
+        source, shape = self.outputs[-1]
         options = {"padding": 1, "stride_h": 1, "stride_w": 1, "filter_height": shape[0], "filter_width": shape[1]}
         result = self.add((1, 1, shape[2]))
         self.g.tensors[result]["quantization"] = self.g.tensors[source]["quantization"]
@@ -110,8 +110,8 @@ def random_chain(seed: int, dtype: str = "int8") -> bytes:
     shape = (int(rng.integers(3, 14)), int(rng.integers(2, 9)), network.pick(1, 3, 4, 8))
     first = network.add(shape)
     count = int(rng.integers(2, 9))
-    while len(network.made) <= count:
-        before = len(network.made)
+    while len(network.outputs) <= count:
+        before = len(network.outputs)
         kind = network.pick(0, 0, 1, 1, 2, 3)
         if kind == 0:
             network.conv(depthwise=False)
@@ -121,10 +121,10 @@ def random_chain(seed: int, dtype: str = "int8") -> bytes:
             network.pool()
         else:
             network.skip()
-        if len(network.made) == before:
+        if len(network.outputs) == before:
             network.conv(depthwise=False)
-            count -= len(network.made) == before
+            count -= len(network.outputs) == before
     if network.pick(0, 1):
         network.mean()
-    network.g.inputs, network.g.outputs = [first], [network.made[-1][0]]
+    network.g.inputs, network.g.outputs = [first], [network.outputs[-1][0]]
     return w.finish()

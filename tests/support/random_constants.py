@@ -64,7 +64,9 @@ def _if(s: Scope, depth: int) -> None:
         _statements(branch, depth + 1)
         branch.graph.outputs = [branch.fitted(branch.pick(), kind).index for kind in wanted]
     results = [s.tensor(kind) for kind in wanted]
-    subgraphs = {f"{key}_subgraph_index": one.graph.index for key, one in zip(("then", "else"), branches, strict=True)}
+    subgraphs = {
+        f"{key}_subgraph_index": branch.graph.index for key, branch in zip(("then", "else"), branches, strict=True)
+    }
     operands = [_condition(s), _condition(s), *(value.index for value in captured)]
     s.graph.operator("IF", operands, [result.index for result in results], subgraphs)
     s.values += results
@@ -75,9 +77,9 @@ def _while(s: Scope, depth: int) -> None:
     captured = _captured(s)
     kinds = [value.kind for value in captured]
     test, body = (_inner(s, name, kinds) for name in ("test", "body"))
-    counters = [one.graph.tensor("counter", "int32", [1]) for one in (test, body)]
-    for one, counter in zip((test, body), counters, strict=True):
-        one.graph.inputs.append(counter)
+    counters = [region.graph.tensor("counter", "int32", [1]) for region in (test, body)]
+    for region, counter in zip((test, body), counters, strict=True):
+        region.graph.inputs.append(counter)
     goes_on = test.graph.tensor("goes_on", "bool", [1])
     test.graph.operator("LESS", [counters[0], test.table([s.integer(0, TRIPS_LIMIT)])], [goes_on])
     test.graph.outputs = [goes_on]

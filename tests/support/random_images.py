@@ -36,10 +36,18 @@ class _Layers:
         graph = self._graph
         image = self._image("x")
         graph.inputs = [image]
-        makers = [self._filter, self._filter, self._pool, self._residual, self._padded, self._turned, self._resized]
+        layer_kinds = [
+            self._filter,
+            self._filter,
+            self._pool,
+            self._residual,
+            self._padded,
+            self._turned,
+            self._resized,
+        ]
         enlarged = self._random.choice([None, *range(layers)])
         for layer in range(layers):
-            image = (self._enlarged if layer == enlarged else self._random.choice(makers))(image)
+            image = (self._enlarged if layer == enlarged else self._random.choice(layer_kinds))(image)
         graph.outputs = [image, self._end(image)]
 
     def _image(self, name: str = "") -> int:

@@ -41,7 +41,7 @@ class Layers:
         self.dtype = dtype
         self._writer = ModelWriter()
         self._graph = self._writer.subgraph("main")
-        self._made: list[Node] = []
+        self._nodes: list[Node] = []
         self.at = self.node(self.like(shape))
         self._inputs = [self.at]
 
@@ -58,16 +58,16 @@ class Layers:
         point = int(self.pick(-128, 0, self.rng.integers(-128, 128))) if zero_point is None else zero_point
         return tensor("int8", shape, scale, point)
 
-    def node(self, one: Tensor) -> Node:
+    def node(self, operand: Tensor) -> Node:
         """A tensor of the file, constant if it has data."""
-        q = one.type.quantization
+        q = operand.type.quantization
         known: dict[str, Any] = (
             {"scale": list(q.scales), "zero_point": list(q.zero_points), "axis": q.axis} if q else {}
         )
-        name, label = f"t{len(self._graph.tensors)}", one.type.dtype.label
-        if one.data is not None:
-            return Node(self._graph.constant(name, one.data, dtype=label, **known), one)
-        return Node(self._graph.tensor(name, label, list(one.type.max_shape), **known), one)
+        name, label = f"t{len(self._graph.tensors)}", operand.type.dtype.label
+        if operand.data is not None:
+            return Node(self._graph.constant(name, operand.data, dtype=label, **known), operand)
+        return Node(self._graph.tensor(name, label, list(operand.type.max_shape), **known), operand)
 
     def constant(self, values: Any, dtype: str = "int32") -> Node:
         return self.node(constant(dtype, values))
@@ -90,23 +90,23 @@ class Layers:
         case = make_case(operator, tensors, [output], options) if operator == "TRANSPOSE" else _inferred(bare)
         if case is None or broken_rules(case) or case.outputs[0].elements > 4000:
             return None
-        made = self.node(Tensor(case.outputs[0]))
+        node = self.node(Tensor(case.outputs[0]))
         indices = [-1 if n is None else n.index for n in inputs]
-        self._graph.operator(operator, indices, [made.index], dict(options or {}))
-        self._made.append(made)
-        return made
+        self._graph.operator(operator, indices, [node.index], dict(options or {}))
+        self._nodes.append(node)
+        return node
 
     def step(self, operator: str, *others: Node | None, output: Tensor | None = None, **options: Any) -> bool:
         """Appends an operator on the chain's end; whether it was possible."""
-        made = self.add(operator, [self.at, *others], output or self.like(), options)
-        if made is not None:
-            self.at = made
-        return made is not None
+        node = self.add(operator, [self.at, *others], output or self.like(), options)
+        if node is not None:
+            self.at = node
+        return node is not None
 
     def finish(self) -> tuple[bytes, TensorType]:
         """The file, and the type of its input."""
         self._graph.inputs = [node.index for node in self._inputs]
-        extra = [n.index for n in self._made[:-1] if self.rng.random() < 0.06]
+        extra = [n.index for n in self._nodes[:-1] if self.rng.random() < 0.06]
         self._graph.outputs = [self.at.index, *(i for i in extra if i != self.at.index)]
         return bytes(self._writer.finish()), self._inputs[0].tensor.type
 
@@ -251,7 +251,7 @@ def elementwise(layers: Layers) -> None:
     """A constant or an earlier value of the same shape and the chain's end, in either order."""
     rng, shape = layers.rng, layers.at.shape
     name = layers.pick("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")
-    equals = [n for n in layers._made if n.shape == shape and n.tensor.type.dtype == layers.at.tensor.type.dtype]
+    equals = [n for n in layers._nodes if n.shape == shape and n.tensor.type.dtype == layers.at.tensor.type.dtype]
     if equals and rng.random() < 0.4:
         other = layers.pick(*equals)
     else:
@@ -289,9 +289,9 @@ def curved(layers: Layers) -> None:
     cube = layers.add("MUL", [x, square], layers.like())
     small = layers.add("MUL", [cube, number(0.044715)], layers.like())
     inner = layers.add("MUL", [layers.add("ADD", [small, x], layers.like()), number(0.79788456)], layers.like())
-    one = layers.add("ADD", [number(1.0), layers.add("TANH", [inner], layers.like())], layers.like())
+    raised = layers.add("ADD", [number(1.0), layers.add("TANH", [inner], layers.like())], layers.like())
     half = layers.add("MUL", [number(0.5), x], layers.like())
-    layers.at = layers.add("MUL", [half, one], layers.like()) or layers.at
+    layers.at = layers.add("MUL", [half, raised], layers.like()) or layers.at
 
 
 def normalised(layers: Layers) -> None:
@@ -330,10 +330,10 @@ def heads(layers: Layers) -> None:
         matrix = layers.number(layers.rng.normal(size=(x.shape[-1], 3)))
         layers.step("BATCH_MATMUL", matrix, output=layers.like((), 1.0))
         return
-    one = layers.add("TRANSPOSE", [x, order], same(layers)) if layers.rng.random() < 0.7 else x
-    other = layers.add("TRANSPOSE", [x, order], same(layers)) if layers.rng.random() < 0.7 else one
+    left = layers.add("TRANSPOSE", [x, order], same(layers)) if layers.rng.random() < 0.7 else x
+    other = layers.add("TRANSPOSE", [x, order], same(layers)) if layers.rng.random() < 0.7 else left
     options = layers.pick({"adj_y": True}, {"adj_x": True}, {})
-    product = layers.add("BATCH_MATMUL", [one, other], layers.like((), 2.0), options)
+    product = layers.add("BATCH_MATMUL", [left, other], layers.like((), 2.0), options)
     if product is None:
         return
     layers.at = product

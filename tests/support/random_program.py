@@ -141,10 +141,10 @@ class _Builder:
     def _pick(self, items: Sequence[Any]) -> Any:
         return items[self._choose.integer(0, len(items) - 1)]
 
-    def _kinds(self, least: int, most: int) -> tuple[Kind, ...]:
+    def _kinds(self, least: int, greatest: int) -> tuple[Kind, ...]:
         """Some kinds; often the same again, since only values of one kind can change places."""
         kinds: list[Kind] = []
-        for _ in range(self._choose.integer(least, most)):
+        for _ in range(self._choose.integer(least, greatest)):
             kinds.append(self._pick(kinds) if kinds and self._one_in(2) else self._pick(KINDS))
         return tuple(kinds)
 
@@ -217,11 +217,11 @@ class _Builder:
         scope.graph.operator(self._pick(COMPARISONS), operands, [scope.add(("bool", kind[1]))])
 
     def _reshape(self, scope: _Scope) -> None:
-        one, other = self._pick(
+        kind, other = self._pick(
             [(a, b) for a in KINDS for b in KINDS if a[0] == b[0] and np.prod(a[1]) == np.prod(b[1])]
         )
         shape = scope.graph.constant(f"c{len(scope.graph.tensors)}", np.array(other[1], np.int32))
-        scope.graph.operator("RESHAPE", [self._value(scope, one), shape], [scope.add(other)])
+        scope.graph.operator("RESHAPE", [self._value(scope, kind), shape], [scope.add(other)])
 
     def _join(self, scope: _Scope) -> None:
         """CONCATENATION; often of one value with itself, or of what _cut made."""
@@ -247,8 +247,8 @@ class _Builder:
         scope.graph.operator("SLICE", [whole, begin, count], [scope.add(("int32", (length,)))])
 
     def _cast(self, scope: _Scope) -> None:
-        one, other = self._pick([(a, b) for a in KINDS for b in KINDS if a[1] == b[1] and a[0] != b[0]])
-        scope.graph.operator("CAST", [self._value(scope, one)], [scope.add(other)])
+        kind, other = self._pick([(a, b) for a in KINDS for b in KINDS if a[1] == b[1] and a[0] != b[0]])
+        scope.graph.operator("CAST", [self._value(scope, kind)], [scope.add(other)])
 
     def _handle(self, scope: _Scope, name: str) -> int:
         if name not in scope.handles:

@@ -16,7 +16,7 @@ from support.reference import Reference
 
 Array = NDArray[Any]
 
-MOST = 64
+MOST_ROWS = 64
 
 
 class TooManyRowsError(Exception):
@@ -52,7 +52,7 @@ class _Subgraph:
         self._pool = [self._open() for _ in range(inputs)]
         self._flag = graph.tensor(f"flag{graph.index}", "bool", [])
         graph.inputs = [*self._pool, self._flag, *(graph.tensor(name, "int32", []) for name in extra)]
-        makers = [
+        steps = [
             self._join,
             self._join,
             self._scale,
@@ -63,9 +63,9 @@ class _Subgraph:
             self._spread,
         ]
         if self._depth:
-            makers += [self._if, self._while, self._call]
+            steps += [self._if, self._while, self._call]
         for _ in range(random.randint(1, 4)):
-            self._pool.append(random.choice(makers)())
+            self._pool.append(random.choice(steps)())
         graph.outputs = [self._pick() for _ in range(outputs)]
 
     def _open(self) -> int:
@@ -137,10 +137,10 @@ class _Subgraph:
     def _total(self) -> int:
         rest = [dim for dim in self._shape if dim >= 0]
         total = self._graph.tensor(f"sum{len(self._graph.tensors)}", "int32", rest)
-        some, out = self._open(), self._open()
+        joined, out = self._open(), self._open()
         # No file may reduce a tensor that never has rows.
-        self._graph.operator("CONCATENATION", [self._pick(), self._row(1, 2)], [some], {"axis": self._axis})
-        self._graph.operator("SUM", [some, self._constant([self._axis])], [total], {"keep_dims": False})
+        self._graph.operator("CONCATENATION", [self._pick(), self._row(1, 2)], [joined], {"axis": self._axis})
+        self._graph.operator("SUM", [joined, self._constant([self._axis])], [total], {"keep_dims": False})
         self._graph.operator("RESHAPE", [total, self._constant([abs(dim) for dim in self._shape])], [out])
         return out
 
@@ -156,11 +156,11 @@ class _Subgraph:
 
     def _spread(self) -> int:
         """One row that only the run time knows to be one, and many."""
-        some, one, out = self._open(), self._open(), self._open()
-        self._graph.operator("CONCATENATION", [self._row(3, -2), self._pick()], [some], {"axis": self._axis})
+        joined, part, out = self._open(), self._open(), self._open()
+        self._graph.operator("CONCATENATION", [self._row(3, -2), self._pick()], [joined], {"axis": self._axis})
         bounds = [self._constant([0] * self._axis + [number]) for number in (0, 1)]
-        self._strided(one, bounds, (0, 0), some)
-        self._graph.operator("SUB", self._random.choice([[one, self._pick()], [self._pick(), one]]), [out])
+        self._strided(part, bounds, (0, 0), joined)
+        self._graph.operator("SUB", self._random.choice([[part, self._pick()], [self._pick(), part]]), [out])
         return out
 
     def _inner(self, inputs: int, outputs: int, extra: Sequence[str] = ()) -> SubgraphWriter:
@@ -209,7 +209,7 @@ class _Subgraph:
 
 
 def run_rows(model: Model, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    """The model's outputs. Raises TooManyRowsError where a tensor has more than MOST rows."""
+    """The model's outputs. Raises TooManyRowsError where a tensor has more than MOST_ROWS rows."""
     return _Rows(model).run(0, inputs)
 
 
@@ -218,7 +218,7 @@ class _Rows(Reference):
         self, graph: SubGraph, op: Operator, inputs: list[Array], handles: Mapping[int, str]
     ) -> tuple[Array, ...]:
         results = self._rows(op, inputs) or super().operator(graph, op, inputs, handles)
-        if any(array.ndim and max(array.shape) > MOST for array in results):
+        if any(array.ndim and max(array.shape) > MOST_ROWS for array in results):
             raise TooManyRowsError
         return results
 

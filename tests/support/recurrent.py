@@ -19,14 +19,14 @@ Sequences = Sequence[tuple[Case, Sequence[Array]]]
 
 def initial(case: Case) -> dict[int, Array]:
     """What TFLite Micro gives variable tensors to begin with: zero, as quantised where it is int8."""
-    found = {}
+    states = {}
     for index in OPERATORS[case.operator].updates:
         item = case.inputs[index]
         assert item is not None
         kind = item.type
         zero = kind.quantization.zero_point if kind.quantization and kind.dtype.label == "int8" else 0
-        found[index] = np.full(kind.max_shape, zero, kind.dtype.numpy)
-    return found
+        states[index] = np.full(kind.max_shape, zero, kind.dtype.numpy)
+    return states
 
 
 def tflm_steps(case: Case, inputs: Sequence[Array]) -> list[Array]:

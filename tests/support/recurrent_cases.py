@@ -32,7 +32,7 @@ def quantized_lstm(
     dtype: str,
     sizes: Sequence[int] | None = None,
     least: int = -127,
-    most: float = 0.05,
+    largest_scale: float = 0.05,
     cells_log2: Sequence[float] = range(-15, -8),
 ) -> Steps:
     """sizes: batches, steps, inputs and cells; least: of weights; most: of their scales; cells_log2: of cells'."""
@@ -45,7 +45,7 @@ def quantized_lstm(
     state = tensor(dtype, (batches, cells), state_scale, int(rng.integers(-128, 128)) if dtype == "int8" else 0)
     cell = tensor("int16", (batches, cells), 2.0 ** cells_log2[int(rng.integers(len(cells_log2)))])
     weights = [
-        constant("int8", rng.integers(least, 128, (cells, n)), float(rng.uniform(0.002, most)))
+        constant("int8", rng.integers(least, 128, (cells, n)), float(rng.uniform(0.002, largest_scale)))
         for n in [inputs] * 4 + [cells] * 4
     ]
     bias = "int32" if dtype == "int8" else "int64"
@@ -106,13 +106,13 @@ def float_lstm(
     variants: bool,
     operator: str = "UNIDIRECTIONAL_SEQUENCE_LSTM",
     hybrid: bool = False,
-    most: int = 5,
+    largest_extent: int = 5,
 ) -> Steps:
     """With `variants`: at random with coupled gates, peepholes, projection and layer normalisation.
 
     hybrid: weights are int8. most: inputs and cells.
     """
-    (batches, steps), (inputs, cells) = rng.integers(1, 6, 2).tolist(), rng.integers(1, most + 1, 2).tolist()
+    (batches, steps), (inputs, cells) = rng.integers(1, 6, 2).tolist(), rng.integers(1, largest_extent + 1, 2).tolist()
     coupled, peepholes, projected, normalized = (variants and bool(flag) for flag in rng.integers(0, 2, 4))
     outputs = int(rng.integers(1, 6)) if projected else cells
     time_major = operator != "LSTM" and bool(rng.integers(2))
@@ -178,9 +178,9 @@ def svdf(rng: np.random.Generator, state: str, sizes: Sequence[int] | None = Non
     return make_case("SVDF", [source, *weights, bias, held], [output], options), inputs_of(rng, source)
 
 
-def rnn(rng: np.random.Generator, operator: str, hybrid: bool, most: int = 5) -> Steps:
+def rnn(rng: np.random.Generator, operator: str, hybrid: bool, largest_extent: int = 5) -> Steps:
     """hybrid: weights are int8. most: inputs and units."""
-    (batches, steps), (inputs, units) = rng.integers(1, 6, 2).tolist(), rng.integers(1, most + 1, 2).tolist()
+    (batches, steps), (inputs, units) = rng.integers(1, 6, 2).tolist(), rng.integers(1, largest_extent + 1, 2).tolist()
     time_major = operator != "RNN" and bool(rng.integers(2))
     shape = (steps, batches, inputs) if time_major else (batches, steps, inputs)
     source = tensor("float32", (batches, inputs) if operator == "RNN" else shape)

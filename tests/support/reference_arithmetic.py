@@ -194,8 +194,8 @@ def _average_pool(call: Call) -> Array:
 def _max_pool(call: Call) -> Array:
     values, inside = _windows(call, (call.options["filter_height"], call.options["filter_width"]))
     lowest = -np.inf if values.dtype.kind == "f" else np.iinfo(np.int64).min
-    most = np.where(inside, values + _zero_point(call.tensors[0]), lowest).max(axis=(3, 4))
-    return _clamped(call, most, _fused_range(call))
+    maxima = np.where(inside, values + _zero_point(call.tensors[0]), lowest).max(axis=(3, 4))
+    return _clamped(call, maxima, _fused_range(call))
 
 
 def _relu(call: Call) -> Array:

@@ -19,8 +19,8 @@ C = ("firmware", "templates", "tests")
 
 def sources(folders: tuple[str, ...], *suffixes: str) -> list[Path]:
     """Every file below `folders` that ends like this, by path."""
-    found = (path for folder in folders for suffix in suffixes for path in (ROOT / folder).rglob(f"*{suffix}"))
-    return sorted(path for path in found if "__pycache__" not in path.parts)
+    paths = (path for folder in folders for suffix in suffixes for path in (ROOT / folder).rglob(f"*{suffix}"))
+    return sorted(path for path in paths if "__pycache__" not in path.parts)
 
 
 @cache

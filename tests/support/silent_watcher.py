@@ -15,5 +15,5 @@ class SilentWatcher:
     def tensor(self, tensor: TensorKey, value: object) -> None:
         raise AssertionError((tensor, value))
 
-    def mark(self, what: str, operator: tuple[int, int]) -> None:
-        del what, operator
+    def mark(self, event: str, operator: tuple[int, int]) -> None:
+        del event, operator

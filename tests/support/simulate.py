@@ -106,22 +106,22 @@ class Machine:
         memory[start : start + len(raw)] = raw
 
     def _body(self, body: Sequence[Instruction]) -> None:
-        for one in body:
-            if isinstance(one, KernelCall):
-                self._kernel(one)
-            elif isinstance(one, Assembly):
-                for copy in one.copies:
+        for instruction in body:
+            if isinstance(instruction, KernelCall):
+                self._kernel(instruction)
+            elif isinstance(instruction, Assembly):
+                for copy in instruction.copies:
                     self._store(copy.destination, 0, self._load(copy.source, 0, copy.bytes))
-            elif isinstance(one, Transfer):
-                self._transfer(one)
-            elif isinstance(one, Branch):
-                self._body(one.then if self._flag(one.condition) else one.orelse)
-            elif isinstance(one, Loop):
-                self._loop(one)
-            elif isinstance(one, Invoke):
-                self._invoke(self._program.function(one.function))
+            elif isinstance(instruction, Transfer):
+                self._transfer(instruction)
+            elif isinstance(instruction, Branch):
+                self._body(instruction.then if self._flag(instruction.condition) else instruction.orelse)
+            elif isinstance(instruction, Loop):
+                self._loop(instruction)
+            elif isinstance(instruction, Invoke):
+                self._invoke(self._program.function(instruction.function))
             else:
-                assert isinstance(one, Rename)
+                assert isinstance(instruction, Rename)
 
     def _transfer(self, transfer: Transfer) -> None:
         for copy in transfer.copies:

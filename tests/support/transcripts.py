@@ -43,7 +43,7 @@ class Sheet:
 
 def parts_of(page: str) -> list[Shown | Sheet]:
     """The commands and files of a page, in order."""
-    found: list[Shown | Sheet] = []
+    parts: list[Shown | Sheet] = []
     for block in BLOCK.finditer(page):
         named = FILE.search(page[: block.start()])
         if block[1] == "console":
@@ -51,10 +51,10 @@ def parts_of(page: str) -> list[Shown | Sheet]:
             for begin, end in zip(starts, [*starts[1:], len(block[2])], strict=True):
                 line, _, output = block[2][begin:end].partition("\n")
                 at = block.start(2) + begin + len(line) + 1
-                found.append(Shown(line.removeprefix("$ "), output, at, block.start(2) + end))
+                parts.append(Shown(line.removeprefix("$ "), output, at, block.start(2) + end))
         elif named:
-            found.append(Sheet(named[1], block[2]))
-    return found
+            parts.append(Sheet(named[1], block[2]))
+    return parts
 
 
 def run_page(page: str, folder: Path) -> list[tuple[Shown, str]]:
@@ -71,7 +71,7 @@ def run_page(page: str, folder: Path) -> list[tuple[Shown, str]]:
         **PLAIN_80_COLUMNS,
         "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
     }
-    found = []
+    results = []
     for part in parts_of(page):
         if isinstance(part, Sheet):
             (folder / part.path).parent.mkdir(parents=True, exist_ok=True)
@@ -89,8 +89,8 @@ def run_page(page: str, folder: Path) -> list[tuple[Shown, str]]:
         )
         lines = [line.rstrip() for line in done.stdout.splitlines()]
         text = "\n".join(lines).strip("\n")
-        found.append((part, f"{text}\n" if text else ""))
-    return found
+        results.append((part, f"{text}\n" if text else ""))
+    return results
 
 
 def agrees(shown: str, printed: str) -> bool:

@@ -35,7 +35,7 @@ CASES = 2
 MOST_DRAWS = 4000
 MACHINES = {"dsp": M4, "mve": M55, "thumb": M0}
 
-FAST = tuple(declaration for declaration in declarations() if declaration.instructions in MACHINES)
+DECLARATIONS = tuple(declaration for declaration in declarations() if declaration.instructions in MACHINES)
 """The kernels for instruction sets."""
 
 
@@ -50,14 +50,14 @@ def functions_by_header(variant: str) -> dict[str, frozenset[str]]:
     command = ["arm-none-eabi-gcc", "-E", *MACHINES[variant].flags, f"-I{KERNELS}", "-"]
     text = subprocess.run(command, input=headers, capture_output=True, text=True, check=True).stdout
     mentioned = Counter(re.findall(r"(?<!struct )\btflmgen_\w+", text))
-    found: dict[str, frozenset[str]] = {}
+    functions: dict[str, frozenset[str]] = {}
     for part in re.split(r'^# \d+ "', text, flags=re.MULTILINE):
         header = part.split('"')[0].split("/")[-1]
         defined = re.findall(r"\b(tflmgen_\w+)\s*\([^(){};]*\bconst struct \w+ \*\s*\w+\)\s*{", part)
         own = f"tflmgen_{header.removesuffix('.h')}_s8"
         names = {n for n in defined if re.search(rf"_{variant}(_|$)", n) and (mentioned[n] == 1 or n == own)}
-        found[header] = found.get(header, frozenset()) | names
-    return {header: names for header, names in found.items() if names}
+        functions[header] = functions.get(header, frozenset()) | names
+    return {header: names for header, names in functions.items() if names}
 
 
 def functions_of(declaration: KernelDeclaration) -> frozenset[str]:
@@ -68,7 +68,7 @@ def functions_of(declaration: KernelDeclaration) -> frozenset[str]:
 def scaled(make: Make) -> Make:
     """The layers of `make` with scales of all magnitudes, mostly of much the same one in all channels."""
 
-    def made(rng: np.random.Generator) -> Made:
+    def scaled_case(rng: np.random.Generator) -> Made:
         case, values = make(rng)
         x, w = case.inputs[:2]
         assert x is not None
@@ -82,7 +82,7 @@ def scaled(make: Make) -> Make:
         other = replace(w.type, quantization=replace(weights, scales=tuple(scales.tolist())))
         return replace(case, inputs=(x, Tensor(other, w.data), *case.inputs[2:])), values
 
-    return made
+    return scaled_case
 
 
 def narrow_add(rng: np.random.Generator) -> Made:
@@ -172,8 +172,8 @@ def chosen_for(
             if broken_rules(case):
                 continue
             kernels = kernels_for(case, machine)
-        found = [(k, o) for k in kernels for o in (None, *claims(k))]
-        names = {facing(kernel, overlap).function for kernel, overlap in found} & missing.keys()
-        yield from ((case, values, k, o) for k, o in found if facing(k, o).function in names)
+        candidates = [(k, o) for k in kernels for o in (None, *claims(k))]
+        names = {facing(kernel, overlap).function for kernel, overlap in candidates} & missing.keys()
+        yield from ((case, values, k, o) for k, o in candidates if facing(k, o).function in names)
         missing -= Counter(names)
     raise AssertionError(f"no case of {', '.join(missing)}")

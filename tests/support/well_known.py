@@ -220,7 +220,7 @@ def micro_speech() -> bytes:
     return network.finish()
 
 
-MADE: dict[str, Callable[[], bytes]] = {
+NETWORKS: dict[str, Callable[[], bytes]] = {
     "mlperf_kws_int8": kws,
     "mlperf_vww_int8": vww,
     "mlperf_ic_resnet_int8": ic_resnet,
@@ -232,7 +232,7 @@ MADE: dict[str, Callable[[], bytes]] = {
 }
 """By the real network's name."""
 
-BENCHMARKS = tuple(MADE)[:5]
+BENCHMARKS = tuple(NETWORKS)[:5]
 
 
 def well_known(name: str, folder: Path) -> Path:
@@ -241,5 +241,5 @@ def well_known(name: str, folder: Path) -> Path:
     if real.is_file():
         return real
     path = folder / f"{name}.tflite"
-    path.write_bytes(MADE[name]())
+    path.write_bytes(NETWORKS[name]())
     return path

@@ -67,10 +67,10 @@ def test_rules_that_ask_for_more_decide_nothing() -> None:
 
 
 def test_many_inputs_tell_the_first_only() -> None:
-    apart = rule(lambda op: op.inputs[9] is None or op.outputs[0].dtype is F)
+    independent = rule(lambda op: op.inputs[9] is None or op.outputs[0].dtype is F)
     never = rule(lambda op: op.inputs[3] is not None or op.outputs[0].dtype is not S16)
     always = rule(lambda op: op.inputs[3] is None or op.outputs[0].dtype is not S16)
-    signatures = accepted_types(operator((1, 20), one_type(F, S8, S16), apart, never, always))
+    signatures = accepted_types(operator((1, 20), one_type(F, S8, S16), independent, never, always))
     assert main_types(signatures) == (F, S8)
 
 
@@ -89,10 +89,10 @@ def test_equals_trying_everything(inputs: tuple[int, int], rules: tuple[Rule, ..
         return all(rule.holds(instance) for rule in rules)
 
     wanted = {kinds for kinds in itertools.product(DType, repeat=3) if holds(kinds)}
-    found: set[tuple[DType | None, ...]] = set()
+    combinations: set[tuple[DType | None, ...]] = set()
     for signature in accepted_types(operator(inputs, *rules)):
-        found |= set(itertools.product(*signature.inputs, *signature.outputs))
-    assert found == wanted
+        combinations |= set(itertools.product(*signature.inputs, *signature.outputs))
+    assert combinations == wanted
 
 
 BY_SHAPE_ONLY = {"SHAPE", "RANK"}

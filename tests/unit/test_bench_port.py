@@ -52,8 +52,8 @@ def test_the_second_invoke_is_what_counts(model: Path, monkeypatch: pytest.Monke
     finished = tflmgen("bench", model, "--board", "nucleo_f446re", "--port", "COM3", "--json")
     assert finished.code == 0, finished.err
     jsonschema.validate(finished.json, json.loads((ROOT / "schema" / "bench_port.json").read_text()))
-    (one,) = finished.json["sets"]
-    assert (one["cycles"], one["milliseconds"], one["stack_bytes"]) == (16000, 1.0, 88)
+    (vector_set,) = finished.json["sets"]
+    assert (vector_set["cycles"], vector_set["milliseconds"], vector_set["stack_bytes"]) == (16000, 1.0, 88)
     assert (finished.json["clock_hz"], finished.json["port"]) == (16_000_000, "COM3")
 
 

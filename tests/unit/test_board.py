@@ -66,7 +66,7 @@ def test_target(board: str, core: str, features: set[str]) -> None:
 
 def test_f407_stays_within_the_memory_that_qemu_has() -> None:
     board = load_board("disco_f407vg")
-    placed = {name for what, name in board.placement if what in ("data", "state", "arena")}
+    placed = {name for memory_name, name in board.placement if memory_name in ("data", "state", "arena")}
     (sram,) = (m for m in board.memories if m.name in placed)
     assert (sram.origin, sram.size) == (0x20000000, 128 * 1024)
 

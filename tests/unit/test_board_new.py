@@ -63,17 +63,17 @@ def test_soft_float(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "gone", "kept"),
+    ("answers", "dropped", "kept"),
     [
         ({"core": "cortex-m3"}, {"qemu", "renode", "platformio", "clock"}, {"memories", "uart"}),
         ({"memory": ANY.memory}, {"qemu", "renode", "placement"}, {"platformio", "uart", "clock"}),
         ({"uart": ANY.uart}, {"qemu", "renode", "clock"}, {"platformio", "memories", "placement"}),
     ],
 )
-def test_what_a_new_answer_makes_void(answers: Any, gone: set[str], kept: set[str], tmp_path: Path) -> None:
+def test_what_a_new_answer_makes_void(answers: Any, dropped: set[str], kept: set[str], tmp_path: Path) -> None:
     new_board(tmp_path / "mine", NewBoardOptions(like="nucleo_f767zi", **answers))
     written = json.loads((tmp_path / "mine" / "board.json").read_text())
-    assert not gone & written.keys()
+    assert not dropped & written.keys()
     assert kept <= written.keys()
 
 

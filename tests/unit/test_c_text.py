@@ -22,9 +22,9 @@ from tflmgen.ir.types import DType
 def test_float_literals_read_back(value: float) -> None:
     text = float_literal(value)
     assert text.endswith("f")
-    again = np.float32(text[:-1])
-    assert again == np.float32(value)
-    assert math.copysign(1, again) == math.copysign(1, value)
+    value_read = np.float32(text[:-1])
+    assert value_read == np.float32(value)
+    assert math.copysign(1, value_read) == math.copysign(1, value)
 
 
 @pytest.mark.parametrize(

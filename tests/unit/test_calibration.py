@@ -74,8 +74,8 @@ class _Changer:
     def tensor(self, tensor: TensorKey, value: NDArray[Any]) -> None:
         value[...] = self._values[tensor]
 
-    def mark(self, what: str, operator: tuple[int, int]) -> None:
-        del what, operator
+    def mark(self, event: str, operator: tuple[int, int]) -> None:
+        del event, operator
 
 
 def test_a_watcher_may_change_values_and_the_run_goes_on_with_them() -> None:

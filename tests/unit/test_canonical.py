@@ -40,12 +40,12 @@ def test_finds_the_least_and_proves_that_there_is_no_less(rule: Rule, count: int
         least = smallest_arena(blocks)
         packed = instance(blocks)
         priority = np.array(chance.sample(range(count), count))
-        found = pack_within(packed, least, priority, rule, MANY)
-        assert found.offsets is not None
+        packing = pack_within(packed, least, priority, rule, MANY)
+        assert packing.offsets is not None
         chosen = [blocks[i] for i in packed.blocks]
-        assert is_legal(chosen, found.offsets.tolist())
-        assert all(at % block.alignment == 0 for at, block in zip(found.offsets.tolist(), chosen, strict=True))
-        assert max(at + block.bytes for at, block in zip(found.offsets.tolist(), chosen, strict=True)) == least
+        assert is_legal(chosen, packing.offsets.tolist())
+        assert all(at % block.alignment == 0 for at, block in zip(packing.offsets.tolist(), chosen, strict=True))
+        assert max(at + block.bytes for at, block in zip(packing.offsets.tolist(), chosen, strict=True)) == least
         below = pack_within(packed, least - 1, priority, rule, MANY)
         assert below.offsets is None
         assert below.is_proved
@@ -70,9 +70,9 @@ def test_blocks_of_different_times_are_packed_on_their_own() -> None:
 
 def test_an_instance_does_not_depend_on_the_order_of_its_blocks() -> None:
     blocks = some_blocks(random.Random(3), 20)
-    one, other = instance(blocks), instance(blocks[::-1])
+    first, other = instance(blocks), instance(blocks[::-1])
     for name in ("size", "alignment", "live", "weight", "above", "first", "last"):
-        assert (getattr(one, name) == getattr(other, name)).all()
+        assert (getattr(first, name) == getattr(other, name)).all()
     assert sorted(other.blocks) == list(range(20))
 
 

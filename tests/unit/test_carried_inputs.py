@@ -60,9 +60,9 @@ def test_the_branch_that_computes_quantises(reshaped: bool, tmp_path: Path) -> N
     main, then, orelse = result.operators
     assert (then["QUANTIZE"], orelse["QUANTIZE"]) == (1, 0)
     assert main["QUANTIZE"] == 2, "the mean in int8, and as the int32 that is compared"
-    for (one,), (other,), (exact,) in zip(result.after, result.of_tflm(tmp_path), result.before, strict=True):
-        np.testing.assert_array_equal(one, other.reshape(one.shape))
-        np.testing.assert_allclose(one, exact, atol=0.2)
+    for (rewritten,), (other,), (exact,) in zip(result.after, result.of_tflm(tmp_path), result.before, strict=True):
+        np.testing.assert_array_equal(rewritten, other.reshape(rewritten.shape))
+        np.testing.assert_allclose(rewritten, exact, atol=0.2)
 
 
 @pytest.mark.parametrize("outside", ["an operator", "both branches", "integer inputs"])

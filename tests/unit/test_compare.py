@@ -35,24 +35,24 @@ def _floats(*values: float) -> Any:
     ],
 )
 def test_floats(expected: float, actual: float, right: bool) -> None:
-    found = difference(_floats(expected), _floats(actual), Tolerance(0.5, 0.1))
-    assert (found is None) == right
+    verdict = difference(_floats(expected), _floats(actual), Tolerance(0.5, 0.1))
+    assert (verdict is None) == right
 
 
 def test_the_worst_element_is_reported() -> None:
     expected = np.zeros((2, 3), np.int8)
     actual = np.array([[0, 1, 0], [0, -128, 100]], np.int8)
-    found = difference(expected, actual, NONE)
-    assert found is not None
-    assert (found.count, found.total, found.index) == (3, 6, (1, 1))
-    assert str(found) == "3 of 6 wrong, the worst at [1,1]: expected 0, got -128"
+    verdict = difference(expected, actual, NONE)
+    assert verdict is not None
+    assert (verdict.count, verdict.total, verdict.index) == (3, 6, (1, 1))
+    assert str(verdict) == "3 of 6 wrong, the worst at [1,1]: expected 0, got -128"
 
 
 def test_the_worst_is_one_that_is_wrong() -> None:
     """Within a relative tolerance the farthest element may be right, and a nearer one wrong."""
-    found = difference(_floats(1000.0, 1.0), _floats(1050.0, 2.0), Tolerance(0.0, 0.1))
-    assert found is not None
-    assert (found.count, found.index) == (1, (1,))
+    verdict = difference(_floats(1000.0, 1.0), _floats(1050.0, 2.0), Tolerance(0.0, 0.1))
+    assert verdict is not None
+    assert (verdict.count, verdict.index) == (1, (1,))
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
@@ -66,9 +66,9 @@ def test_distance_of_integers_is_exact(dtype: str, data: st.DataObject) -> None:
 
 def test_scalars_and_empty_arrays() -> None:
     assert difference(np.array(3, np.int32), np.array(3, np.int32), NONE) is None
-    found = difference(np.array(3, np.int32), np.array(5, np.int32), NONE)
-    assert found is not None
-    assert found.index == ()
+    verdict = difference(np.array(3, np.int32), np.array(5, np.int32), NONE)
+    assert verdict is not None
+    assert verdict.index == ()
     empty = np.zeros((0, 2), np.float32)
     assert difference(empty, empty, NONE) is None
     assert largest_distance(empty, empty) == 0.0

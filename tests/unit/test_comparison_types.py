@@ -13,8 +13,8 @@ def operands(dtype: DType, *scales: float) -> dict[int, ElementType]:
 
 
 def test_scales_that_the_int8_kernel_resolves() -> None:
-    given = operands(DType.INT8, 0.02, 0.5)
-    assert comparison_types(given) == given
+    types = operands(DType.INT8, 0.02, 0.5)
+    assert comparison_types(types) == types
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from support.cost_layers import GENERATORS
 from support.emulated_kernels import M0, M3, M4, M7, M55, Machine, kernels_for
 from support.kernel_harness import Case, broken_rules
-from support.variant_cases import FAST, generator
+from support.variant_cases import DECLARATIONS, generator
 from tflmgen.ir.kernel import Kernel
 from tflmgen.kernels import choice
 from tflmgen.kernels.costs.estimate import estimate
@@ -22,11 +22,11 @@ MACHINES = (M0, M3, M4, M7, M55, WINOGRAD)
 @pytest.fixture(scope="module")
 def considered() -> dict[tuple[str, str], Kernel]:
     """By function and core, the kernels for instruction sets that are considered for any case."""
-    found: dict[tuple[str, str], Kernel] = {}
+    kernels: dict[tuple[str, str], Kernel] = {}
 
     def note(kernel: Kernel, core: str) -> None:
         if kernel.variant != "portable":
-            found[kernel.function, core] = kernel
+            kernels[kernel.function, core] = kernel
 
     def looked_up(kernel: Kernel, core: str) -> object:
         note(kernel, core)
@@ -38,17 +38,19 @@ def considered() -> dict[tuple[str, str], Kernel]:
             for case in _cases(machine):
                 for kernel in kernels_for(case, machine):
                     note(kernel, machine.target.core)
-    return found
+    return kernels
 
 
 def _cases(machine: Machine) -> list[Case]:
-    made = []
-    for name in sorted({name for declared in FAST for cases in declared.cases for name in cases.layers.split()}):
+    legal_cases = []
+    for name in sorted(
+        {name for declared in DECLARATIONS for cases in declared.cases for name in cases.layers.split()}
+    ):
         make, rng = generator(name), np.random.default_rng(7)
         # It takes long to prove the kernels for Armv6-M.
         cases = [make(rng) for _ in range(24 if machine.target.features else 6)]
-        made += [case for case, _ in cases if not broken_rules(case)]
-    return made
+        legal_cases += [case for case, _ in cases if not broken_rules(case)]
+    return legal_cases
 
 
 def test_every_fast_kernel_has_a_cost_model(considered: dict[tuple[str, str], Kernel]) -> None:

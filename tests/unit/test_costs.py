@@ -13,7 +13,7 @@ from support.kernel_harness import constant, make_case, tensor
 from support.repository import ROOT
 from tflmgen.ir.kernel import Kernel, Params, Scratch, Target
 from tflmgen.ir.kernel_choice import CostedKernel, KernelChoice
-from tflmgen.kernels import choice as fast
+from tflmgen.kernels import choice as kernel_choice
 from tflmgen.kernels.costs import estimate as costs
 from tflmgen.kernels.costs.estimate import CORES, cycles_of, cycles_table, estimate
 from tflmgen.kernels.costs.model import CALL
@@ -37,7 +37,7 @@ def kernel(name: str, *operands: Scratch, variant: str = "dsp", family: str = ""
 
 
 def convolution(family: str, **numbers: int) -> Kernel:
-    sizes: dict[str, Any] = {f"{what}_{along}": 8 for what in ("input", "output") for along in ("height", "width")}
+    sizes: dict[str, Any] = {f"{tensor}_{along}": 8 for tensor in ("input", "output") for along in ("height", "width")}
     windows: dict[str, Any] = {"filter_height": 3, "filter_width": 3, "padding_top": 1, "padding_left": 1, "steps": 18}
     channels = {"input_channels": 8, "output_channels": 16}
     known: dict[str, Any] = {"batches": 1, **channels, **sizes, **windows, **numbers}
@@ -122,24 +122,24 @@ def test_chosen_kernels_take_few_cycles_more_than_the_best(core: str) -> None:
         calls = [RECORDED["calls"][index] for index in candidates]
         recorded = {f"tflmgen_{function}": cycles[core] for function, _, _, cycles in calls}
         kernels = [kernel(function, family=family, **numbers) for function, family, numbers, _ in calls]
-        found = fast.choose_fastest(kernels, Target(core))
-        chosen, best = chosen + recorded[found.kernel.function], best + min(recorded.values())
+        choice = kernel_choice.choose_fastest(kernels, Target(core))
+        chosen, best = chosen + recorded[choice.kernel.function], best + min(recorded.values())
     assert chosen <= (1 + WITHIN) * best
 
 
 def choose(monkeypatch: pytest.MonkeyPatch, **costs: int) -> KernelChoice:
     known = {f"tflmgen_{name}": cost for name, cost in costs.items()}
-    monkeypatch.setattr(fast, "estimate", lambda one, _: known.get(one.function))
+    monkeypatch.setattr(kernel_choice, "estimate", lambda candidate, _: known.get(candidate.function))
     scratch = {"small": Scratch(100), "large": Scratch(400), "portable": Scratch(0)}
-    made = [kernel(name, scratch[name], variant="portable" if name == "portable" else "dsp") for name in scratch]
-    return fast.choose_fastest(made, Target("cortex-m4"))
+    candidates = [kernel(name, scratch[name], variant="portable" if name == "portable" else "dsp") for name in scratch]
+    return kernel_choice.choose_fastest(candidates, Target("cortex-m4"))
 
 
 def test_fewest_cycles(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = choose(monkeypatch, small=900, large=500, portable=800)
     assert chosen.kernel.function == "tflmgen_large"
-    assert [one.kernel.function for one in chosen.considered] == ["tflmgen_portable", "tflmgen_small"]
-    assert [one.kernel.function for one in chosen.alternatives] == ["tflmgen_small", "tflmgen_portable"]
+    assert [candidate.kernel.function for candidate in chosen.considered] == ["tflmgen_portable", "tflmgen_small"]
+    assert [candidate.kernel.function for candidate in chosen.alternatives] == ["tflmgen_small", "tflmgen_portable"]
 
 
 def test_the_first_where_cycles_are_near(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +150,7 @@ def test_the_first_where_cycles_are_near(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_portable_one_may_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = choose(monkeypatch, small=900, large=500)
     assert chosen.kernel.function == "tflmgen_large"
-    assert [one.kernel.function for one in chosen.considered] == ["tflmgen_small"]
+    assert [candidate.kernel.function for candidate in chosen.considered] == ["tflmgen_small"]
 
 
 def test_the_first_where_one_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,8 +168,8 @@ def test_floats_have_costs_where_there_is_a_floating_point_unit() -> None:
         [tensor("float32", (1, 16)), constant("float32", np.ones((8, 16))), constant("float32", np.ones(8))],
         [tensor("float32", ())],
     )
-    found = {
+    choices = {
         features: case.choice_for(Target("cortex-m4", frozenset(features))) for features in (("dsp", "fpu"), ("dsp",))
     }
-    assert [made.kernel.variant for made in found.values()] == ["fpu", "portable"]
-    assert [made.chosen.cycles > 0 for made in found.values()] == [True, False]
+    assert [choice.kernel.variant for choice in choices.values()] == ["fpu", "portable"]
+    assert [choice.chosen.cycles > 0 for choice in choices.values()] == [True, False]

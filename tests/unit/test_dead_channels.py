@@ -78,10 +78,10 @@ def test_those_of_a_stream_stand_by_its_operators() -> None:
     stages = [{"subgraph": 0, "operator": place, "macs": 10} for place in (3, 4)]
     steps = [operator(0, 1, 5), operator(1, 1, 5), operator(2, 4, 20, stages=stages)]
     removed = {(0, 1): 3, (0, 3): 7, (0, 9): 100}
-    found = with_file_macs(steps, removed)
-    assert [step["file_macs"] for step in found] == [6, 7, 27]
-    assert [stage["file_macs"] for stage in found[2]["stages"]] == [17, 10]
-    assert total_macs(found, removed) == {"computed": 30, "file": 140}
+    with_macs = with_file_macs(steps, removed)
+    assert [step["file_macs"] for step in with_macs] == [6, 7, 27]
+    assert [stage["file_macs"] for stage in with_macs[2]["stages"]] == [17, 10]
+    assert total_macs(with_macs, removed) == {"computed": 30, "file": 140}
     assert all("file_macs" not in step for step in steps)
 
 

@@ -30,16 +30,16 @@ def output(channel: Rescaling, accumulator: int, low: int) -> int:
 @pytest.mark.parametrize("rights", [(5, 6, 9, 7, 8, 5), (6, 6, 6, 6, 6, 6), (7, 10, 12, 9, 8, 7)])
 def test_outputs_are_those_of_two_roundings(zero_point: int, rights: tuple[int, ...]) -> None:
     rng = np.random.default_rng(sum(rights))
-    made = layer(rng, zero_point, zero_point, rights)
-    exact = rescalings(made)
+    drawn = layer(rng, zero_point, zero_point, rights)
+    exact = rescalings(drawn)
     assert exact is not None
-    found = with_common_shift(made, exact)
-    assert found is not None
-    assert found.common_shift
-    assert {channel.shift for channel in found.channels} <= {SHIFT}
-    assert len({channel.shift for channel in found.channels}) == 1
-    bounds = zip(*(b.tolist() for b in accumulators(made)), strict=True)
-    for channel, scale, (least, greatest) in zip(found.channels, made.scales, bounds, strict=True):
+    shifted = with_common_shift(drawn, exact)
+    assert shifted is not None
+    assert shifted.common_shift
+    assert {channel.shift for channel in shifted.channels} <= {SHIFT}
+    assert len({channel.shift for channel in shifted.channels}) == 1
+    bounds = zip(*(b.tolist() for b in accumulators(drawn)), strict=True)
+    for channel, scale, (least, greatest) in zip(shifted.channels, drawn.scales, bounds, strict=True):
         tried = {least, greatest, *rng.integers(least, greatest + 1, 300).tolist()}
         at = [a for a in range(0, greatest, max(1, greatest // 20000)) if a]
         changes = [b for a, b in pairwise(at) if requantize(a, *scale) != requantize(b, *scale)]
@@ -51,15 +51,15 @@ def test_outputs_are_those_of_two_roundings(zero_point: int, rights: tuple[int, 
 
 
 def test_negative_outputs_have_none() -> None:
-    made = layer(np.random.default_rng(0), 3, -128, (6, 7, 8))
-    exact = rescalings(made)
+    drawn = layer(np.random.default_rng(0), 3, -128, (6, 7, 8))
+    exact = rescalings(drawn)
     assert exact is not None
     assert exact.signed
-    assert with_common_shift(made, exact) is None
+    assert with_common_shift(drawn, exact) is None
 
 
 def test_shifts_that_are_too_small_have_none() -> None:
-    made = layer(np.random.default_rng(0), -128, -128, (1, 1, 8))
-    exact = rescalings(made)
+    drawn = layer(np.random.default_rng(0), -128, -128, (1, 1, 8))
+    exact = rescalings(drawn)
     assert exact is not None
-    assert with_common_shift(made, exact) is None
+    assert with_common_shift(drawn, exact) is None

@@ -144,9 +144,9 @@ def test_joined_operators_are_named_at_the_one_that_computes_them(tmp_path: Path
     x, total, scaled, positive, y = (
         g.tensor(name, "float32", [4]) for name in ("x", "total", "scaled", "positive", "y")
     )
-    one = g.constant("one", np.ones(4, np.float32))
+    ones = g.constant("one", np.ones(4, np.float32))
     g.operator("ADD", [x, x], [total])
-    g.operator("MUL", [total, one], [scaled])
+    g.operator("MUL", [total, ones], [scaled])
     g.operator("RELU", [scaled], [positive])
     g.operator("MUL", [positive, x], [y])
     g.inputs, g.outputs = [x], [y]

@@ -51,8 +51,8 @@ def test_one_of_two_branches_runs() -> None:
 
 
 def test_conditions_run_once_more_than_bodies() -> None:
-    found = executions(LOOP, "main", {4: 8})
-    assert found == {0: 1, 1: 1, 2: 8, 3: 8, 4: 8, 5: 7, 6: 7, 7: 1, 99: 1}
+    counts = executions(LOOP, "main", {4: 8})
+    assert counts == {0: 1, 1: 1, 2: 8, 3: 8, 4: 8, 5: 7, 6: 7, 7: 1, 99: 1}
 
 
 def test_counted_loops() -> None:
@@ -82,16 +82,16 @@ def test_functions_run_as_often_as_they_are_called() -> None:
             step(8, "call", 5, callee="leaf"),
         ]
     }
-    found = executions(called, "main", {6: 4})
-    assert (found[2], found[0], found[1]) == (3, 7, 7)
+    counts = executions(called, "main", {6: 4})
+    assert (counts[2], counts[0], counts[1]) == (3, 7, 7)
     assert executions(called, "leaf", {})[6] == 0
 
 
 def test_operators_that_ran_in_the_plans_order() -> None:
     counts = {5: Tally(40, Cycles(50, 60)), -1: Tally(3, Cycles(4, 5)), 1: Tally(2, Cycles(2, 3))}
-    found = join_counts(BRANCH, counts, {1: 1, 3: 0, 5: 1, 6: 1}, {})
-    assert (found.instructions, found.cycles) == (45, Cycles(56, 68))
-    assert found.operators == (
+    joined = join_counts(BRANCH, counts, {1: 1, 3: 0, 5: 1, 6: 1}, {})
+    assert (joined.instructions, joined.cycles) == (45, Cycles(56, 68))
+    assert joined.operators == (
         OperatorCount(1, 1, 2, Cycles(2, 3)),
         OperatorCount(5, 1, 40, Cycles(50, 60)),
         OperatorCount(6, 1, 0, Cycles(0, 0)),
@@ -101,8 +101,8 @@ def test_operators_that_ran_in_the_plans_order() -> None:
 def test_a_stream_is_divided_as_its_stages_are_to_each_other() -> None:
     shares = {5: [Tally(10, Cycles(1, 2)), Tally(0, Cycles(0, 0)), Tally(20, Cycles(2, 2))]}
     counts = {5: Tally(40, Cycles(50, 61))}
-    (found,) = join_counts(plan(step(5, "operator", 0)), counts, {5: 1}, shares).operators or ()
-    assert found.stages == (Tally(13, Cycles(17, 31)), Tally(0, Cycles(0, 0)), Tally(27, Cycles(33, 30)))
+    (joined,) = join_counts(plan(step(5, "operator", 0)), counts, {5: 1}, shares).operators or ()
+    assert joined.stages == (Tally(13, Cycles(17, 31)), Tally(0, Cycles(0, 0)), Tally(27, Cycles(33, 30)))
 
 
 def test_marks_of_a_stream_stand_before_its_calls() -> None:

@@ -39,15 +39,15 @@ def test_the_library_is_the_same_in_every_format(tmp_path: Path) -> None:
     project = dict(project_of(plan_for(GATE, HOST, BuildOptions()), HOST, BuildOptions()).files)
     for form in FORMATS:
         folder = exported(GATE, form, tmp_path)
-        found = {path.name: path.read_bytes() for path in folder.rglob("*.[ch]") if "main.c" not in path.name}
+        files = {path.name: path.read_bytes() for path in folder.rglob("*.[ch]") if "main.c" not in path.name}
         for path, data in project.items():
             name = path.rsplit("/", 1)[-1]
             if path.startswith("lib/gate/") and path.endswith((".c", ".h")):
-                assert found[name].endswith(data), (form, path)
-        assert "tflmgen.h" in found
-        assert not {"serve.h", "board.h", "serve.c"} & found.keys()
-        included = {h for data in found.values() for h in re.findall(rb'#include "(?:tflmgen/)?([\w.]+)"', data)}
-        assert {h.decode() for h in included} <= found.keys()
+                assert files[name].endswith(data), (form, path)
+        assert "tflmgen.h" in files
+        assert not {"serve.h", "board.h", "serve.c"} & files.keys()
+        included = {h for data in files.values() for h in re.findall(rb'#include "(?:tflmgen/)?([\w.]+)"', data)}
+        assert {h.decode() for h in included} <= files.keys()
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -10,5 +10,9 @@ def test_a_kernel_keeps_its_own_alternatives() -> None:
     split = Kernel("split", "k.h", (Scratch(64),), variant="dsp")
     whole = Kernel("whole", "k.h", (Scratch(512),), variant="dsp", smaller=(split,))
     portable = Kernel("portable", "k.h", ())
-    found = choose_fastest([whole, portable], Target("cortex-m4", frozenset({"dsp"})))
-    assert [costed.kernel.function for costed in (found.chosen, *found.alternatives)] == ["whole", "split", "portable"]
+    choice = choose_fastest([whole, portable], Target("cortex-m4", frozenset({"dsp"})))
+    assert [costed.kernel.function for costed in (choice.chosen, *choice.alternatives)] == [
+        "whole",
+        "split",
+        "portable",
+    ]

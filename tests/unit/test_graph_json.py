@@ -38,12 +38,12 @@ def test_it_is_the_graph_of_the_text(model: Path) -> None:
     text = tflmgen("inspect", model, "--dump-graph").out
     described = [node for function in graph["functions"] for node in nodes(function["body"])]
     written = re.findall(r"^ +((?:[%]\d+: .*)?) = (\w+)\((.*?)\)(?: \{|$)", text, re.MULTILINE)
-    found = [(node["operator"], node["inputs"], node["outputs"]) for node in described if node["kind"] == "op"]
+    listed = [(node["operator"], node["inputs"], node["outputs"]) for node in described if node["kind"] == "op"]
     assert [
         (operator, [None if name == "-" else name for name in inputs.split(", ") if name], re.findall(r"%\d+", outputs))
         for outputs, operator, inputs in written
         if operator != "call"
-    ] == found
+    ] == listed
     types = {value["name"]: value for value in graph["values"]}
     for name, dtype, shape in re.findall(r"(%\d+): (\w+)\[([\d,]*)\]", text):
         assert types[name]["dtype"] == dtype

@@ -22,11 +22,11 @@ def test_the_product_of_all_rows_is_before_the_loop(pick: str, bound: str, tmp_p
     assert (STEPS, FEATURES) not in {body.tensors[tensor].shape for tensor in body.inputs}, "x goes through no loop"
     rng = np.random.default_rng(4)
     result = quantized_run(model, [(rng.uniform(-1, 1, (STEPS, FEATURES)).astype(np.float32),) for _ in range(16)])
-    for (one,), (exact,) in zip(result.after, result.before, strict=True):
-        np.testing.assert_allclose(one, exact, atol=0.15)
+    for (rewritten,), (exact,) in zip(result.after, result.before, strict=True):
+        np.testing.assert_allclose(rewritten, exact, atol=0.15)
     if pick != "STRIDED_SLICE":  # TFLite Micro wants its operands constant, in float, too
-        for (one,), (other,) in zip(result.after, result.of_tflm(tmp_path), strict=True):
-            np.testing.assert_array_equal(one, other.reshape(one.shape))
+        for (rewritten,), (other,) in zip(result.after, result.of_tflm(tmp_path), strict=True):
+            np.testing.assert_array_equal(rewritten, other.reshape(rewritten.shape))
 
 
 def test_a_trip_count_known_at_run_time_leaves_it_inside() -> None:

@@ -34,22 +34,22 @@ def kind(dtype: str, shape: tuple[int, ...], scale: float = 0.0, point: int = 0,
 
 def input_ranges(op: OperatorInstance, known: Sequence[Interval | None]) -> tuple[Interval | None, ...]:
     """The intervals of an operator's inputs: those of constants by their elements, of others `known`."""
-    found: list[Interval | None] = []
+    ranges: list[Interval | None] = []
     for kind, array, interval in zip(op.inputs, op.constants, known, strict=True):
         if kind is None:
-            found.append(None)
+            ranges.append(None)
         elif array is not None:
-            found.append(of_array(array, kind))
+            ranges.append(of_array(array, kind))
         else:
-            found.append(interval if interval is not None else whole(kind))
-    return tuple(found)
+            ranges.append(interval if interval is not None else whole(kind))
+    return tuple(ranges)
 
 
 def intervals(name: str, op: OperatorInstance, *known: Interval | None) -> Interval:
     padded = (*known, *(None,) * (len(op.inputs) - len(known)))
-    found = output_ranges(name, op, input_ranges(op, padded))[0]
-    assert found is not None
-    return found
+    result = output_ranges(name, op, input_ranges(op, padded))[0]
+    assert result is not None
+    return result
 
 
 def interval(low: Any, high: Any) -> Interval:
@@ -85,11 +85,11 @@ def test_a_convolution_of_every_input(activation: Activation, low: int, high: in
         (None, weights, bias),
         ConvAttributes(steps, activation),
     )
-    found = intervals("CONV_2D", op, interval([low, -128], [high, 127]))
-    one, other = np.meshgrid(np.arange(low, high + 1), EVERY)
-    x = np.stack([one.ravel(), other.ravel()], axis=-1)[:, None, :].astype(float)
+    result = intervals("CONV_2D", op, interval([low, -128], [high, 127]))
+    low_values, other = np.meshgrid(np.arange(low, high + 1), EVERY)
+    x = np.stack([low_values.ravel(), other.ravel()], axis=-1)[:, None, :].astype(float)
     results = convolved(x, weights.reshape(5, 1, 2), bias, scales, points, activation)
-    assert found == interval(results.min(axis=0), results.max(axis=0))
+    assert result == interval(results.min(axis=0), results.max(axis=0))
 
 
 @pytest.mark.parametrize("constant", [-128, 17])
@@ -104,7 +104,7 @@ def test_a_constant_is_none_where_windows_reach_beyond_it_unless_it_is_zero(cons
             (None, weights),
             ConvAttributes(Steps(same, 1, 1), Activation.NONE),
         )
-        found = intervals("DEPTHWISE_CONV_2D", op, interval([constant], [constant]))
+        result = intervals("DEPTHWISE_CONV_2D", op, interval([constant], [constant]))
         taps = [
             [float(constant) if y and x else np.nan for y in (a, 1, 1) for x in (b, 1, 1)] for a, b in CORNERS[same]
         ]
@@ -116,9 +116,9 @@ def test_a_constant_is_none_where_windows_reach_beyond_it_unless_it_is_zero(cons
             (-128, -128),
             Activation.NONE,
         )
-        assert bool(found.known[0]) is known
-        assert found.low[0] <= results.min()
-        assert found.high[0] >= results.max()
+        assert bool(result.known[0]) is known
+        assert result.low[0] <= results.min()
+        assert result.high[0] >= results.max()
 
 
 CORNERS = {True: [(0, 0), (0, 1), (1, 0), (1, 1)], False: [(1, 1)]}
@@ -157,8 +157,8 @@ def test_two_operands(name: str, seed: int) -> None:
     assert results is not None
     op = OperatorInstance(tuple(types[:2]), (types[2],), (None, None), attributes)
     wide = [interval(np.full(pairs.shape[1], a), np.full(pairs.shape[1], b)) for a, b in ends]
-    found = intervals(name, op, *wide)
-    assert found.hull == (int(results[0].min()), int(results[0].max()))
+    result = intervals(name, op, *wide)
+    assert result.hull == (int(results[0].min()), int(results[0].max()))
 
 
 @pytest.mark.parametrize("name", ["LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "EQUAL", "NOT_EQUAL"])

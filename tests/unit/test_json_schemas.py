@@ -41,7 +41,7 @@ def schema_of(name: str) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder with a model, and with vectors of which one element is a number and not to be, and one NaN."""
     monkeypatch.chdir(tmp_path)
     write_adder(tmp_path / "adder.tflite")
@@ -68,21 +68,28 @@ def test_schemas_take_neither_less_nor_more(name: str) -> None:
     def objects(schema: Any) -> list[Any]:
         parts = [schema] if "properties" in schema else []
         below = [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
-        return [*parts, *(found for part in below for found in objects(part))]
+        return [*parts, *(schema for part in below for schema in objects(part))]
 
-    found = objects(schema_of(name))
-    assert found
-    for one in found:
-        assert one["additionalProperties"] is False
-        assert one["required"] == list(one["properties"])
+    schemas = objects(schema_of(name))
+    assert schemas
+    for schema in schemas:
+        assert schema["additionalProperties"] is False
+        assert schema["required"] == list(schema["properties"])
 
 
 def test_a_difference_of_layers_has_its_schema() -> None:
     first: Any = dict.fromkeys(("subgraph", "operator", "wrong", "elements"), 1)
     first |= dict.fromkeys(("subgraph_name", "operator_name", "tensor", "expected", "actual"), "a")
     first |= {"iterations": [0], "index": [0, 1]}
-    one = {"set": "0", "reference": "TFLite Micro", "compared": 1, "shown": 2, "first": first}
-    report = {"model": "m", "board": "b", "emulator": "QEMU", "why_not_tflm": None, "sets": [one], "passed": False}
+    set_report = {"set": "0", "reference": "TFLite Micro", "compared": 1, "shown": 2, "first": first}
+    report = {
+        "model": "m",
+        "board": "b",
+        "emulator": "QEMU",
+        "why_not_tflm": None,
+        "sets": [set_report],
+        "passed": False,
+    }
     jsonschema.validate(report, schema_of("test_layers"))
 
 

@@ -15,7 +15,7 @@ from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.registry import declarations
 
 KERNELS = ROOT / "firmware" / "kernels"
-FAST = [declaration for declaration in declarations() if declaration.instructions != "portable"]
+DECLARATIONS = [declaration for declaration in declarations() if declaration.instructions != "portable"]
 INCLUDE = re.compile(r'#include "(\w+\.h)"')
 
 
@@ -23,7 +23,7 @@ def ids(declaration: KernelDeclaration) -> str:
     return declaration.header
 
 
-@pytest.mark.parametrize("declaration", FAST, ids=ids)
+@pytest.mark.parametrize("declaration", DECLARATIONS, ids=ids)
 def test_the_module_has_the_name_of_the_header(declaration: KernelDeclaration) -> None:
     name = declaration.header.removesuffix(".h")
     assert import_module(f"tflmgen.kernels.{declaration.instructions}.{name}").KERNEL is declaration
@@ -35,7 +35,7 @@ def test_headers_exist(declaration: KernelDeclaration) -> None:
 
 
 def test_every_header_is_declared_once_or_included_by_one_that_is() -> None:
-    declared = [header for declaration in FAST for header in declaration.headers]
+    declared = [header for declaration in DECLARATIONS for header in declaration.headers]
     assert len(declared) == len(set(declared))
     reached, waiting = set(declared), list(declared)
     while waiting:
@@ -45,7 +45,7 @@ def test_every_header_is_declared_once_or_included_by_one_that_is() -> None:
     assert {path.name for path in KERNELS.iterdir() if re.search(r"_(dsp|mve|thumb)\.h$", path.name)} <= reached
 
 
-@pytest.mark.parametrize("declaration", FAST, ids=ids)
+@pytest.mark.parametrize("declaration", DECLARATIONS, ids=ids)
 def test_a_declaration_says_all_there_is_to_know(declaration: KernelDeclaration) -> None:
     assert declaration.computes
     assert declaration.costs
@@ -59,8 +59,8 @@ def test_families_of_costs_have_one_declaration() -> None:
 
 def test_nothing_but_its_declaration_brings_a_kernel_in() -> None:
     """No module outside its instruction set's folder imports what makes a kernel."""
-    makers = "|".join(declaration.header.removesuffix(".h") for declaration in FAST)
-    imports = re.compile(rf"tflmgen\.kernels\.(dsp|mve|thumb)\.({makers}) import")
+    headers = "|".join(declaration.header.removesuffix(".h") for declaration in DECLARATIONS)
+    imports = re.compile(rf"tflmgen\.kernels\.(dsp|mve|thumb)\.({headers}) import")
     outside = [path for path in sources(("codegen",), ".py") if path.parent.name not in ("dsp", "mve", "thumb")]
     assert [path.name for path in outside if imports.search(path.read_text(encoding="utf-8"))] == []
 

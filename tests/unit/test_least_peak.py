@@ -12,7 +12,7 @@ def random_tasks(
     chance: random.Random, count: int
 ) -> tuple[list[Task], dict[int, int], frozenset[int], frozenset[int]]:
     """`count` tasks of one or two outputs that read what earlier ones wrote; value 0 is there from the start."""
-    sizes, makers = {0: 4 * chance.randrange(1, 20)}, {0: -1}
+    sizes, producers = {0: 4 * chance.randrange(1, 20)}, {0: -1}
     tasks = []
     for i in range(count):
         reads = frozenset(chance.sample(sorted(sizes), min(len(sizes), chance.randrange(1, 4))))
@@ -21,9 +21,9 @@ def random_tasks(
             tuple((v, 4 * chance.randrange(sizes[v] // 4 + 1)) for v in sorted(reads) if chance.random() < 0.4)
             for _ in writes
         )
-        before = sum({1 << makers[v] for v in reads if makers[v] >= 0})
+        before = sum({1 << producers[v] for v in reads if producers[v] >= 0})
         for value in writes:
-            sizes[value], makers[value] = 4 * chance.randrange(1, 20), i
+            sizes[value], producers[value] = 4 * chance.randrange(1, 20), i
         shared = tuple(
             tuple((v, min(size, sizes[w])) for v, size in claims) for w, claims in zip(writes, shared, strict=True)
         )
@@ -52,19 +52,19 @@ def test_no_order_has_less() -> None:
     chance = random.Random(1)
     for _ in range(150):
         tasks, sizes, entering, kept = random_tasks(chance, chance.randrange(1, 7))
-        found = least_peak(tasks, sizes, entering, kept)
+        best = least_peak(tasks, sizes, entering, kept)
         peaks = [p for o in permutations(range(len(tasks))) if (p := peak_of(o, tasks, sizes, kept)) is not None]
-        assert found.peak == found.lower_bound == min(peaks)
-        assert peak_of(found.tasks, tasks, sizes, kept) == found.peak
+        assert best.peak == best.lower_bound == min(peaks)
+        assert peak_of(best.tasks, tasks, sizes, kept) == best.peak
 
 
 def test_the_given_order_stays_where_none_is_better() -> None:
     chance = random.Random(2)
     for _ in range(100):
         tasks, sizes, entering, kept = random_tasks(chance, 6)
-        found = least_peak(tasks, sizes, entering, kept)
-        given = tuple(range(len(tasks)))
-        assert (found.tasks == given) == (peak_of(given, tasks, sizes, kept) == found.peak)
+        best = least_peak(tasks, sizes, entering, kept)
+        written_order = tuple(range(len(tasks)))
+        assert (best.tasks == written_order) == (peak_of(written_order, tasks, sizes, kept) == best.peak)
 
 
 def test_forty_independent_chains_of_two_are_exact() -> None:
@@ -74,8 +74,8 @@ def test_forty_independent_chains_of_two_are_exact() -> None:
     sizes = {0: 4, **dict.fromkeys(wide, 1000), **dict.fromkeys(narrow, 8)}
     first = [Task(0, frozenset({0}), (v,), 0, ((),)) for v in wide]
     second = [Task(1 << i, frozenset({v}), (w,), 0, ((),)) for i, (v, w) in enumerate(zip(wide, narrow, strict=True))]
-    found = least_peak([*first, *second], sizes, frozenset({0}), frozenset(narrow))
-    assert found.peak == found.lower_bound == 1000 + 8 * count
+    best = least_peak([*first, *second], sizes, frozenset({0}), frozenset(narrow))
+    assert best.peak == best.lower_bound == 1000 + 8 * count
 
 
 def test_beyond_the_effort_a_bound_is_given() -> None:

@@ -13,8 +13,8 @@ from tflmgen.ir.types import DType, TensorType
 X = Port("x", TensorType(DType.INT8, (2,)))
 W = Port("w", TensorType(DType.FLOAT32, ()))
 Y = Port("y", TensorType(DType.INT16, (1, 2)))
-ONE = (Signature("go", "go", (X, W), (Y,)),)
-TWO = (*ONE, Signature("other", "other", (), (W,)))
+GO_ONLY = (Signature("go", "go", (X, W), (Y,)),)
+GO_AND_OTHER = (*GO_ONLY, Signature("other", "other", (), (W,)))
 
 x = np.array([1, -2], np.int8)
 w = np.array(0.5, np.float32)
@@ -27,7 +27,7 @@ def _file(folder: Path, **arrays: Any) -> Path:
 
 
 def _read(
-    path: Path, key: str | None = None, signatures: tuple[Signature, ...] = ONE, expected: bool = False
+    path: Path, key: str | None = None, signatures: tuple[Signature, ...] = GO_ONLY, expected: bool = False
 ) -> Vectors:
     return read_vectors(path, signatures, key, expected)
 
@@ -43,8 +43,8 @@ def test_sets(tmp_path: Path) -> None:
 
 
 def test_labels_cannot_command_the_terminal(tmp_path: Path) -> None:
-    (one,) = _read(_file(tmp_path, s0_in_0=x, s0_in_1=w, s0_label="\x1b[31mred")).sets
-    assert one.label == "\ufffd[31mred"
+    (vector_set,) = _read(_file(tmp_path, s0_in_0=x, s0_in_1=w, s0_label="\x1b[31mred")).sets
+    assert vector_set.label == "\ufffd[31mred"
 
 
 def test_sets_are_counted_where_n_sets_is_missing(tmp_path: Path) -> None:
@@ -60,12 +60,12 @@ def test_simple_form_goes_by_name(tmp_path: Path) -> None:
 
 def test_signature_of_a_set_wins_over_the_option(tmp_path: Path) -> None:
     path = _file(tmp_path, n_sets=2, s0_sig="other", s1_in_0=x, s1_in_1=w)
-    assert [s.signature for s in _read(path, "go", TWO).sets] == [1, 0]
+    assert [s.signature for s in _read(path, "go", GO_AND_OTHER).sets] == [1, 0]
 
 
 def test_big_endian_arrays_are_understood(tmp_path: Path) -> None:
-    (one,) = _read(_file(tmp_path, x=x, w=w.astype(">f4"))).sets
-    assert one.inputs[1].tobytes() == w.tobytes()
+    (vector_set,) = _read(_file(tmp_path, x=x, w=w.astype(">f4"))).sets
+    assert vector_set.inputs[1].tobytes() == w.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_expected_outputs_are_demanded_where_asked_for(tmp_path: Path) -> None:
 def test_several_signatures_need_a_choice(tmp_path: Path) -> None:
     path = _file(tmp_path, x=x, w=w)
     with pytest.raises(VectorsError, match="'go', 'other' with --signature"):
-        _read(path, None, TWO)
+        _read(path, None, GO_AND_OTHER)
 
 
 def test_files_that_are_no_archives(tmp_path: Path) -> None:
@@ -130,14 +130,14 @@ def test_any_cut_or_flipped_byte_is_an_error_or_harmless(tmp_path: Path) -> None
 
 def test_outputs_come_back_in_the_form_of_the_inputs(tmp_path: Path) -> None:
     path = tmp_path / "out.npz"
-    one = VectorSet("", 0, (x, w))
-    write_outputs(path, Vectors((one, one)), ONE, [[y], [y + 1]])
-    with np.load(path, allow_pickle=False) as found:
-        assert set(found.files) == {"n_sets", "s0_out_0", "s1_out_0"}
-        assert int(found["n_sets"]) == 2
-        np.testing.assert_array_equal(found["s1_out_0"], y + 1)
-    write_outputs(path, Vectors((one,), simple=True), ONE, [[y]])
-    with np.load(path, allow_pickle=False) as found:
-        assert found.files == ["y"]
-        assert found["y"].dtype == np.int16
+    vector_set = VectorSet("", 0, (x, w))
+    write_outputs(path, Vectors((vector_set, vector_set)), GO_ONLY, [[y], [y + 1]])
+    with np.load(path, allow_pickle=False) as arrays:
+        assert set(arrays.files) == {"n_sets", "s0_out_0", "s1_out_0"}
+        assert int(arrays["n_sets"]) == 2
+        np.testing.assert_array_equal(arrays["s1_out_0"], y + 1)
+    write_outputs(path, Vectors((vector_set,), simple=True), GO_ONLY, [[y]])
+    with np.load(path, allow_pickle=False) as arrays:
+        assert arrays.files == ["y"]
+        assert arrays["y"].dtype == np.int16
     assert [entry.name for entry in tmp_path.iterdir()] == ["out.npz"]

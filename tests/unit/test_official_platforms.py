@@ -119,9 +119,17 @@ def crc32_bzip2(data: bytes) -> int:
 def test_the_boot_loader_of_the_pico_has_its_checksum(tmp_path: Path) -> None:
     folder = load_board("pico").folder
     assert folder
-    made, image = tmp_path / "boot2.o", tmp_path / "boot2.bin"
-    compile_it = ["arm-none-eabi-gcc", "-mcpu=cortex-m0plus", "-mthumb", "-c", str(folder / "boot2.c"), "-o", str(made)]
-    extract = ["arm-none-eabi-objcopy", "-O", "binary", "-j", ".tflmgen_boot", str(made), str(image)]
+    object_file, image = tmp_path / "boot2.o", tmp_path / "boot2.bin"
+    compile_it = [
+        "arm-none-eabi-gcc",
+        "-mcpu=cortex-m0plus",
+        "-mthumb",
+        "-c",
+        str(folder / "boot2.c"),
+        "-o",
+        str(object_file),
+    ]
+    extract = ["arm-none-eabi-objcopy", "-O", "binary", "-j", ".tflmgen_boot", str(object_file), str(image)]
     try:
         subprocess.run(compile_it, check=True)
         subprocess.run(extract, check=True)
@@ -130,5 +138,7 @@ def test_the_boot_loader_of_the_pico_has_its_checksum(tmp_path: Path) -> None:
     data = image.read_bytes()
     assert len(data) == 256
     assert int.from_bytes(data[252:], "little") == crc32_bzip2(data[:252])
-    listing = subprocess.run(["arm-none-eabi-objdump", "-d", str(made)], capture_output=True, text=True, check=True)
+    listing = subprocess.run(
+        ["arm-none-eabi-objdump", "-d", str(object_file)], capture_output=True, text=True, check=True
+    )
     assert not re.search(r"\bbl\b|\bblx\b", listing.stdout)  # it runs from RAM, where nothing else of the program is

@@ -64,9 +64,9 @@ def test_plan(folder: Path, seed: int) -> None:
 def test_operands_come_from_steps_that_make_something(folder: Path, seed: int) -> None:
     plan, _ = source_lines(folder, seed)
     steps = {step["index"]: step for step in plan["steps"]}
-    makers = {"operator", "entry", "load", "init", "if", "while", "results"}
+    producing_kinds = {"operator", "entry", "load", "init", "if", "while", "results"}
     for step in steps.values():
-        assert {steps[i]["kind"] for i in step["inputs"]} <= makers
+        assert {steps[i]["kind"] for i in step["inputs"]} <= producing_kinds
         if step["kind"] in ("operator", "if", "then", "else"):
             assert all(i < step["index"] for i in step["inputs"])
     outputs = [t["name"] for signature in plan["signatures"] for t in signature["outputs"] if t["offset"] is not None]
@@ -89,12 +89,13 @@ def test_buffers_that_live_together_are_apart(folder: Path) -> None:
         plan, _ = source_lines(folder, seed)
         live = [b for b in plan["buffers"] if b["memory"] == "arena"]
         live_steps = [{s for first, last in b["ranges"] for s in range(first, last + 1)} for b in live]
-        for i, one in enumerate(live):
+        for i, buffer in enumerate(live):
             for j, other in enumerate(live[:i]):
-                apart = (
-                    one["offset"] + one["bytes"] <= other["offset"] or other["offset"] + other["bytes"] <= one["offset"]
+                disjoint = (
+                    buffer["offset"] + buffer["bytes"] <= other["offset"]
+                    or other["offset"] + other["bytes"] <= buffer["offset"]
                 )
-                assert apart or len(live_steps[i] & live_steps[j]) <= 1, (seed, one["name"], other["name"])
+                assert disjoint or len(live_steps[i] & live_steps[j]) <= 1, (seed, buffer["name"], other["name"])
 
 
 def test_a_stream_names_its_operators_and_their_weights(tmp_path: Path) -> None:
@@ -115,9 +116,9 @@ def test_outputs_lie_over_inputs_unless_told_not_to(folder: Path, seed: int) -> 
     path = folder / f"chain{seed}.tflite"
     path.write_bytes(random_chain(seed))
     plans = [compile_model(path, Target("host"), BuildOptions(no_overlap=no)).plan for no in (False, True)]
-    overlapped, apart = ([s.get("overlapped_bytes", 0) for s in plan["steps"]] for plan in plans)
+    overlapped, disjoint = ([s.get("overlapped_bytes", 0) for s in plan["steps"]] for plan in plans)
     assert any(overlapped)
-    assert not any(apart)
+    assert not any(disjoint)
     assert plans[0]["arena"]["bytes"] <= plans[1]["arena"]["bytes"]
 
 

@@ -62,8 +62,8 @@ def test_trade_offs_begin_with_the_fastest() -> None:
     """With and without an odd dead channel: the first is faster, the second smaller."""
     module = two_layers(32, 1)
     modules = prepare_trade_offs(module, M4)
-    assert [channels(one) for one in modules] == [32, 31]
-    assert [channels(one) for one in prepare_trade_offs(two_layers(32, 16), M4)] == [16]
+    assert [channels(module) for module in modules] == [32, 31]
+    assert [channels(module) for module in prepare_trade_offs(two_layers(32, 16), M4)] == [16]
     front = pareto_front(modules, M4)
     assert front[0].cost == 0
     assert channels(front[0].module) == 32

@@ -14,7 +14,7 @@ SHAPE = (1, 4)
 
 
 @pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_model_of(["TANH"])
     samples = np.linspace(-2, 2, 160, dtype=np.float32).reshape(40, 1, 4)

@@ -31,14 +31,14 @@ def network() -> Module:
     g = w.subgraph("main")
     source, channels = g.tensor("x", "int8", [1, 24, 24, 2], scale=[0.1], zero_point=[0]), 2
     g.inputs = [source]
-    for made in (16, 16, 4):
-        scales = np.full(made, 0.01, np.float32)
-        values = rng.integers(-127, 128, (made, 3, 3, channels))
-        weights = g.constant(f"w{source}", values, "int8", scale=scales, zero_point=[0] * made, axis=0)
-        bias = g.constant(f"b{source}", rng.integers(-99, 99, made), "int32", scale=scales * np.float32(0.1))
-        result = g.tensor(f"y{source}", "int8", [1, 24, 24, made], scale=[0.1], zero_point=[0])
+    for outputs in (16, 16, 4):
+        scales = np.full(outputs, 0.01, np.float32)
+        values = rng.integers(-127, 128, (outputs, 3, 3, channels))
+        weights = g.constant(f"w{source}", values, "int8", scale=scales, zero_point=[0] * outputs, axis=0)
+        bias = g.constant(f"b{source}", rng.integers(-99, 99, outputs), "int32", scale=scales * np.float32(0.1))
+        result = g.tensor(f"y{source}", "int8", [1, 24, 24, outputs], scale=[0.1], zero_point=[0])
         g.operator("CONV_2D", [source, weights, bias], [result], {"stride_h": 1, "stride_w": 1})
-        source, channels = result, made
+        source, channels = result, outputs
     mean = g.tensor("mean", "int8", [1, 1, 1, 4], scale=[0.1], zero_point=[0])
     window = {"padding": 1, "stride_h": 1, "stride_w": 1, "filter_height": 24, "filter_width": 24}
     g.operator("AVERAGE_POOL_2D", [source], [mean], window)
@@ -69,16 +69,16 @@ def test_the_packing_bound_counts_tensors_alone_each_in_its_place() -> None:
 
 
 def test_least_ram_has_streams() -> None:
-    fast, small = (choose_plan([network()], HOST, optimize, None) for optimize in (Optimize.SPEED, Optimize.RAM))
-    assert streams(fast) == 0 < streams(small)
-    assert small.bytes < fast.bytes
+    fastest, small = (choose_plan([network()], HOST, optimize, None) for optimize in (Optimize.SPEED, Optimize.RAM))
+    assert streams(fastest) == 0 < streams(small)
+    assert small.bytes < fastest.bytes
 
 
 def test_a_budget_takes_no_more_streams_than_it_needs() -> None:
-    fast, small = (choose_plan([network()], HOST, optimize, None) for optimize in (Optimize.SPEED, Optimize.RAM))
-    assert choose_plan([network()], HOST, Optimize.SPEED, fast.bytes).cost == 0
-    kept = choose_plan([network()], HOST, Optimize.SPEED, fast.bytes - 1)
-    assert kept.bytes < fast.bytes
+    fastest, small = (choose_plan([network()], HOST, optimize, None) for optimize in (Optimize.SPEED, Optimize.RAM))
+    assert choose_plan([network()], HOST, Optimize.SPEED, fastest.bytes).cost == 0
+    kept = choose_plan([network()], HOST, Optimize.SPEED, fastest.bytes - 1)
+    assert kept.bytes < fastest.bytes
     assert 0 < kept.cost <= small.cost
     assert choose_plan([network()], HOST, Optimize.SPEED, small.bytes).bytes == small.bytes
 
@@ -109,10 +109,10 @@ def test_kernels_that_need_less_scratch_keep_to_a_budget() -> None:
     assert kept.cost > fastest.cost == 0
 
 
-@pytest.mark.parametrize("made", [network, filters])
-def test_speed_is_the_fastest_plan_and_balanced_not_larger(made: Callable[[], Module]) -> None:
-    front = pareto_front([made()], M4)
-    speed, balanced = (choose_plan([made()], M4, how, None) for how in (Optimize.SPEED, Optimize.BALANCED))
+@pytest.mark.parametrize("build", [network, filters])
+def test_speed_is_the_fastest_plan_and_balanced_not_larger(build: Callable[[], Module]) -> None:
+    front = pareto_front([build()], M4)
+    speed, balanced = (choose_plan([build()], M4, optimize, None) for optimize in (Optimize.SPEED, Optimize.BALANCED))
     assert speed.cost == 0 == front[0].cost
     assert speed.bytes == front[0].bytes
     assert balanced.bytes <= speed.bytes
@@ -120,15 +120,15 @@ def test_speed_is_the_fastest_plan_and_balanced_not_larger(made: Callable[[], Mo
 
 
 def test_speed_and_balanced_differ_where_slower_kernels_save_enough() -> None:
-    speed, balanced = (choose_plan([filters()], M4, how, None) for how in (Optimize.SPEED, Optimize.BALANCED))
+    speed, balanced = (choose_plan([filters()], M4, optimize, None) for optimize in (Optimize.SPEED, Optimize.BALANCED))
     assert balanced.bytes < speed.bytes
     assert balanced.cost > speed.cost == 0
 
 
-@pytest.mark.parametrize("made", [network, filters])
-def test_each_point_of_the_curve_is_what_its_budget_gives(made: Callable[[], Module]) -> None:
-    for point in pareto_front([made()], M4):
-        chosen = choose_plan([made()], M4, Optimize.BALANCED, point.bytes)
+@pytest.mark.parametrize("build", [network, filters])
+def test_each_point_of_the_curve_is_what_its_budget_gives(build: Callable[[], Module]) -> None:
+    for point in pareto_front([build()], M4):
+        chosen = choose_plan([build()], M4, Optimize.BALANCED, point.bytes)
         assert (chosen.bytes, chosen.cost) == (point.bytes, point.cost)
 
 
@@ -139,10 +139,10 @@ def test_a_budget_that_nothing_keeps_to() -> None:
 
 
 def test_the_curve_falls() -> None:
-    found = pareto_front([network()], HOST)
-    assert len(found) > 1
-    assert [c.cost for c in found] == sorted(c.cost for c in found)
-    assert [c.bytes for c in found] == sorted({c.bytes for c in found}, reverse=True)
+    front = pareto_front([network()], HOST)
+    assert len(front) > 1
+    assert [c.cost for c in front] == sorted(c.cost for c in front)
+    assert [c.bytes for c in front] == sorted({c.bytes for c in front}, reverse=True)
 
 
 def test_rows_that_begin_between_words_get_portable_kernels() -> None:
@@ -153,6 +153,6 @@ def test_rows_that_begin_between_words_get_portable_kernels() -> None:
     operators = [operator for op in ops if (operator := kernels.operator(op)) is not None]
     assert operators
     for operator in operators:
-        made = kernels.kernel(operator, 0, aligned=False, rank=0)
-        assert made is not None
-        assert made.kernel.variant == "portable"
+        choice = kernels.kernel(operator, 0, aligned=False, rank=0)
+        assert choice is not None
+        assert choice.kernel.variant == "portable"

@@ -58,10 +58,10 @@ def invoked(model: Model, interpreter: Interpreter, golden: Any, k: int, see: An
         return list(interpreter.invoke(None, inputs, see))
     signature = next(s for s in model.signatures if s.key == str(golden[f"s{k}_sig"]))
     graph = model.subgraphs[signature.subgraph]
-    given = dict(zip(graph.inputs, inputs, strict=True))
-    results = interpreter.invoke(signature, [given[i] for _, i in signature.inputs], see)
-    found = {index: result for (_, index), result in zip(signature.outputs, results, strict=True)}
-    return [found[i] for i in graph.outputs]
+    values = dict(zip(graph.inputs, inputs, strict=True))
+    results = interpreter.invoke(signature, [values[i] for _, i in signature.inputs], see)
+    by_tensor = {index: result for (_, index), result in zip(signature.outputs, results, strict=True)}
+    return [by_tensor[i] for i in graph.outputs]
 
 
 def first_difference(outputs: Sequence[Array], golden: Any, k: int, entry: dict[str, Any]) -> str:
@@ -92,9 +92,9 @@ def operator_case(graph: SubGraph, op: Operator) -> Case:
     def tensor(index: int) -> Tensor | None:
         if index < 0:
             return None
-        found = graph.tensors[index]
-        kind = type_of(found)
-        data = None if found.data is None else np.frombuffer(found.data, kind.dtype.numpy).reshape(kind.max_shape)
+        stored = graph.tensors[index]
+        kind = type_of(stored)
+        data = None if stored.data is None else np.frombuffer(stored.data, kind.dtype.numpy).reshape(kind.max_shape)
         return Tensor(kind, data)
 
     outputs = tuple(type_of(graph.tensors[i]) for i in op.outputs)
@@ -120,11 +120,11 @@ def differing_operator(model: Model, golden: Any, k: int) -> str:
     invoked(model, Interpreter(model), golden, k, lambda _, tensor, array: values.update({tensor: array}))
     for op in graph.operators:
         case = operator_case(graph, op)
-        given = [
+        operands = [
             values[i] if tensor and tensor.data is None else None
             for i, tensor in zip(op.inputs, case.inputs, strict=True)
         ]
-        for index, want in zip(op.outputs, authority(case, given), strict=True):
+        for index, want in zip(op.outputs, authority(case, operands), strict=True):
             if not np.array_equal(values[index].reshape(-1), want.reshape(-1)):
                 return f"operator {op.index} ({op.name})"
     return ""
@@ -141,14 +141,14 @@ def check(entry: dict[str, Any]) -> None:
             counts = Counts(model)
             outputs = invoked(model, interpreter, golden, k, counts.see)
             recorded = entry.get("exec_counts")
-            found = first_difference(outputs, golden, k, entry)
+            difference = first_difference(outputs, golden, k, entry)
             if recorded and counts.differ(recorded[k]):
                 assert not golden["stateful"]
                 assert rounding_decides(model, golden, k, entry), f"set {k}: {counts.runs}, recorded {recorded[k]}"
-            elif found and entry["oracle"] == "litert_builtin_ref" and len(model.subgraphs) == 1:
-                assert differing_operator(model, golden, k) == "", found
+            elif difference and entry["oracle"] == "litert_builtin_ref" and len(model.subgraphs) == 1:
+                assert differing_operator(model, golden, k) == "", difference
             else:
-                assert found == ""
+                assert difference == ""
 
 
 @requires_corpus

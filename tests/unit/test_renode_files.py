@@ -61,10 +61,10 @@ def suite_of(project: Path) -> Path:
 
 
 def walk(node: object) -> list[object]:
-    found = [node]
+    nodes = [node]
     for child in (*getattr(node, "sections", ()), *getattr(node, "body", ()), getattr(node, "next", None)):
-        found += walk(child) if child is not None else []
-    return found
+        nodes += walk(child) if child is not None else []
+    return nodes
 
 
 def library_keywords(project: Path) -> set[str]:
@@ -105,9 +105,9 @@ def test_platform_agrees_with_the_board(board: Board) -> None:
     assert board.uart
     text = (board.folder / board.renode.platform).read_text()
     parts = re.split(r"^(?=\w+: )", text, flags=re.MULTILINE)
-    found = [m for part in parts if (m := DEVICE.match(part))]
-    devices = {m[1]: (m[2], int(m[3], 16)) for m in found}
-    sizes = {m[1]: int(size[1], 16) for m in found if (size := SIZE.search(m.string))}
+    devices_in_file = [m for part in parts if (m := DEVICE.match(part))]
+    devices = {m[1]: (m[2], int(m[3], 16)) for m in devices_in_file}
+    sizes = {m[1]: int(size[1], 16) for m in devices_in_file if (size := SIZE.search(m.string))}
     memories = {n.upper(): (a, sizes[n]) for n, (kind, a) in devices.items() if kind == "Memory.MappedMemory"}
     assert memories == {memory.name: (memory.origin, memory.size) for memory in board.memories}
     rest = {name: (kind, a) for name, (kind, a) in devices.items() if kind != "Memory.MappedMemory"}

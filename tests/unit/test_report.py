@@ -73,7 +73,7 @@ def test_the_map_shows_every_tensor_within_its_bounds(tmp_path: Path, seed: int)
     columns = timeline.columns
     assert columns[0].x == 0
     assert columns[-1].end == pytest.approx(100)
-    assert all(one.end == pytest.approx(other.x) for one, other in pairwise(columns))
+    assert all(column.end == pytest.approx(other.x) for column, other in pairwise(columns))
     drawn = arena_map(steps, occupancy, timeline, palette)
     slack = 1e-6
     assert all(b.x >= 0 and b.x + b.width <= 100 + slack and b.y >= -slack for b in drawn.blocks)
@@ -97,7 +97,7 @@ def test_lanes_cover_what_they_stand_for(tmp_path: Path, seed: int) -> None:
     assert [lane.kind for lane in lanes].count("function") == kinds.count("entry")
     for depth in range(timeline.depth):
         level = sorted((lane.x, lane.x + lane.width) for lane in lanes if lane.depth == depth)
-        assert all(one[1] <= other[0] + 1e-6 for one, other in pairwise(level))
+        assert all(lane[1] <= other[0] + 1e-6 for lane, other in pairwise(level))
 
 
 def corners(box: Card | Frame) -> tuple[float, float, float, float]:
@@ -122,37 +122,37 @@ def test_boxes_of_the_chart_do_not_overlap(tmp_path: Path, seed: int) -> None:
                 assert right <= a or c <= left or bottom <= b or d <= top
         for frame in map(corners, chart.drawing.frames):
             for box in boxes:
-                apart = box[2] <= frame[0] or frame[2] <= box[0] or box[3] <= frame[1] or frame[3] <= box[1]
+                disjoint = box[2] <= frame[0] or frame[2] <= box[0] or box[3] <= frame[1] or frame[3] <= box[1]
                 inside = box[0] >= frame[0] and box[1] >= frame[1] and box[2] <= frame[2] and box[3] <= frame[3]
-                assert apart or inside
+                assert disjoint or inside
 
 
 def test_arcs_that_overlap_have_different_tracks() -> None:
     arcs = [(0, 2), (1, 4), (0, 9), (3, 5), (5, 8), (6, 8)]
     tracks = _tracks(arcs)
-    for one in arcs:
+    for arc in arcs:
         for other in arcs:
-            if one != other and one[0] < other[1] and other[0] < one[1]:
-                assert tracks[one] != tracks[other]
+            if arc != other and arc[0] < other[1] and other[0] < arc[1]:
+                assert tracks[arc] != tracks[other]
     assert tracks[0, 2] == tracks[3, 5] == tracks[6, 8] == 0
 
 
 def test_names_can_be_told_apart() -> None:
     relus = ["model/act_1/Relu;model/conv/BiasAdd", "model/act_2/Relu;model/conv_1/BiasAdd"]
-    found = telling_ends([*relus, "model/dense/MatMul;x:0", "a/b/Relu;c", "a/b/Relu;d", "softmax:0", ""])
-    assert [found[name] for name in relus] == ["act_1/Relu", "act_2/Relu"]
-    assert found["model/dense/MatMul;x:0"] == "MatMul"
-    assert found["a/b/Relu;c"] == "a/b/Relu;c"
-    assert found["softmax:0"] == "softmax"
-    assert len(set(found.values())) == len(found)
+    ends = telling_ends([*relus, "model/dense/MatMul;x:0", "a/b/Relu;c", "a/b/Relu;d", "softmax:0", ""])
+    assert [ends[name] for name in relus] == ["act_1/Relu", "act_2/Relu"]
+    assert ends["model/dense/MatMul;x:0"] == "MatMul"
+    assert ends["a/b/Relu;c"] == "a/b/Relu;c"
+    assert ends["softmax:0"] == "softmax"
+    assert len(set(ends.values())) == len(ends)
 
 
 def test_windows_and_quantisation_in_words() -> None:
     window = {"size": [3, 5], "stride": [2, 2], "dilation": [1, 2], "padding": "SAME"}
     assert window_text({"window": window}) == f"3{TIMES}5, stride 2, dilation 1{TIMES}2, SAME"
-    one = {"dtype": "int8", "scale": 0.5, "zero_point": -3, "scales": 1}
+    tensor = {"dtype": "int8", "scale": 0.5, "zero_point": -3, "scales": 1}
     each = {"dtype": "int8", "scale": None, "zero_point": 0, "scales": 16}
-    quantization = {"input": one, "weights": each, "output": {**one, "zero_point": 0}}
+    quantization = {"input": tensor, "weights": each, "output": {**tensor, "zero_point": 0}}
     assert quantization_text({"quantization": quantization}) == "in 0.5 (-3), weights 16 scales, out 0.5"
     assert window_text({}) == quantization_text({}) == ""
 

@@ -53,8 +53,8 @@ def test_seeded_values_fill_their_range(dtype: DType, low: int, high: int) -> No
 
 def test_seeded_sets_are_the_same_each_time_and_differ_from_each_other() -> None:
     signatures = [_signature((DType.INT8, 100)), _signature((DType.INT8, 50))]
-    once, again = (seeded_sets(signatures, [0, 1]) for _ in range(2))
+    once, repeated = (seeded_sets(signatures, [0, 1]) for _ in range(2))
     assert [s.signature for s in once] == [0, 1] * SETS
-    assert len({one.inputs[0].tobytes() for one in once}) == len(once)
-    for one, other in zip(once, again, strict=True):
-        np.testing.assert_array_equal(one.inputs[0], other.inputs[0])
+    assert len({vectors.inputs[0].tobytes() for vectors in once}) == len(once)
+    for vectors, other in zip(once, repeated, strict=True):
+        np.testing.assert_array_equal(vectors.inputs[0], other.inputs[0])

@@ -49,8 +49,8 @@ def steps_of(width: float) -> Affine:
 
 
 def test_a_run_without_changes_has_no_error(build: ObservedBuild) -> None:
-    reference, again = run_sets(build, vectors()), run_sets(build, vectors())
-    evaluation = compare_runs(build, vectors(), reference, again, build.model)
+    reference, repeated = run_sets(build, vectors()), run_sets(build, vectors())
+    evaluation = compare_runs(build, vectors(), reference, repeated, build.model)
     assert (evaluation.max_abs, evaluation.sqnr_db) == (0, float("inf"))
     assert (evaluation.agreement, evaluation.branch_agreement) == (1, 1)
     assert [(d.operator, d.total) for d in evaluation.decisions] == [((0, 0), SETS), ((0, 3), SETS)]
@@ -158,7 +158,7 @@ def test_the_search_takes_as_few_wide_webs_as_the_limit_wants(max_error: float, 
         assert {dtype: dtypes.count(dtype) for dtype in set(dtypes)} == expected
         assert choice.is_within
         assert choice.evaluation.max_abs <= max_error
-        again = evaluate(build, run_sets(build, held_out), quantized(choice.wanted), held_out)
-        assert again == choice.evaluation
+        evaluation = evaluate(build, run_sets(build, held_out), quantized(choice.wanted), held_out)
+        assert evaluation == choice.evaluation
     assert len(tried) == len(choice.tried)
     assert all(tried.count(wanted) == 1 for wanted in tried)

@@ -39,13 +39,13 @@ def test_every_output_begins_at_the_same_sum(zero: int, low: int, high: int) -> 
     exact = 0
     for _ in range(6):
         layer = a_layer(rng, zero, low, high)
-        found = bounded(layer)
-        if found is None:
+        requantisation = bounded(layer)
+        if requantisation is None:
             continue
         exact += 1
         for channel, (least, greatest) in enumerate(zip(*(b.tolist() for b in accumulators(layer)), strict=True)):
             sums = np.arange(least, greatest + 1)
-            outputs = as_kernels_do(found, layer, channel, sums)
+            outputs = as_kernels_do(requantisation, layer, channel, sums)
             assert (outputs == np.clip(output_of(layer, sums[None, :])[channel], low, high)).all()
             for i in rng.integers(0, len(sums), 20).tolist():
                 output = zero + requantize(least + i, *layer.scales[channel])

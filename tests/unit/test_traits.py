@@ -35,20 +35,20 @@ def instance(operator: Operator, dtype: DType, shape: tuple[int, ...], seed: int
 def evaluated(name: str, call: OperatorInstance, arrays: list[Any]) -> np.ndarray[Any, Any] | None:
     types = tuple(TensorType(t.dtype, a.shape) for t, a in zip(call.inputs, arrays, strict=True) if t is not None)
     output = TensorType(call.outputs[0].dtype, np.broadcast_shapes(*(a.shape for a in arrays)))
-    found = fold(name, OperatorInstance(types, (output,), tuple(arrays), call.attributes))
-    return None if found is None else np.asarray(found[0])
+    folded = fold(name, OperatorInstance(types, (output,), tuple(arrays), call.attributes))
+    return None if folded is None else np.asarray(folded[0])
 
 
 def calls(**wanted: object) -> list[Any]:
     """A parameter for each operator with these traits and each type that it can be evaluated in."""
-    found = []
+    parameters = []
     for name, operator in OPERATORS.items():
         if all(getattr(operator.traits, trait) == value for trait, value in wanted.items()):
             for dtype in TYPES:
                 call = instance(operator, dtype, (2, 3, 4))
                 if call is not None and evaluated(name, call, list(call.constants)) is not None:
-                    found.append(pytest.param(name, call, id=f"{name}-{dtype.label}"))
-    return found
+                    parameters.append(pytest.param(name, call, id=f"{name}-{dtype.label}"))
+    return parameters
 
 
 @pytest.mark.parametrize(("name", "call"), calls(elementwise=True, aligns_leading=False))
@@ -63,8 +63,8 @@ def test_elementwise_operators_may_run_on_permuted_tensors(name: str, call: Oper
 
 @pytest.mark.parametrize(("name", "call"), calls(commutative=True))
 def test_operands_may_change_places(name: str, call: OperatorInstance) -> None:
-    one, other = call.constants
-    np.testing.assert_array_equal(evaluated(name, call, [one, other]), evaluated(name, call, [other, one]))
+    operand, other = call.constants
+    np.testing.assert_array_equal(evaluated(name, call, [operand, other]), evaluated(name, call, [other, operand]))
 
 
 @pytest.mark.parametrize(("name", "call"), calls(idempotent=True))
@@ -123,20 +123,20 @@ def test_clamps_clamp() -> None:
     x = np.linspace(-9, 9, 19, dtype=np.float32)
     call = OperatorInstance((TensorType(DType.FLOAT32, (19,)),), (TensorType(DType.FLOAT32, (19,)),), (x,), None)
     for name, operator in OPERATORS.items():
-        found = evaluated(name, call, [x]) if operator.traits.clamp is not None else None
-        if found is not None and operator.traits.clamp is not None:
-            np.testing.assert_array_equal(found, np.clip(x, *operator.traits.clamp.bounds))
+        result = evaluated(name, call, [x]) if operator.traits.clamp is not None else None
+        if result is not None and operator.traits.clamp is not None:
+            np.testing.assert_array_equal(result, np.clip(x, *operator.traits.clamp.bounds))
 
 
 def test_real_functions_are_what_folding_computes() -> None:
     tested = set()
     for name, operator in OPERATORS.items():
         call = instance(operator, DType.FLOAT32, (2, 3, 4))
-        found = None if operator.real is None or call is None else evaluated(name, call, list(call.constants))
-        if call is not None and operator.real is not None and found is not None:
+        result = None if operator.real is None or call is None else evaluated(name, call, list(call.constants))
+        if call is not None and operator.real is not None and result is not None:
             with np.errstate(all="ignore"):
                 wanted = operator.real(call, [np.asarray(array, np.float64) for array in call.constants])
-            np.testing.assert_allclose(found, wanted, rtol=1e-6, err_msg=name)
+            np.testing.assert_allclose(result, wanted, rtol=1e-6, err_msg=name)
             tested.add(name)
     assert tested >= {"ADD", "SUB", "MUL", "NEG", "ABS", "SQUARE", "SQRT", "RELU", "MAXIMUM", "SQUARED_DIFFERENCE"}
 

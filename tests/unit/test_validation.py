@@ -63,7 +63,7 @@ def edited(module: Module, edit: Edit) -> Module:
     """The module with every node replaced by what `edit` makes of it."""
 
     def block(old: Block) -> Block:
-        return replace(old, nodes=tuple(edit(node(one)) for one in old.nodes))
+        return replace(old, nodes=tuple(edit(node(node_before)) for node_before in old.nodes))
 
     def node(old: Node) -> Node:
         if isinstance(old, If):
@@ -197,14 +197,14 @@ def test_how_much_is_validated_does_not_depend_on_the_machine(
     """Where the budget ends in the middle of the sets, and where it cuts a loop."""
     model = make()
     module = import_model(model)
-    found = []
+    validations = []
     for pace in (0.0, 1e-6, seconds / 1000):
         clock = Clock(pace)
         monkeypatch.setattr("time.process_time", clock.process_time)
-        found.append(validate(model, module, Effort(12, seconds), {}))
-    assert found[0].over_budget or found[0].cut
-    assert 0 < found[0].equal < 12
-    assert found == [found[0]] * 3
+        validations.append(validate(model, module, Effort(12, seconds), {}))
+    assert validations[0].over_budget or validations[0].cut
+    assert 0 < validations[0].equal < 12
+    assert validations == [validations[0]] * 3
 
 
 def test_two_builds_prove_the_same_on_machines_of_any_speed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,8 +250,8 @@ def test_a_build_validates_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     runs: list[Validation] = []
 
-    def counted(*given: Any) -> Validation:
-        runs.append(validate(*given))
+    def counted(*arguments: Any) -> Validation:
+        runs.append(validate(*arguments))
         return runs[-1]
 
     monkeypatch.setattr(cache, "validate", counted)

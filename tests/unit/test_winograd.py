@@ -50,9 +50,9 @@ def variants(model: Path, target: Target) -> tuple[list[str], list[str], int]:
     selection = Selector(target).select(module)
     nodes = [node for f in module.functions for node in walk(f.body) if isinstance(node, Op)]
     kernels = [selection.of(op) for op in sorted(nodes, key=lambda op: op.origin.operator) if op.operator == "CONV_2D"]
-    found = [kernel for kernel in kernels if isinstance(kernel, Kernel)]
-    packed = sum(len(o.data) for kernel in found for o in kernel.operands if isinstance(o, ConstantArray))
-    return [kernel.variant for kernel in found], list(selection.notes), packed
+    kernels_chosen = [kernel for kernel in kernels if isinstance(kernel, Kernel)]
+    packed = sum(len(o.data) for kernel in kernels_chosen for o in kernel.operands if isinstance(o, ConstantArray))
+    return [kernel.variant for kernel in kernels_chosen], list(selection.notes), packed
 
 
 def test_only_where_asked_for(model: Path) -> None:
@@ -62,8 +62,8 @@ def test_only_where_asked_for(model: Path) -> None:
 
 @pytest.mark.parametrize("target", [Target("cortex-m0"), Target("cortex-m55", frozenset({"dsp", "mve"}))])
 def test_a_note_where_nothing_gains(model: Path, target: Target) -> None:
-    found, notes, _ = variants(model, replace(target, winograd=PLENTY))
-    assert "winograd" not in found
+    kernel_names, notes, _ = variants(model, replace(target, winograd=PLENTY))
+    assert "winograd" not in kernel_names
     assert notes == ["--winograd makes no operator faster here"]
 
 
@@ -72,17 +72,17 @@ def test_layers_that_save_least_per_byte_go_back_first(model: Path) -> None:
     _, _, whole = variants(model, replace(M4, winograd=PLENTY))
     _, _, least = variants(model, M4)
     kept = []
-    for most in (whole, whole - 1, (whole + least) // 3, least + 1000, 1):
-        found, notes, size = variants(model, replace(M4, winograd=most))
-        assert size <= max(most, least)
-        refused = found[:3].count("dsp")
+    for budget in (whole, whole - 1, (whole + least) // 3, least + 1000, 1):
+        kernel_names, notes, size = variants(model, replace(M4, winograd=budget))
+        assert size <= max(budget, least)
+        refused = kernel_names[:3].count("dsp")
         assert sum(note.count("0.") for note in notes) == refused
-        kept.append([variant == "winograd" for variant in found[:3]])
+        kept.append([variant == "winograd" for variant in kernel_names[:3]])
     assert kept[0] == [True, True, True]
     assert kept[1] == [True, False, True]
     assert kept[2] == [False, False, True]
     assert kept[-1] == [False, False, False]
-    assert [sum(one) for one in kept] == sorted((sum(one) for one in kept), reverse=True)
+    assert [sum(row) for row in kept] == sorted((sum(row) for row in kept), reverse=True)
 
 
 def test_the_note_names_who_goes_without(model: Path) -> None:

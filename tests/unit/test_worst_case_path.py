@@ -39,8 +39,8 @@ COSTS = {1: Cost(1, 2), 3: Cost(10, 50), 5: Cost(30, 40), 8: Cost(100, 100), 10:
 @pytest.mark.parametrize(("trips", "limit", "runs"), [(None, 4, 4), (3, 9, 3), (3, None, 3), (None, 0, 0)])
 def test_dearest_branches_and_all_iterations(trips: int | None, limit: int | None, runs: int) -> None:
     loop = 100 * (runs + 1) + 1000 * runs
-    found = worst_case_path(plan(trips, limit), "main", COSTS)
-    assert found == WorstCase(Cost(1 + 30 + loop + 7, 2 + 50 + loop + 8), (), ())
+    worst = worst_case_path(plan(trips, limit), "main", COSTS)
+    assert worst == WorstCase(Cost(1 + 30 + loop + 7, 2 + 50 + loop + 8), (), ())
 
 
 def test_a_loop_without_limit_has_no_worst_case_path() -> None:

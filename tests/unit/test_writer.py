@@ -44,9 +44,9 @@ def example() -> ModelBuilder:
 @pytest.mark.parametrize("path", corpus_models(), ids=lambda path: path.stem)
 def test_corpus_models_read_written_and_read_are_equal(path: Path) -> None:
     model = read_model(path)
-    data, again = rewritten(model)
-    assert again == model
-    assert write_model(again) == data
+    data, reread = rewritten(model)
+    assert reread == model
+    assert write_model(reread) == data
 
 
 @requires_corpus
@@ -64,16 +64,16 @@ def test_runtimes_run_what_was_written_of_each_model(name: str) -> None:
 
 def assert_same_outputs(name: str) -> None:
     """TFLite Micro, or LiteRT where it doesn't run the file, gives the same for both files."""
-    told = next(told for told in corpus_manifest() if told["path"] == f"{name}.tflite")
-    if not (told["tflm_runs"] or told["litert_ref_runs"]):
+    entry = next(entry for entry in corpus_manifest() if entry["path"] == f"{name}.tflite")
+    if not (entry["tflm_runs"] or entry["litert_ref_runs"]):
         pytest.skip("neither TFLite Micro nor LiteRT runs the original")
     path = CORPUS / f"{name}.tflite"
     arrays = np.load(path.with_suffix(".npz"))
     count = len([key for key in arrays if key.startswith("s0_in_")])
     values = [arrays[f"s0_in_{i}"] for i in range(count)]
-    run = run_micro if told["tflm_runs"] else run_litert_model
-    for one, other in zip(run(write_model(read_model(path)), values), run(path.read_bytes(), values), strict=True):
-        np.testing.assert_array_equal(one, other)
+    run = run_micro if entry["tflm_runs"] else run_litert_model
+    for result, other in zip(run(write_model(read_model(path)), values), run(path.read_bytes(), values), strict=True):
+        np.testing.assert_array_equal(result, other)
 
 
 def run_micro(model: bytes, values: list[NDArray[Any]]) -> list[NDArray[Any]]:
@@ -104,9 +104,9 @@ def test_equal_contents_are_stored_once_and_aligned() -> None:
     builder = ModelBuilder()
     graph = builder.subgraph("main")
     values = np.arange(64, dtype=np.int32)
-    one, other = graph.constant("one", values), graph.constant("other", values)
+    first, other = graph.constant("one", values), graph.constant("other", values)
     y = graph.tensor("y", DType.INT32, (64,))
-    graph.operator("ADD", [one, other], [y])
+    graph.operator("ADD", [first, other], [y])
     graph.outputs = [y]
     data = write_model(builder.model())
     assert data.count(values.tobytes()) == 1

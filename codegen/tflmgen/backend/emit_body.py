@@ -255,10 +255,10 @@ class BodyWriter:
             yield from orelse
         yield Line("}")
 
-    def _marked(self, step: int, what: str) -> Iterator[Line]:
+    def _marked(self, step: int, macro: str) -> Iterator[Line]:
         """What shows that a branch begins, if the library is to."""
         if self._layers:
-            yield Line(f"{_INDENT}{_layer(step, f'TFLMGEN_LAYER_{what}', 'NULL', 0)}")
+            yield Line(f"{_INDENT}{_layer(step, f'TFLMGEN_LAYER_{macro}', 'NULL', 0)}")
 
     def _invoke(self, call: Invoke) -> Iterator[Line]:
         yield from self._titles(call.origin, ())

@@ -40,13 +40,13 @@ def stream_lines(
     With `resume` it returns false where it waits for the next row, true after the last.
     """
     yield from ((line, None) for line in _head(rows, resume))
-    told: set[int] = set()
+    timed_stages: set[int] = set()
     for number, call in enumerate(rows.calls):
         origin = rows.stages[call.stage].origin
         title = comment(f"operator {origin.operator}: {origin.operator_name}")
         yield f"{_TAB * 2}case {number}: {{ /* {title} */", None
-        if call.stage not in told:
-            told.add(call.stage)
+        if call.stage not in timed_stages:
+            timed_stages.add(call.stage)
             yield from ((f"{_TAB * 3}{line}", None) for line in remark_lines(remarks.get(origin, ())))
         taken = resume and not call.function
         lines = _taken(call, rows.input_row_bytes, resume) if taken and resume else _case(call, origin, pointer, caller)

@@ -70,24 +70,24 @@ def subgraph_names(module: Module) -> dict[int, str]:
 
 def operand_steps(schedule: Schedule) -> dict[int, list[int]]:
     """Step -> the steps that made what it reads: a function's entry for its inputs, a loop's init for its variables."""
-    makers: dict[Value, int] = {}
+    writers: dict[Value, int] = {}
     read: dict[int, tuple[Value, ...]] = {}
     for scheduled in schedule.functions:
-        makers |= _made_at_entry(scheduled)
+        writers |= _made_at_entry(scheduled)
         for item, _ in walk_items(scheduled.body):
-            makers |= _made_by(item)
+            writers |= _made_by(item)
             read |= _read_by(item)
         read[scheduled.exit] = _results(scheduled.function)
     for boundary, _ in boundaries(schedule):
         read[boundary.index] = boundary.sources
-    return {step: sorted({makers[v] for v in values if v in makers}) for step, values in read.items()}
+    return {step: sorted({writers[v] for v in values if v in writers}) for step, values in read.items()}
 
 
 def _made_at_entry(scheduled: ScheduledFunction) -> dict[Value, int]:
-    return {**dict.fromkeys(scheduled.function.inputs, scheduled.entry), **_made(scheduled.load)}
+    return {**dict.fromkeys(scheduled.function.inputs, scheduled.entry), **_entry_writers(scheduled.load)}
 
 
-def _made(boundary: Boundary) -> dict[Value, int]:
+def _entry_writers(boundary: Boundary) -> dict[Value, int]:
     return dict.fromkeys(boundary.values, boundary.index)
 
 
@@ -97,7 +97,7 @@ def _made_by(item: ScheduleItem) -> dict[Value, int]:
     if isinstance(item, CallStep):
         return dict.fromkeys(item.node.outputs, item.results.index)
     writers = dict.fromkeys(item.node.outputs, item.index)
-    return writers | _made(item.init) if isinstance(item, WhileStep) else writers
+    return writers | _entry_writers(item.init) if isinstance(item, WhileStep) else writers
 
 
 def _read_by(item: ScheduleItem) -> dict[int, tuple[Value, ...]]:

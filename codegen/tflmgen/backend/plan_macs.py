@@ -46,10 +46,10 @@ def total_macs(steps: Sequence[Json], removed: Mapping[Place, int]) -> dict[str,
     times = executions(steps)
     operators = [step for step in steps if step["kind"] == "operator"]
     left = {(part["subgraph"], part["operator"]) for part in _operators(steps)}
-    gone = sum(macs for place, macs in removed.items() if place not in left)
+    dead_macs = sum(macs for place, macs in removed.items() if place not in left)
     return {
         "computed": sum(step["macs"] * times[step["index"]] for step in operators),
-        "file": sum(step["file_macs"] * times[step["index"]] for step in operators) + gone,
+        "file": sum(step["file_macs"] * times[step["index"]] for step in operators) + dead_macs,
     }
 
 

@@ -62,7 +62,7 @@ def _number(origin: Origin, beside: Origin) -> str:
 
 def _joined(imported: Module, program: Program) -> dict[Origin, list[Origin]]:
     """Operator of the program -> those of the file without code whose results it makes or whose operands it takes."""
-    makers = _makers(program)
+    origins = _origins_of_values(program)
     kept = {origin for origin, _ in _operators(program)}
     ops = [n for f in imported.functions for n in walk(f.body) if isinstance(n, Op)]
     readers: dict[Value, list[Op]] = defaultdict(list)
@@ -71,13 +71,13 @@ def _joined(imported: Module, program: Program) -> dict[Origin, list[Origin]]:
             readers[value].append(op)
     joined: dict[Origin, list[Origin]] = defaultdict(list)
     for op in dict.fromkeys(op for op in ops if op.origin not in kept):
-        own = {makers[v] for v in op.outputs if v in makers}
+        own = {origins[v] for v in op.outputs if v in origins}
         for origin in own or _next_kept(op, readers, kept):
             joined[origin].append(op.origin)
     return joined
 
 
-def _makers(program: Program) -> dict[Value, Origin]:
+def _origins_of_values(program: Program) -> dict[Value, Origin]:
     return {value: origin for origin, values in _operators(program) for value in values}
 
 

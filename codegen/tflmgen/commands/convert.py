@@ -43,8 +43,8 @@ def convert_command(source: Path, target: Path | None, options: SourceOptions, o
     write_whole(path, data)
     (signature,) = model.signatures
     tensors = model.subgraphs[signature.subgraph].tensors
-    given, results = source_types(source)
-    inputs = [_port(name, kind, tensors, dict(signature.inputs)) for name, kind in given.items()]
+    input_types, results = source_types(source)
+    inputs = [_port(name, kind, tensors, dict(signature.inputs)) for name, kind in input_types.items()]
     outputs = [_port(name, kind, tensors, dict(signature.outputs)) for name, kind in results.items()]
     contents = {"model": source.name, "output": str(path), "bytes": len(data), "inputs": inputs, "outputs": outputs}
     console.json(contents)

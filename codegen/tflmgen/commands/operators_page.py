@@ -64,7 +64,10 @@ def _faster_kernels() -> list[str]:
         for computes in declaration.computes:
             row = headers.setdefault(computes.request.WHAT, {})
             row.setdefault(declaration.instructions, []).append(f"`{declaration.header.removesuffix('.h')}`")
-    rows = [[what, *(", ".join(row.get(name, [])) for name in SETS)] for what, row in sorted(headers.items())]
+    rows = [
+        [operator_name, *(", ".join(row.get(name, [])) for name in SETS)]
+        for operator_name, row in sorted(headers.items())
+    ]
     return [_line(cells) for cells in (["operators", *SETS.values()], ["---"] * (1 + len(SETS)), *rows)]
 
 

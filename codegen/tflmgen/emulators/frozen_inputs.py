@@ -40,21 +40,27 @@ def freeze_inputs(model: Path, inputs: Path | None, options: BuildOptions) -> Fr
         return Frozen(options)
     ports = source_inputs(model)
     arrays = read_arrays(inputs)
-    given = {name: array for place, name in enumerate(ports) if (array := _first(arrays, name, place)) is not None}
-    told = {text.partition("=")[0] for text in (*(options.shape or ()), *(options.constant or ()))}
-    sizes = [f"{name}={','.join(map(str, given[name].shape))}" for name in given if ports[name] and name not in told]
+    first_arrays = {
+        name: array for place, name in enumerate(ports) if (array := _first(arrays, name, place)) is not None
+    }
+    named_in_options = {text.partition("=")[0] for text in (*(options.shape or ()), *(options.constant or ()))}
+    sizes = [
+        f"{name}={','.join(map(str, first_arrays[name].shape))}"
+        for name in first_arrays
+        if ports[name] and name not in named_in_options
+    ]
     options = replace(options, shape=[*(options.shape or ()), *sizes])
     frozen: list[str] = []
-    while (wanted := _wanted(model, options) & set(given)) - set(frozen):
+    while (wanted := _wanted(model, options) & set(first_arrays)) - set(frozen):
         new = sorted(wanted - set(frozen))
         frozen += new
-        constants = [f"{name}={json.dumps(given[name].tolist())}" for name in new]
+        constants = [f"{name}={json.dumps(first_arrays[name].tolist())}" for name in new]
         options = replace(options, constant=[*(options.constant or ()), *constants])
     names = list(ports)
     for name in frozen:
-        _check_agreement(inputs, arrays, name, names.index(name), given[name])
+        _check_agreement(inputs, arrays, name, names.index(name), first_arrays[name])
     notes = tuple(
-        f"input '{name}' determines a shape: it is the constant {_short(given[name])}, as in the first set"
+        f"input '{name}' determines a shape: it is the constant {_short(first_arrays[name])}, as in the first set"
         for name in frozen
     )
     return Frozen(options, tuple(sorted(names.index(name) for name in frozen)), notes)

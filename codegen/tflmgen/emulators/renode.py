@@ -133,8 +133,10 @@ def _connect(port: int, child: Child) -> socket.socket:
 
 def _has_failed(child: Child) -> bool:
     """Whether a line of the script failed; a description of registers that is not there to download is no failure."""
-    said = child.output()
-    return any(line.startswith(FAILURES) for line in said.splitlines()) and "Failed to download" not in said
+    output_text = child.output()
+    return (
+        any(line.startswith(FAILURES) for line in output_text.splitlines()) and "Failed to download" not in output_text
+    )
 
 
 def _explain_failure(child: Child) -> str:

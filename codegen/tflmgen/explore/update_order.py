@@ -68,16 +68,16 @@ def must_precede(block: Block, variables: Sequence[Value], following: Sequence[V
             after[i] = set(range(len(nodes))) - {i}
     pairs = sorted(zip(variables, following, strict=True), key=lambda pair: -pair[0].type.bytes)
     for variable, value in pairs:
-        maker = producer.get(origin.get(value, value))
-        if maker is None:
+        producer_index = producer.get(origin.get(value, value))
+        if producer_index is None:
             continue
         old = {variable}
-        made_by = nodes[maker]
+        made_by = nodes[producer_index]
         if isinstance(made_by, Op) and traits_of(made_by.operator).cuts and made_by.inputs[0] is not None:
             old.add(origin.get(made_by.inputs[0], made_by.inputs[0]))
-        for reader in sorted(set().union(*(readers.get(v, ()) for v in old)) - {maker}):
-            if not _reaches(after, maker, reader):
-                after[reader].add(maker)
+        for reader in sorted(set().union(*(readers.get(v, ()) for v in old)) - {producer_index}):
+            if not _reaches(after, producer_index, reader):
+                after[reader].add(producer_index)
     return after
 
 

@@ -71,62 +71,62 @@ class _Call:
 
 def space_to_batch(context: Context, builder: Builder, call: RowCall) -> Outputs:
     """An error at run time where a padded dimension is no multiple of its block."""
-    made, value = _Call(context, builder, call), call.inputs[0]
-    if value is None or not made.is_understood():
+    regroup, value = _Call(context, builder, call), call.inputs[0]
+    if value is None or not regroup.is_understood():
         return None
-    edges = [[0, 0] for _ in made.blocks] if made.edges is None else [list(row) for row in made.edges]
+    edges = [[0, 0] for _ in regroup.blocks] if regroup.edges is None else [list(row) for row in regroup.edges]
     zero = value.type.quantization.zero_point if value.type.quantization else 0
     quotients: dict[int, Value] = {}
-    for axis, block in enumerate(made.blocks, start=1):
-        if not made.is_moved(value, axis):
+    for axis, block in enumerate(regroup.blocks, start=1):
+        if not regroup.is_moved(value, axis):
             continue
         declared = _declared(call, axis)
-        room = _room(context, made, value, axis, declared)
-        before, after = (made.edge(axis, side) for side in (0, 1))
+        room = _room(context, regroup, value, axis, declared)
+        before, after = (regroup.edge(axis, side) for side in (0, 1))
         total = builder.sum([before, builder.extent(value, axis), after])
-        if made.edges is None:
+        if regroup.edges is None:
             total = builder.limited_extent(total, room, room if declared >= 0 else 0, declared >= 0)
         quotient = builder.quotient(total, block)
         value = builder.place(value, before, zero, axis, room)
         context.extents[value] = {a: e for a, e in context.extents.get(value, {}).items() if a != axis}
         edges[axis - 1] = [0, 0]
-        if declared < 0 or made.edges is not None:
+        if declared < 0 or regroup.edges is not None:
             quotients[axis] = quotient
     batches = context.extents.get(value, {}).get(0)
-    output = made.run(value, edges, (0,))
-    made.extend(output, quotients)
-    return (output if batches is None else _joined(made, value, output, batches),)
+    output = regroup.run(value, edges, (0,))
+    regroup.extend(output, quotients)
+    return (output if batches is None else _joined(regroup, value, output, batches),)
 
 
 def batch_to_space(context: Context, builder: Builder, call: RowCall) -> Outputs:
     """An error at run time where batches are no multiple of the parts, or less is there than crops take."""
-    made, value = _Call(context, builder, call), call.inputs[0]
-    if value is None or not made.is_understood():
+    regroup, value = _Call(context, builder, call), call.inputs[0]
+    if value is None or not regroup.is_understood():
         return None
-    moved = [axis for axis in range(1, len(made.blocks) + 1) if made.is_moved(value, axis)]
-    kept = made.edges or [[0, 0] for _ in made.blocks]
-    edges = [[0, 0] if axis in moved else kept[axis - 1] for axis in range(1, len(made.blocks) + 1)]
+    moved = [axis for axis in range(1, len(regroup.blocks) + 1) if regroup.is_moved(value, axis)]
+    kept = regroup.edges or [[0, 0] for _ in regroup.blocks]
+    edges = [[0, 0] if axis in moved else kept[axis - 1] for axis in range(1, len(regroup.blocks) + 1)]
     before = context.extents.get(value, {})
     batches = None
     if 0 in before:
-        batches = builder.quotient(before[0], made.parts)
-        value = _apart(made, value, batches)
-    rows = {axis: builder.times(builder.extent(value, axis), made.blocks[axis - 1]) for axis in moved}
-    output = made.run(value, edges, [axis for axis in moved if axis in before])
-    made.extend(output, {a: e for a, e in rows.items() if a in before})
+        batches = builder.quotient(before[0], regroup.parts)
+        value = _with_batches_in_rows(regroup, value, batches)
+    rows = {axis: builder.times(builder.extent(value, axis), regroup.blocks[axis - 1]) for axis in moved}
+    output = regroup.run(value, edges, [axis for axis in moved if axis in before])
+    regroup.extend(output, {a: e for a, e in rows.items() if a in before})
     if batches is not None:
-        made.extend(output, {0: batches})
+        regroup.extend(output, {0: batches})
     for axis in moved:
-        output = _cropped(made, output, axis, rows[axis])
+        output = _cropped(regroup, output, axis, rows[axis])
     return (output,)
 
 
-def _room(context: Context, made: _Call, value: Value, axis: int, declared: int) -> int:
+def _room(context: Context, regroup: _Call, value: Value, axis: int, declared: int) -> int:
     """The most rows along an axis with its padding, a multiple of the block."""
-    block = made.blocks[axis - 1]
-    if made.edges is None:
-        return (declared if declared >= 0 else bounded(context, made.call, axis)) * block
-    return -(-(value.type.max_shape[axis] + sum(made.edges[axis - 1])) // block) * block
+    block = regroup.blocks[axis - 1]
+    if regroup.edges is None:
+        return (declared if declared >= 0 else bounded(context, regroup.call, axis)) * block
+    return -(-(value.type.max_shape[axis] + sum(regroup.edges[axis - 1])) // block) * block
 
 
 def _declared(call: RowCall, axis: int) -> int:
@@ -135,44 +135,44 @@ def _declared(call: RowCall, axis: int) -> int:
     return signature[axis] if axis < len(signature) else -1
 
 
-def _joined(made: _Call, value: Value, output: Value, batches: Value) -> Value:
+def _joined(regroup: _Call, value: Value, output: Value, batches: Value) -> Value:
     """All parts of the batches in use, one after the other; they lie where those of the most batches would."""
-    context, builder = made.context, made.builder
-    most, rest = value.type.max_shape[0], output.type.max_shape[1:]
+    context, builder = regroup.context, regroup.builder
+    largest, rest = value.type.max_shape[0], output.type.max_shape[1:]
     extents = {axis: e for axis, e in context.extents.get(output, {}).items() if axis}
-    parts = builder.view(output, (made.parts, most, *rest))
+    parts = builder.view(output, (regroup.parts, largest, *rest))
     context.extents[parts] = {1: batches, **{axis + 1: e for axis, e in extents.items()}}
-    sizes = [builder.times(batches, made.parts), *_sizes(made, rest, extents)]
-    dims = [(made.parts * most, False), *((size, axis not in extents) for axis, size in enumerate(rest, start=1))]
-    return respread(builder, parts, builder.packed(sizes), (made.parts * most, *rest), dims)
+    sizes = [builder.times(batches, regroup.parts), *_sizes(regroup, rest, extents)]
+    dims = [(regroup.parts * largest, False), *((size, axis not in extents) for axis, size in enumerate(rest, start=1))]
+    return respread(builder, parts, builder.packed(sizes), (regroup.parts * largest, *rest), dims)
 
 
-def _apart(made: _Call, value: Value, batches: Value) -> Value:
+def _with_batches_in_rows(regroup: _Call, value: Value, batches: Value) -> Value:
     """The parts of the batches in use where those of the most batches would lie; batches are no longer told."""
-    context, builder = made.context, made.builder
+    context, builder = regroup.context, regroup.builder
     extents = {axis: e for axis, e in context.extents.get(value, {}).items() if axis}
-    most, rest = max(1, value.type.max_shape[0] // made.parts), value.type.max_shape[1:]
-    sizes = [builder.integers("parts", made.parts), batches, *_sizes(made, rest, extents)]
-    dims = [(made.parts, True), (most, False)]
+    largest, rest = max(1, value.type.max_shape[0] // regroup.parts), value.type.max_shape[1:]
+    sizes = [builder.integers("parts", regroup.parts), batches, *_sizes(regroup, rest, extents)]
+    dims = [(regroup.parts, True), (largest, False)]
     dims += [(size, axis not in extents) for axis, size in enumerate(rest, start=1)]
-    parts = respread(builder, value, builder.packed(sizes), (made.parts, most, *rest), dims)
-    joined = builder.view(parts, (made.parts * most, *rest))
+    parts = respread(builder, value, builder.packed(sizes), (regroup.parts, largest, *rest), dims)
+    joined = builder.view(parts, (regroup.parts * largest, *rest))
     context.extents[joined] = extents
     return joined
 
 
-def _sizes(made: _Call, rest: Sequence[int], extents: Mapping[int, Value]) -> list[Value]:
-    return [extents.get(axis) or made.builder.integers("size", size) for axis, size in enumerate(rest, start=1)]
+def _sizes(regroup: _Call, rest: Sequence[int], extents: Mapping[int, Value]) -> list[Value]:
+    return [extents.get(axis) or regroup.builder.integers("size", size) for axis, size in enumerate(rest, start=1)]
 
 
-def _cropped(made: _Call, value: Value, axis: int, rows: Value) -> Value:
+def _cropped(regroup: _Call, value: Value, axis: int, rows: Value) -> Value:
     """The value without the crops of an axis, of which `rows` are in use."""
-    builder, declared = made.builder, _declared(made.call, axis)
-    first, last = (made.edge(axis, side) for side in (0, 1))
-    most = value.type.max_shape[axis] - (sum(made.edges[axis - 1]) if made.edges is not None else 0)
+    builder, declared = regroup.builder, _declared(regroup.call, axis)
+    first, last = (regroup.edge(axis, side) for side in (0, 1))
+    largest = value.type.max_shape[axis] - (sum(regroup.edges[axis - 1]) if regroup.edges is not None else 0)
     taken = builder.sum([first, last])
     left = builder.difference(rows, taken)
-    left = builder.limited_extent(left, max(0, most), 0, wrong_argument=True)
-    is_exact = made.edges is None and declared >= 0
+    left = builder.limited_extent(left, max(0, largest), 0, wrong_argument=True)
+    is_exact = regroup.edges is None and declared >= 0
     cut = Cut(axis, 1, False, False, True, is_exact)
-    return builder.cut(value, first, left, cut, declared if is_exact else max(1, most))
+    return builder.cut(value, first, left, cut, declared if is_exact else max(1, largest))

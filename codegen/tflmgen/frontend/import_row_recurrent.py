@@ -23,9 +23,11 @@ def recurrent(context: Context, builder: Builder, call: RowCall) -> tuple[Value,
     _check_axes(context, call)
     time, batch = (0, 1) if (call.op.options or {}).get("time_major", False) else (1, 0)
     if sequence is not None and batch in context.extents[sequence] and states[0] is not None:
-        batches, most = states[0].type.max_shape[0], sequence.type.max_shape[batch]
-        if batches > most:
-            raise RowError(f"{call.op.name} keeps states of {batches} batches, of which '{sequence.name}' has {most}")
+        batches, largest = states[0].type.max_shape[0], sequence.type.max_shape[batch]
+        if batches > largest:
+            raise RowError(
+                f"{call.op.name} keeps states of {batches} batches, of which '{sequence.name}' has {largest}"
+            )
         sequence = builder.exactly(sequence, batches, batch)
         call = replace(call, inputs=(sequence, *call.inputs[1:]))
     operator = checked(context, call, call.inputs)

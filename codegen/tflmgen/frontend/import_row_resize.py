@@ -21,7 +21,7 @@ def resize(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ..
         return None
     if 3 in extents:
         raise RowError(f"{call.op.name} requires channels whose number does not depend on the run time")
-    largest_size = _most(context, call, wanted) if numbers is None else numbers.reshape(-1).astype(int).tolist()
+    largest_size = _largest_size(context, call, wanted) if numbers is None else numbers.reshape(-1).astype(int).tolist()
     fixed = replace(call, inputs=(image, builder.integers("size", largest_size)))
     output = checked(context, fixed, fixed.inputs).outputs[0]
     before = [
@@ -39,7 +39,7 @@ def resize(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ..
     return (resized,)
 
 
-def _most(context: Context, call: RowCall, wanted: Value) -> list[int]:
+def _largest_size(context: Context, call: RowCall, wanted: Value) -> list[int]:
     """The most pixels that the output has at run time, down and across."""
     if wanted.type.dtype is not DType.INT32:
         raise RowError(f"{call.op.name} requires a size of int32, this one has {wanted.type.dtype.label}")

@@ -188,11 +188,11 @@ def broadcast_to(context: Context, builder: Builder, call: RowCall) -> Outputs:
     dynamic = {axis + absent for axis in context.extents[value]}
     bounds, exact = [], []
     for axis, (size, is_exact) in enumerate(known_dims(context, call, shape, numbers, rank)):
-        most = value.type.max_shape[axis - absent] if axis >= absent else 1
-        is_fixed = is_exact or (axis not in dynamic and most != 1)
+        largest = value.type.max_shape[axis - absent] if axis >= absent else 1
+        is_fixed = is_exact or (axis not in dynamic and largest != 1)
         if size < 0 and not (axis in dynamic and context.bounds.largest is None):
             size = bounded(context, call, axis)
-        bounds.append(most if is_fixed and not is_exact else max(size, most) if size < 0 else size)
+        bounds.append(largest if is_fixed and not is_exact else max(size, largest) if size < 0 else size)
         exact.append(is_fixed)
     wanted, extents = _limited(builder, shape, bounds, exact)
     for axis in sorted(dynamic):

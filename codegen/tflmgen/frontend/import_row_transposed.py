@@ -71,31 +71,31 @@ class _Transpose:
         """A dimension of the output: a number where the file says it, else an extent of at most what there may be."""
         numbers = constant_array(shape, self._context.constants)
         declared = self._declared(axis)
-        most = self._most(image, axis)
+        largest = self._largest_extent(image, axis)
         number = declared if numbers is None else int(numbers.reshape(-1)[axis])
-        if number > most or number == 0:
-            raise RowError(f"{self._call.op.name} makes 1 to {most} of {number} elements along axis {axis}")
+        if number > largest or number == 0:
+            raise RowError(f"{self._call.op.name} makes 1 to {largest} of {number} elements along axis {axis}")
         if numbers is not None:
             return number
         size = self._builder.element(shape, axis)
         self._limits[axis] = declared
         if declared >= 0:
             return declared if axis == 0 else self._builder.limited_extent(size, declared, declared, True)
-        bound = self._call.max_dims.get(axis, most)
-        self._limits[axis] = min(bound, most)
-        return self._builder.limited_extent(size, min(bound, most), 1, wrong_argument=bound >= most)
+        bound = self._call.max_dims.get(axis, largest)
+        self._limits[axis] = min(bound, largest)
+        return self._builder.limited_extent(size, min(bound, largest), 1, wrong_argument=bound >= largest)
 
     def _declared(self, axis: int) -> int:
         tensor = self._call.tensors[0]
         sizes = tensor.shape_signature or tensor.shape
         return sizes[axis] if len(sizes) == 4 else -1
 
-    def _most(self, image: Value, axis: int) -> int:
-        most = image.type.max_shape[axis]
+    def _largest_extent(self, image: Value, axis: int) -> int:
+        extent = image.type.max_shape[axis]
         if axis == 0:
-            return most
+            return extent
         spacing = self._spacings[axis]
-        return most * spacing.stride if spacing.same else self._reached(image, axis)
+        return extent * spacing.stride if spacing.same else self._reached(image, axis)
 
     def _reached(self, image: Value, axis: int) -> int:
         """The most rows from which a convolution without padding gives those of the image."""

@@ -68,12 +68,12 @@ def slide_volume(context: Context, builder: Builder, call: RowCall) -> tuple[Val
     counts = {}
     for axis in SPACE:
         reach = (taps[axis - 1] - 1) * attributes.dilations[axis - 1] + 1
-        spacing, most = Spacing(attributes.strides[axis - 1], reach, attributes.same), volume.type.max_shape[axis]
+        spacing, extent = Spacing(attributes.strides[axis - 1], reach, attributes.same), volume.type.max_shape[axis]
         if axis in extents:
             counts[axis] = builder.window_count(extents[axis], spacing)
-        room = _room(spacing, most)
-        if attributes.same and (axis in extents or room > most):
-            varying, fixed = axis in extents, builder.integers("padding", (room - most) // 2)
+        room = _room(spacing, extent)
+        if attributes.same and (axis in extents or room > extent):
+            varying, fixed = axis in extents, builder.integers("padding", (room - extent) // 2)
             padding = builder.window_padding(extents[axis], spacing) if varying else fixed
             volume = builder.place(volume, padding, 0, axis, room)
     options = {**(call.op.options or {}), "padding": VALID}
@@ -83,10 +83,10 @@ def slide_volume(context: Context, builder: Builder, call: RowCall) -> tuple[Val
     return (output,)
 
 
-def _room(spacing: Spacing, most: int) -> int:
+def _room(spacing: Spacing, extent: int) -> int:
     """Rows that `most` rows and the padding before them, or their last window, take at most."""
-    windows = -(-most // spacing.stride)
-    return max(most, (windows - 1) * spacing.stride + spacing.reach)
+    windows = -(-extent // spacing.stride)
+    return max(extent, (windows - 1) * spacing.stride + spacing.reach)
 
 
 def _window_of(call: RowCall, instance: OperatorInstance) -> Window:
@@ -143,8 +143,10 @@ class _Slide:
         spacing, size = self._spacing(axis), self._window.input[axis]
         if not spacing.same:
             return self._window.steps.before[axis - 1], self._window.steps.after[axis - 1]
-        over = (self._window.height, self._window.width)[axis - 1]
-        return over.padding, max(0, (over.output - 1) * spacing.stride + spacing.reach - size - over.padding)
+        window_extent = (self._window.height, self._window.width)[axis - 1]
+        return window_extent.padding, max(
+            0, (window_extent.output - 1) * spacing.stride + spacing.reach - size - window_extent.padding
+        )
 
     def _neutral(self, image: Value) -> float:
         """The number of which a window takes no notice."""

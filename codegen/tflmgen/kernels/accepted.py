@@ -150,26 +150,26 @@ def accepted_types(operator: Operator) -> tuple[Signature, ...]:
     least, greatest = operator.inputs
     # Of any number of operands, two stand for all.
     inputs, outputs = (greatest if greatest >= 0 else max(least, 2)), (operator.outputs if operator.outputs >= 0 else 1)
-    told = (inputs, outputs) if inputs <= MANY else (1, 1)
-    rows = _merged(set(_solutions(operator, (inputs, outputs), told)))
-    return tuple(Signature(row[: told[0]], row[told[0] :]) for row in rows)
+    tried = (inputs, outputs) if inputs <= MANY else (1, 1)
+    rows = _merged(set(_solutions(operator, (inputs, outputs), tried)))
+    return tuple(Signature(row[: tried[0]], row[tried[0] :]) for row in rows)
 
 
-def _solutions(operator: Operator, counts: tuple[int, int], told: tuple[int, int]) -> Iterator[tuple[Types, ...]]:
+def _solutions(operator: Operator, counts: tuple[int, int], tried: tuple[int, int]) -> Iterator[tuple[Types, ...]]:
     """Every choice that no rule refuses, by operand; what no rule asks for is ANY."""
-    operands = [("input", i) for i in range(told[0])] + [("output", i) for i in range(told[1])]
-    telling = {(what, *operand) for what in ("absent", "type") for operand in operands}
+    operands = [("input", i) for i in range(tried[0])] + [("output", i) for i in range(tried[1])]
+    telling = {(question, *operand) for question in ("absent", "type") for operand in operands}
     choices = _Choices()
     going = True
     while going:
         conflict = _conflict(operator, choices, counts)
         if conflict is None:
-            yield tuple(_found(choices, *operand) for operand in operands)
+            yield tuple(_types_of_operand(choices, *operand) for operand in operands)
             conflict = telling & choices.questions
         going = choices.retreat(conflict)
 
 
-def _found(choices: _Choices, side: str, index: int) -> Types:
+def _types_of_operand(choices: _Choices, side: str, index: int) -> Types:
     if choices.known(("absent", side, index)):
         return frozenset({None})
     dtype = choices.known(("type", side, index))

@@ -24,17 +24,17 @@ from tflmgen.kernels.tuning import TUNING
 PER_CHANNEL = 12
 """Bytes of a bias, a multiplier and a shift."""
 
-FAST, ANYWHERE = ("mve", "dsp"), ("thumb",)
+VECTORISED, ANYWHERE = ("mve", "dsp"), ("thumb",)
 """Instruction sets. Kernels for Armv6-M run anywhere, are slow to prove, and left to what no others compute."""
 
 
 def fast_kernels(*requests: Request) -> list[Kernel]:
     """The kernels for instruction sets that compute what each of these requests describes, in order of preference."""
-    for instructions in (FAST, ANYWHERE):
+    for instructions in (VECTORISED, ANYWHERE):
         kernels = [
             kernel
             for request in requests
-            if instructions is FAST or not request.is_faster_by_portable_kernel
+            if instructions is VECTORISED or not request.is_faster_by_portable_kernel
             for declaration in declarations()
             if declaration.instructions in instructions and declaration.instructions in request.target.instructions
             for kernel in declaration.kernels(request)

@@ -47,7 +47,9 @@ def within_flash(
         return chosen, ()
     plain = {op.id: other for op in operators if op.id in larger and isinstance(other := without(op), KernelChoice)}
     refused = []
-    for number in sorted(plain, key=lambda number: (_worth(larger[number].chosen, plain[number].chosen), number)):
+    for number in sorted(
+        plain, key=lambda number: (_cycles_saved_per_byte(larger[number].chosen, plain[number].chosen), number)
+    ):
         if _flash(module, operators, chosen) <= max_bytes:
             break
         chosen[number] = replace(plain[number], considered=(larger[number].chosen, *plain[number].considered))
@@ -56,7 +58,7 @@ def within_flash(
     return chosen, (f"--winograd: the flash does not hold the larger weights of {names}; computed without",)
 
 
-def _worth(larger: CostedKernel, other: CostedKernel) -> float:
+def _cycles_saved_per_byte(larger: CostedKernel, other: CostedKernel) -> float:
     """Cycles saved per additional byte of flash."""
     more = sum(map(len, _packed(larger.kernel))) - sum(map(len, _packed(other.kernel)))
     return (other.cycles - larger.cycles) / max(1, more)

@@ -43,16 +43,16 @@ class _Activation(Fuser):
             self.mapping[op.outputs[0]] = op.inputs[0] or op.outputs[0]
             return ()
         reader = self._flow.only_reader(op.outputs[0]) if len(op.outputs) == 1 else None
-        fused = None if reader is None or reader.id in self._gone else self._fused(op, reader)
+        fused = None if reader is None or reader.id in self._absorbed else self._fused(op, reader)
         if fused is None or reader is None:
             return (op,)
-        self._gone.add(reader.id)
+        self._absorbed.add(reader.id)
         return (fused,)
 
     def _is_redundant(self, op: Op) -> bool:
         """Whether the operator clamps an input that already lies within its range."""
         clamp = self._clamp(op)
-        producer = self._flow.maker.get(op.inputs[0]) if clamp and op.inputs[0] is not None else None
+        producer = self._flow.producers.get(op.inputs[0]) if clamp and op.inputs[0] is not None else None
         if clamp is None or producer is None or op.inputs[0] != clamp[0]:
             return False
         produced = self._output_range(producer)

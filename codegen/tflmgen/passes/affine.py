@@ -83,18 +83,18 @@ class _Affine(Rewriter):
     def _fold_input_factor(self, op: Op) -> Op | None:
         """The layer with a factor of its input folded in; None if that is not possible."""
         source = op.inputs[0] if traits_of(op.operator).channel_axis is not None else None
-        maker = self._flow.made_by(source, *FACTORS)
-        if maker is None or source is None or maker.id in self._touched or self._flow.only_reader(source) is None:
+        producer = self._flow.made_by(source, *FACTORS)
+        if producer is None or source is None or producer.id in self._touched or self._flow.only_reader(source) is None:
             return None
-        if maker.attributes.activation is not Activation.NONE:
+        if producer.attributes.activation is not Activation.NONE:
             return None
-        read = maker.inputs[0] if self._flow.array(maker.inputs[0]) is None else maker.inputs[1]
-        constant, is_first = self._operand(maker, read)
+        read = producer.inputs[0] if self._flow.array(producer.inputs[0]) is None else producer.inputs[1]
+        constant, is_first = self._operand(producer, read)
         weights = self._weights(op, is_scaled=True)
         array = None if constant is None else _per_channel(constant, source.type.max_shape[-1])
         if read is None or array is None or weights is None or read.type != source.type:
             return None
-        if maker.operator == "DIV":
+        if producer.operator == "DIV":
             if is_first or not array.all():
                 return None
             array = 1.0 / array

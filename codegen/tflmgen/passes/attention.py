@@ -54,7 +54,7 @@ class _Attention(Fuser):
         attributes = replace(op.attributes, output_axes=_composed_axes(before, transpose[1]))
         fused = self._legal(replace(op, outputs=reader.outputs, attributes=attributes), op)
         if fused is not op:
-            self._gone.add(reader.id)
+            self._absorbed.add(reader.id)
         return fused
 
     def _scaled(self, op: Op) -> Op:

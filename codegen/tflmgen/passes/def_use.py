@@ -16,7 +16,7 @@ class Dataflow:
 
     def __init__(self, module: Module) -> None:
         self._constants = module.constants
-        self.maker: dict[Value, Op] = {}
+        self.producers: dict[Value, Op] = {}
         self._readers: dict[Value, list[Op]] = {}
         self._held: set[Value] = set()
         self.returned: set[Value] = set()
@@ -27,7 +27,7 @@ class Dataflow:
 
     def _note(self, node: Node) -> None:
         if isinstance(node, Op):
-            self.maker.update((value, node) for value in node.outputs)
+            self.producers.update((value, node) for value in node.outputs)
             for value in dict.fromkeys(operands_of(node)):
                 self._readers.setdefault(value, []).append(node)
             return
@@ -54,7 +54,7 @@ class Dataflow:
 
     def made_by(self, value: Value | None, *operators: str) -> Op | None:
         """The producer of a value if it is one of these operators; else None."""
-        op = self.maker.get(value) if value is not None else None
+        op = self.producers.get(value) if value is not None else None
         return op if op is not None and op.operator in operators else None
 
     def through_views(self, value: Value) -> Value:
@@ -65,7 +65,7 @@ class Dataflow:
 
     def view(self, value: Value | None) -> Op | None:
         """The producer of a value if it is a view; else None."""
-        op = self.maker.get(value) if value is not None else None
+        op = self.producers.get(value) if value is not None else None
         return op if op is not None and traits_of(op.operator).view else None
 
     def array(self, value: Value | None) -> NDArray[Any] | None:

@@ -53,10 +53,10 @@ class _Dilation(Fuser):
         """The SPACE_TO_BATCH_ND whose output only `op` reads, perhaps through views; else None."""
         value, reader = op.inputs[0], op
         while value is not None and self._flow.only_reader(value) == reader:
-            maker = self._flow.maker.get(value)
-            if maker is None or not traits_of(maker.operator).view:
+            producer = self._flow.producers.get(value)
+            if producer is None or not traits_of(producer.operator).view:
                 return self._flow.made_by(value, "SPACE_TO_BATCH_ND")
-            value, reader = maker.inputs[0], maker
+            value, reader = producer.inputs[0], producer
         return None
 
     def _after(self, op: Op) -> list[Op] | None:
@@ -123,7 +123,7 @@ class _Dilation(Fuser):
         fused = replace(op, inputs=(image, *op.inputs[1:]), outputs=(convolved,), attributes=attributes)
         if not is_legal(fused, self._constants):
             return None
-        self._gone.update(member.id for member in joined)
+        self._absorbed.update(member.id for member in joined)
         nodes.append(fused)
         if not is_image:
             nodes.append(view(op, self._ids.take(), convolved, result))

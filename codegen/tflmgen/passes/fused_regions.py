@@ -60,7 +60,7 @@ class Regions:
     def _dominators(self, value: Value) -> tuple[Value, ...]:
         """Dominators of `value`: values on every path to it from non-constant operands, `value` first."""
         if value not in self._sources:
-            op = self._flow.maker.get(value)
+            op = self._flow.producers.get(value)
             reads = self._variable(op) if op is not None and len(op.outputs) == 1 and self._accepts(op) else []
             shared = [self._dominators(v) if self._is_beside(op, v) else (v,) for v in reads]
             common = [v for v in shared[0] if all(v in dominators for dominators in shared[1:])] if shared else []
@@ -68,8 +68,8 @@ class Regions:
         return self._sources[value]
 
     def _is_beside(self, op: Op | None, value: Value) -> bool:
-        maker = self._flow.maker.get(value)
-        return op is not None and maker is not None and self._block[op.id] == self._block[maker.id]
+        producer = self._flow.producers.get(value)
+        return op is not None and producer is not None and self._block[op.id] == self._block[producer.id]
 
     def _variable(self, op: Op) -> list[Value]:
         return list(dict.fromkeys(v for v in operands_of(op) if not v.is_constant))
@@ -79,10 +79,10 @@ class Regions:
         pending = [last]
         while pending:
             for value in self._variable(pending.pop()):
-                maker = self._flow.maker.get(value) if value != source else None
-                if maker is not None and maker.id not in region_ops:
-                    region_ops[maker.id] = maker
-                    pending.append(maker)
+                producer = self._flow.producers.get(value) if value != source else None
+                if producer is not None and producer.id not in region_ops:
+                    region_ops[producer.id] = producer
+                    pending.append(producer)
             if len(region_ops) > MAX_OPERATORS:
                 return None
         ops = tuple(sorted(region_ops.values(), key=lambda op: self._position[op.id]))

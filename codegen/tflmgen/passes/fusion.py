@@ -11,19 +11,19 @@ from tflmgen.passes.fused_regions import Region, Regions
 
 
 class Fuser(Rewriter, ABC):
-    """Rewrites operator by operator; `_gone` holds the ids of operators that an earlier one has absorbed."""
+    """Rewrites operator by operator; `_absorbed` holds the ids of operators that an earlier one has absorbed."""
 
     def __init__(self, module: Module) -> None:
         super().__init__()
         self._constants = module.constants
         self._flow = Dataflow(module)
         self._ids = Ids(module)
-        self._gone: set[int] = set()
+        self._absorbed: set[int] = set()
 
     def node(self, node: Node) -> Sequence[Node]:
         if not isinstance(node, Op):
             return (self.regions(node),)
-        return () if node.id in self._gone else self.op(node)
+        return () if node.id in self._absorbed else self.op(node)
 
     @abstractmethod
     def op(self, op: Op) -> Sequence[Node]:

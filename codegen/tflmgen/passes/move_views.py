@@ -38,13 +38,13 @@ class _Views(Fuser):
         moved = replace(reader, inputs=inputs, outputs=(before,))
         if not is_legal(moved, self._constants):
             return (view,)
-        self._gone.add(reader.id)
+        self._absorbed.add(reader.id)
         return moved, replace(view, inputs=(before, *view.inputs[1:]), outputs=(result,))
 
     def _follows(self, source: Value, view: Op) -> bool:
         """Whether the view is the only reader of an operator that can absorb others."""
-        maker = self._flow.maker.get(source)
-        return maker is not None and traits_of(maker.operator).clamped and self._flow.only_reader(source) == view
+        producer = self._flow.producers.get(source)
+        return producer is not None and traits_of(producer.operator).clamped and self._flow.only_reader(source) == view
 
     def _is_free(self, reader: Op, viewed: Value, source: Value) -> bool:
         """Whether an operator computes the same elements before and after the view."""

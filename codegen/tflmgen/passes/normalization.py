@@ -43,7 +43,7 @@ class _Normalization(Rewriter):
         self._fused: dict[int, Op] = {}
         covered: set[int] = set()
         # Last operators first, so that a region includes the gain and bias after a normalisation.
-        for op in reversed(list(self._flow.maker.values())):
+        for op in reversed(list(self._flow.producers.values())):
             if not traits_of(op.operator).is_arithmetic or op.id in covered:
                 continue
             for region in reversed(list(regions.ending_with(op))):

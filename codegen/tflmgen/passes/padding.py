@@ -76,7 +76,7 @@ class _Padding(Fuser):
             index = between.inputs[0]
             if index is None or self._flow.only_reader(index) != between:
                 return None
-        pad = self._flow.maker.get(index) if index is not None else None
+        pad = self._flow.producers.get(index) if index is not None else None
         if (
             pad is None
             or not traits_of(pad.operator).pads
@@ -126,7 +126,7 @@ class _Padding(Fuser):
 
     def _is_positive(self, value: Value) -> bool:
         """Whether all elements are at least 0, as after RELU."""
-        op = self._flow.maker.get(self._flow.through_views(value))
+        op = self._flow.producers.get(self._flow.through_views(value))
         return op is not None and getattr(op.attributes, "activation", None) in POSITIVE
 
 

@@ -53,20 +53,20 @@ def analyze_ranges(module: Module) -> Ranges:
     analysis = _Analysis(module)
     for name in dict.fromkeys(signature.function for signature in module.signatures):
         analysis.call(name, [whole(v.type) for v in module.function(name).inputs], True)
-    return Ranges(analysis.found, analysis.operands, frozenset(analysis.skipped - analysis.entered))
+    return Ranges(analysis.intervals, analysis.operands, frozenset(analysis.skipped - analysis.entered))
 
 
 class _Analysis:
     def __init__(self, module: Module) -> None:
         self._constants = module.constants
         self._functions = {f.name: f for f in module.functions}
-        self._makers = {
+        self._producers = {
             v: node for f in module.functions for node in walk(f.body) if isinstance(node, Op) for v in node.outputs
         }
         self._of_constants: dict[Value, MaybeInterval] = {}
         self._calls: dict[str, dict[tuple[bool, tuple[MaybeInterval, ...]], Sequence[MaybeInterval]]] = {}
         self._ops: dict[tuple[int, tuple[MaybeInterval, ...]], Sequence[MaybeInterval]] = {}
-        self.found: Scope = {}
+        self.intervals: Scope = {}
         self.operands: dict[int, tuple[MaybeInterval, ...]] = {}
         self.skipped: set[int] = set()
         self.entered: set[int] = set()
@@ -94,8 +94,8 @@ class _Analysis:
 
     def _record(self, intervals: Scope) -> None:
         for value, interval in intervals.items():
-            before = self.found.get(value)
-            self.found[value] = interval if before is None else before.join(interval)
+            before = self.intervals.get(value)
+            self.intervals[value] = interval if before is None else before.join(interval)
 
     def _read(self, value: Value, scope: Scope) -> MaybeInterval:
         if not value.is_constant:
@@ -139,7 +139,7 @@ class _Analysis:
     def _assuming(self, condition: Value, truth: bool, scope: Scope) -> Scope:
         """A copy of the scope, narrowed by the assumption that `condition` is `truth`."""
         inside = dict(scope)
-        refined(condition, truth, self._makers, inside, self._read)
+        refined(condition, truth, self._producers, inside, self._read)
         return inside
 
     def _while(self, node: While, scope: Scope, record: bool) -> Sequence[MaybeInterval]:

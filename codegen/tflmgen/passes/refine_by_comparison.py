@@ -16,17 +16,17 @@ PLAIN = (DType.INT16, DType.INT32, DType.INT64)
 """Element types that comparisons do not requantise."""
 
 
-def refined(condition: Value, truth: bool, makers: Mapping[Value, Op], scope: Scope, read: Reader) -> None:
+def refined(condition: Value, truth: bool, producers: Mapping[Value, Op], scope: Scope, read: Reader) -> None:
     """Narrows the intervals in `scope` of the operands of `condition`, given that it is `truth`; one element each."""
-    op = makers.get(condition)
+    op = producers.get(condition)
     if op is None:
         return
     if op.operator == "LOGICAL_NOT" and op.inputs[0] is not None:
-        refined(op.inputs[0], not truth, makers, scope, read)
+        refined(op.inputs[0], not truth, producers, scope, read)
     elif op.operator == ("LOGICAL_AND" if truth else "LOGICAL_OR"):
         for value in op.inputs:
             if value is not None and value.type.elements == 1:
-                refined(value, truth, makers, scope, read)
+                refined(value, truth, producers, scope, read)
     elif (comparison := traits_of(op.operator).compares) is not None:
         _compared(op, comparison if truth else comparison.negated, scope, read)
 

@@ -44,16 +44,16 @@ def flat(root: Node) -> Iterator[Node]:
 
 def offsets_of(nodes: Iterable[Node]) -> dict[str, int]:
     """The enumerators at_NAME: offsets of places."""
-    found: dict[str, int] = {}
+    offsets: dict[str, int] = {}
     for node in nodes:
         if node.type != "enum_specifier":
             continue
-        for one in parts(field(node, "body")):
-            name = text_of(field(one, "name"))
-            if not name.startswith("at_") or name in found:
-                raise UnreadableError(one, "this is no offset, or one again")
-            found[name] = integer(field(one, "value"))
-    return found
+        for enumerator in parts(field(node, "body")):
+            name = text_of(field(enumerator, "name"))
+            if not name.startswith("at_") or name in offsets:
+                raise UnreadableError(enumerator, "this is no offset, or one again")
+            offsets[name] = integer(field(enumerator, "value"))
+    return offsets
 
 
 def check_memory(nodes: Iterable[Node], program: Program) -> None:
@@ -227,7 +227,7 @@ _FURTHER = (
 def check_further(bodies: Mapping[str, Node], entries: Sequence[Entry], name: str) -> None:
     """Raises UnreadableError for functions of the C API that are of no signature and no known kind."""
     known = {f"{name}_{verb}" for verb in ("reset", "state_save", "state_load")}
-    known.update(one for entry in entries for one in (*entry.inputs, *entry.outputs, entry.invoke))
+    known.update(value for entry in entries for value in (*entry.inputs, *entry.outputs, entry.invoke))
     variables: set[str] = set()
     for function in bodies.keys() - known:
         words = [words_of(node) for node in parts(bodies[function])]

@@ -161,21 +161,21 @@ def _kept(node: Node, results: str) -> tuple[int, Node] | None:
 
 def statements(nodes: Sequence[Node], names: Names) -> tuple[Statement, ...]:
     """What statements of C do, one after the other."""
-    found: list[Statement] = []
+    result: list[Statement] = []
     pending: tuple[str, str] | None = None
     for node in nodes:
         if pending is not None:
-            found.append(_checked_run(node, *pending))
+            result.append(_checked_run(node, *pending))
             pending = None
         elif node.type == "declaration":
             pending = _status(node, names)
             if pending is None and not names.keep_struct(node):
                 raise UnreadableError(node, "this declaration is not known")
         else:
-            found += _statement(node, names)
+            result += _statement(node, names)
     if pending is not None:
         raise UnreadableError(nodes[-1], "a status is not looked at")
-    return joined(found)
+    return joined(result)
 
 
 def _status(node: Node, names: Names) -> tuple[str, str] | None:

@@ -35,11 +35,11 @@ def stream_form(name: str, body: Node, names: Names) -> StreamForm:
     if switch.type != "switch_statement" or words_of(field(switch, "condition")) != "( order [ i ] )":
         raise UnreadableError(switch, "the loop does not go by the table")
     cases = list(parts(field(switch, "body")))
-    found = tuple(_case(case, number, name, resumes, names) for number, case in enumerate(cases[:-1]))
+    calls = tuple(_case(case, number, name, resumes, names) for number, case in enumerate(cases[:-1]))
     if words_of(cases[-1]) != "default : break ;":
         raise UnreadableError(cases[-1], "the last case is not the default")
     names.pointers = saved
-    return StreamForm(order, found, resumes)
+    return StreamForm(order, calls, resumes)
 
 
 def _order(node: Node) -> tuple[int, ...]:

@@ -57,9 +57,9 @@ class Node(Protocol):
 class UnreadableError(ValueError):
     """Text that is not C as the library has it."""
 
-    def __init__(self, node: Node, what: str) -> None:
+    def __init__(self, node: Node, complaint: str) -> None:
         line = node.text.decode(errors="replace").splitlines()[0][:60] if node.text else ""
-        super().__init__(f"line {node.start_point[0] + 1}: {what}: {line}")
+        super().__init__(f"line {node.start_point[0] + 1}: {complaint}: {line}")
 
 
 @cache
@@ -208,15 +208,15 @@ TYPES: Mapping[str, str] = {
 
 def arrays(text: str) -> dict[str, tuple[str, bytes]]:
     """The constant arrays of a file, read by tokens since they are long: name -> (C type, bytes)."""
-    found: dict[str, tuple[str, bytes]] = {}
+    contents: dict[str, tuple[str, bytes]] = {}
     for c_type, name, count, body in _ARRAY.findall(_COMMENT.sub(" ", text)):
-        if c_type not in TYPES or name in found:
+        if c_type not in TYPES or name in contents:
             raise ValueError(f"array '{name}' is declared twice, or of an unknown type")
         values = elements(body, np.dtype(TYPES[c_type]))
         if len(values) > int(count):
             raise ValueError(f"array '{name}' has more elements than it has room for")
-        found[name] = c_type, values.tobytes() + bytes((int(count) - len(values)) * values.itemsize)
-    return found
+        contents[name] = c_type, values.tobytes() + bytes((int(count) - len(values)) * values.itemsize)
+    return contents
 
 
 _WRAPPED = re.compile(r"\w+_C\((\d+)\)|(-?)(INT64_MIN|INT32_MIN)")

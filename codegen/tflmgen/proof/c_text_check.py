@@ -94,8 +94,8 @@ class _Text:
         wanted = program_statements.stream_form(call.rows, bool(call.error))
         if (written.order, written.resumes, len(written.cases)) != (wanted.order, wanted.resumes, len(wanted.cases)):
             raise UnreadableError(node, "the stream makes its calls in another order")
-        for number, (one, other) in enumerate(zip(written.cases, wanted.cases, strict=True)):
-            self._same_bodies(one, other, {}, f"'{call.function}', call {number}")
+        for number, (written_case, other) in enumerate(zip(written.cases, wanted.cases, strict=True)):
+            self._same_bodies(written_case, other, {}, f"'{call.function}', call {number}")
 
     def _check_function(
         self, node: Node, function: ProgramFunction, failing: frozenset[str], c_names: Mapping[str, str]
@@ -115,68 +115,70 @@ class _Text:
         self._same_bodies(written.body, wanted.body, c_names, where)
 
     def _same_bodies(
-        self, one: Sequence[Statement], other: Sequence[Statement], c_names: Mapping[str, str], where: str
+        self, written_body: Sequence[Statement], other: Sequence[Statement], c_names: Mapping[str, str], where: str
     ) -> None:
-        for number, (written, wanted) in enumerate(zip(one, other, strict=False)):
+        for number, (written, wanted) in enumerate(zip(written_body, other, strict=False)):
             if not self._is_same(written, wanted, c_names, where):
                 raise ValueError(f"{where}, statement {number}: {_short(written)} instead of {_short(wanted)}")
-        if len(one) != len(other):
-            raise ValueError(f"{where}: {len(one)} statements instead of {len(other)}")
+        if len(written_body) != len(other):
+            raise ValueError(f"{where}: {len(written_body)} statements instead of {len(other)}")
 
-    def _is_same(self, one: Statement, other: Statement, c_names: Mapping[str, str], where: str) -> bool:
-        if isinstance(one, Fill) and isinstance(other, Copy):
-            return self._is_fill(one, other)
-        if isinstance(one, Copy) and isinstance(other, Copy):
+    def _is_same(self, written: Statement, other: Statement, c_names: Mapping[str, str], where: str) -> bool:
+        if isinstance(written, Fill) and isinstance(other, Copy):
+            return self._is_fill(written, other)
+        if isinstance(written, Copy) and isinstance(other, Copy):
             return (
-                one.bytes == other.bytes
-                and one.move >= other.move
-                and self._same_places(one.destination, other.destination)
-                and self._same_places(one.source, other.source)
+                written.bytes == other.bytes
+                and written.move >= other.move
+                and self._same_places(written.destination, other.destination)
+                and self._same_places(written.source, other.source)
             )
-        if isinstance(one, CallOf) and isinstance(other, CallOf):
-            return self._is_same_call(one, other)
-        if isinstance(one, IfElse) and isinstance(other, IfElse):
-            self._same_bodies(one.then, other.then, c_names, where)
-            self._same_bodies(one.orelse, other.orelse, c_names, where)
-            return self._same_places(one.condition, other.condition)
-        if isinstance(one, Repeat) and isinstance(other, Repeat):
-            self._same_bodies(_before(one), _before(other), c_names, where)
-            self._same_bodies(_after(one), _after(other), c_names, where)
-            same_test = (one.test is None) == (other.test is None) and (
-                one.test is None or other.test is None or self._same_places(one.test, other.test)
+        if isinstance(written, CallOf) and isinstance(other, CallOf):
+            return self._is_same_call(written, other)
+        if isinstance(written, IfElse) and isinstance(other, IfElse):
+            self._same_bodies(written.then, other.then, c_names, where)
+            self._same_bodies(written.orelse, other.orelse, c_names, where)
+            return self._same_places(written.condition, other.condition)
+        if isinstance(written, Repeat) and isinstance(other, Repeat):
+            self._same_bodies(_before(written), _before(other), c_names, where)
+            self._same_bodies(_after(written), _after(other), c_names, where)
+            same_test = (written.test is None) == (other.test is None) and (
+                written.test is None or other.test is None or self._same_places(written.test, other.test)
             )
-            return same_test and (one.trips, one.limit) == (other.trips, other.limit)
-        if isinstance(one, Run) and isinstance(other, Run):
-            return one.function == c_names.get(other.function) and one.checked == other.checked
-        return one == other
+            return same_test and (written.trips, written.limit) == (other.trips, other.limit)
+        if isinstance(written, Run) and isinstance(other, Run):
+            return written.function == c_names.get(other.function) and written.checked == other.checked
+        return written == other
 
-    def _is_same_call(self, one: CallOf, other: CallOf) -> bool:
-        counts, in_program = dict(one.counts), dict(other.counts)
+    def _is_same_call(self, written: CallOf, other: CallOf) -> bool:
+        counts, in_program = dict(written.counts), dict(other.counts)
         return (
-            (one.function, one.error, len(one.arguments), len(one.counts))
+            (written.function, written.error, len(written.arguments), len(written.counts))
             == (other.function, other.error, len(other.arguments), len(other.counts))
-            and all(map(self._same_places, one.arguments, other.arguments))
+            and all(map(self._same_places, written.arguments, other.arguments))
             and counts.keys() == in_program.keys()
             and all(self._same_places(place, in_program[name]) for name, place in counts.items())
-            and _same_structs(one.struct, other.struct)
+            and _same_structs(written.struct, other.struct)
         )
 
-    def _same_places(self, one: Pointer, other: Pointer) -> bool:
+    def _same_places(self, written: Pointer, other: Pointer) -> bool:
         """Whether C and the Program mean the same place; constants are compared by their bytes."""
-        if not (one.base.startswith("flash ") and other.base.startswith("flash ")):
-            return one == other
-        key = one.base.removeprefix("flash "), other.base.removeprefix("flash ")
+        if not (written.base.startswith("flash ") and other.base.startswith("flash ")):
+            return written == other
+        key = written.base.removeprefix("flash "), other.base.removeprefix("flash ")
         if key not in self._same:
             self._same[key] = _is_array(self._arrays[key[0]], self._program.constants[key[1]])
-        return self._same[key] and one.offset == other.offset
+        return self._same[key] and written.offset == other.offset
 
-    def _is_fill(self, one: Fill, other: Copy) -> bool:
+    def _is_fill(self, written: Fill, other: Copy) -> bool:
         """Whether the bytes that are to be copied are all the same."""
-        if not other.source.base.startswith("flash ") or one.bytes != other.bytes:
+        if not other.source.base.startswith("flash ") or written.bytes != other.bytes:
             return False
         data = self._program.constants[other.source.base.removeprefix("flash ")].data
         copied = data[other.source.offset : other.source.offset + other.bytes]
-        return copied == bytes([one.byte]) * one.bytes and self._same_places(one.destination, other.destination)
+        return copied == bytes([written.byte]) * written.bytes and self._same_places(
+            written.destination, other.destination
+        )
 
     def _check_library(self, entries: Sequence[Entry], name: str, c_names: Mapping[str, str]) -> None:
         bodies = {_name(node): field(node, "body") for node in self._functions if not _is_static(node)}
@@ -228,18 +230,18 @@ def _is_array(written: tuple[str, bytes], array: ConstantArray) -> bool:
     return written[0] == c_type and (written[1] == array.data or (not array.data and not any(written[1])))
 
 
-def _same_structs(one: Struct | None, other: Struct | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    if one.tag != other.tag or not set(one.fields) <= set(other.fields):
+def _same_structs(written: Struct | None, other: Struct | None) -> bool:
+    if written is None or other is None:
+        return written is other
+    if written.tag != other.tag or not set(written.fields) <= set(other.fields):
         return False
-    return all(_same_numbers(one.fields.get(name, 0), value) for name, value in other.fields.items())
+    return all(_same_numbers(written.fields.get(name, 0), value) for name, value in other.fields.items())
 
 
-def _same_numbers(one: ParamValue, other: ParamValue) -> bool:
+def _same_numbers(written: ParamValue, other: ParamValue) -> bool:
     """Whether a field is the same: elements that a list lacks are 0, reals are of 32 bits."""
-    if isinstance(one, tuple) or isinstance(other, tuple):
-        first, second = (value if isinstance(value, tuple) else (value,) * bool(value) for value in (one, other))
+    if isinstance(written, tuple) or isinstance(other, tuple):
+        first, second = (value if isinstance(value, tuple) else (value,) * bool(value) for value in (written, other))
         length = max(len(first), len(second))
         return all(
             _same_numbers(a, b)
@@ -247,6 +249,6 @@ def _same_numbers(one: ParamValue, other: ParamValue) -> bool:
                 (*first, *[0] * (length - len(first))), (*second, *[0] * (length - len(second))), strict=True
             )
         )
-    if isinstance(one, float) or isinstance(other, float):
-        return np.float32(one).tobytes() == np.float32(other).tobytes() or (one != one and other != other)
-    return int(one) == int(other)
+    if isinstance(written, float) or isinstance(other, float):
+        return np.float32(written).tobytes() == np.float32(other).tobytes() or (written != written and other != other)
+    return int(written) == int(other)

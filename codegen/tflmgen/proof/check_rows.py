@@ -43,10 +43,10 @@ def check_waiting(function: ProgramFunction) -> None:
 
     What runs before it would run again for each row.
     """
-    for before, one in enumerate(function.body):
-        waits = isinstance(one, KernelCall) and one.rows is not None and one.error
+    for before, instruction in enumerate(function.body):
+        waits = isinstance(instruction, KernelCall) and instruction.rows is not None and instruction.error
         if waits and not all(map(_is_free, function.body[:before])):
-            raise InternalError(f"step {one.step}: a stream that waits for rows does not come first")
+            raise InternalError(f"step {instruction.step}: a stream that waits for rows does not come first")
 
 
 def _is_free(instruction: Instruction) -> bool:
@@ -68,7 +68,7 @@ class _Rows:
         self._output_bytes = outputs[0].access.bytes
         self._distance = min((o.distance for o in call.overlaps), default=None)
         self._ticks = [0] * len(rows.stages)
-        self._made = [0] * len(rows.stages)
+        self._rows_written = [0] * len(rows.stages)
         self._written = 0
         self._pointers: dict[int, int] = {}
 
@@ -81,7 +81,7 @@ class _Rows:
                 raise self._error(f"has no call {number}")
             self._call(self._rows.calls[number])
         last = len(self._rows.stages) - 1
-        if self._made[last] * self._rows.stages[last].row_bytes != self._output_bytes:
+        if self._rows_written[last] * self._rows.stages[last].row_bytes != self._output_bytes:
             raise self._error("does not make its whole output")
 
     def _call(self, call: RowCallAt) -> None:
@@ -101,7 +101,7 @@ class _Rows:
             self._read(call, source, place, stage.needs[tick])
         for place, size in call.scratch:
             self._inside(place.offset, size)
-            self._apart(call, stage, tick, place.offset, size)
+            self._check_line_disjoint(call, stage, tick, place.offset, size)
             # An operator that makes no row of each tick keeps its sums in its scratch.
             sums = (call.stage, _SUMS, place.offset)
             if (
@@ -113,7 +113,7 @@ class _Rows:
             self._fill(place.offset, size, sums)
         self._write(call, stage, tick)
         self._ticks[call.stage] += 1
-        self._made[call.stage] += stage.rows[tick]
+        self._rows_written[call.stage] += stage.rows[tick]
         for place in dict.fromkeys((*call.reads, call.write)):
             if isinstance(place, Running):
                 self._pointers[place.pointer] = self._pointers.get(place.pointer, 0) + place.advance
@@ -148,7 +148,7 @@ class _Rows:
         if self._distance is not None and written > at + self._distance:
             raise self._error("overwrites rows of its input that it still reads")
 
-    def _apart(self, call: RowCallAt, stage: RowStageAt, tick: int, offset: int, size: int) -> None:
+    def _check_line_disjoint(self, call: RowCallAt, stage: RowStageAt, tick: int, offset: int, size: int) -> None:
         """Scratch lies beside what the call reads."""
         for start, length in self._read_lines(call, stage, tick):
             if start < offset + size and offset < start + length:
@@ -183,4 +183,4 @@ class _Rows:
         for place, length in call.scratch:
             if place.offset < at + size and at < place.offset + length:
                 raise self._error(f"has operator {call.stage} write into its scratch")
-        self._fill(at, size, (call.stage, self._made[call.stage], at))
+        self._fill(at, size, (call.stage, self._rows_written[call.stage], at))

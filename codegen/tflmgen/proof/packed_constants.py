@@ -166,13 +166,13 @@ def _sums_difference(unpacked: Sequence[Unpacked], wanted: Sequence[SumNumbers])
         weights = numbers.weights if part.weights is None else part.weights
         if weights.shape != numbers.weights.shape or part.starts.shape != numbers.starts.shape:
             return "the weights have another number"
-        for what, given, own in (
+        for subject, packed, own in (
             ("weights", weights, numbers.weights),
             ("bias", part.starts[:, None], _wrapped(numbers.starts)[:, None]),
         ):
-            rows = np.flatnonzero((given != own).any(axis=1))
+            rows = np.flatnonzero((packed != own).any(axis=1))
             if len(rows):
-                return f"the {what} of row {rows[0]} differs"
+                return f"the {subject} of row {rows[0]} differs"
     return ""
 
 
@@ -203,9 +203,9 @@ def _scales_difference(part: UnpackedSums, layer: LayerNumbers, fields: Mapping[
         ("multiplier", None if part.scales is None else part.scales[:, 0], layer.multipliers),
         ("shift", None if part.scales is None else part.scales[:, 1], layer.shifts),
     )
-    for what, given, right in numbers:
-        if given is not None and (given != right).any():
-            return f"the {what} of channel {np.flatnonzero(given != right)[0]} differs"
+    for subject, packed, right in numbers:
+        if packed is not None and (packed != right).any():
+            return f"the {subject} of channel {np.flatnonzero(packed != right)[0]} differs"
     return ""
 
 
@@ -265,8 +265,8 @@ def _rows(layer: LayerNumbers, rows: Integers) -> LayerNumbers:
 def _factors(packed: Integers, wanted: Integers) -> Integers:
     """By which the packed weights of each row are greater, by its largest weight: at least 1."""
     at = np.abs(wanted).argmax(axis=1)[:, None]
-    some, of = np.take_along_axis(wanted, at, 1)[:, 0], np.take_along_axis(packed, at, 1)[:, 0]
-    result: Integers = np.maximum(np.where(some == 0, 1, of // np.where(some == 0, 1, some)), 1)
+    factors, of = np.take_along_axis(wanted, at, 1)[:, 0], np.take_along_axis(packed, at, 1)[:, 0]
+    result: Integers = np.maximum(np.where(factors == 0, 1, of // np.where(factors == 0, 1, factors)), 1)
     return result
 
 
@@ -285,5 +285,5 @@ def _first_wrong_output(layer: LayerNumbers, outputs: Outputs, ends: Sequence[In
         before = outputs(np.clip(begin - 1, least, greatest)) < values
         fails = ((begin <= greatest) & ~reached) | ((begin > least) & ~before)
         wrong |= fails.any(axis=1) & (layer.multipliers != 0)
-    found = np.flatnonzero(wrong)
-    return int(found[0]) if len(found) else None
+    places = np.flatnonzero(wrong)
+    return int(places[0]) if len(places) else None

@@ -51,11 +51,11 @@ def failing_functions(program: Program) -> frozenset[str]:
     """The functions that may end with an error: by a kernel, a loop's limit, or a function that they run."""
     failing: set[str] = set()
     for function in program.functions:
-        for one in walk_instructions(function.body):
+        for instruction in walk_instructions(function.body):
             if (
-                (isinstance(one, KernelCall) and one.error)
-                or (isinstance(one, Loop) and one.limit is not None)
-                or (isinstance(one, Invoke) and one.function in failing)
+                (isinstance(instruction, KernelCall) and instruction.error)
+                or (isinstance(instruction, Loop) and instruction.limit is not None)
+                or (isinstance(instruction, Invoke) and instruction.function in failing)
             ):
                 failing.add(function.name)
     return frozenset(failing)
@@ -70,7 +70,11 @@ def function_form(function: ProgramFunction, failing: frozenset[str]) -> Functio
 
 def streams_of(function: ProgramFunction) -> list[KernelCall]:
     """The calls of streams, in order."""
-    return [one for one in walk_instructions(function.body) if isinstance(one, KernelCall) and one.rows is not None]
+    return [
+        instruction
+        for instruction in walk_instructions(function.body)
+        if isinstance(instruction, KernelCall) and instruction.rows is not None
+    ]
 
 
 def stream_form(rows: RowProgram, resumes: bool) -> StreamForm:
@@ -94,25 +98,36 @@ def _struct(params: Params | None) -> Struct | None:
 
 
 def _body(body: Sequence[Instruction], failing: frozenset[str]) -> tuple[Statement, ...]:
-    return joined([statement for one in body for statement in _statements(one, failing)])
+    return joined([statement for instruction in body for statement in _statements(instruction, failing)])
 
 
-def _statements(one: Instruction, failing: frozenset[str]) -> list[Statement]:
-    if isinstance(one, Rename):
+def _statements(instruction: Instruction, failing: frozenset[str]) -> list[Statement]:
+    if isinstance(instruction, Rename):
         return []
-    if isinstance(one, KernelCall):
-        return [_call(one)]
-    if isinstance(one, Assembly):
-        return [_copy(copy) for copy in one.copies]
-    if isinstance(one, Transfer):
-        return [*map(_copy, one.copies), *([Rotate(tuple(sorted(one.rotation)))] if one.rotation else [])]
-    if isinstance(one, Invoke):
-        return [Run(one.function, one.function in failing)]
-    if isinstance(one, Branch):
-        then, orelse = _body(one.then, failing), _body(one.orelse, failing)
-        return [IfElse(pointer(one.condition.place), then, orelse)] if then or orelse else []
-    test = None if one.test is None else pointer(one.test.place)
-    return [Repeat(one.trips, one.limit, _body(one.condition, failing), test, _body(one.body, failing))]
+    if isinstance(instruction, KernelCall):
+        return [_call(instruction)]
+    if isinstance(instruction, Assembly):
+        return [_copy(copy) for copy in instruction.copies]
+    if isinstance(instruction, Transfer):
+        return [
+            *map(_copy, instruction.copies),
+            *([Rotate(tuple(sorted(instruction.rotation)))] if instruction.rotation else []),
+        ]
+    if isinstance(instruction, Invoke):
+        return [Run(instruction.function, instruction.function in failing)]
+    if isinstance(instruction, Branch):
+        then, orelse = _body(instruction.then, failing), _body(instruction.orelse, failing)
+        return [IfElse(pointer(instruction.condition.place), then, orelse)] if then or orelse else []
+    test = None if instruction.test is None else pointer(instruction.test.place)
+    return [
+        Repeat(
+            instruction.trips,
+            instruction.limit,
+            _body(instruction.condition, failing),
+            test,
+            _body(instruction.body, failing),
+        )
+    ]
 
 
 def _call(call: KernelCall) -> CallOf:

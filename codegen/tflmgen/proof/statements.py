@@ -131,13 +131,13 @@ class StreamForm:
 
 def joined(statements: list[Statement]) -> tuple[Statement, ...]:
     """The statements, where rotations one after the other are one."""
-    found: list[Statement] = []
-    for one in statements:
-        last = found[-1] if found else None
-        if isinstance(one, Rotate) and isinstance(last, Rotate):
-            first, second = dict(last.slots), dict(one.slots)
+    result: list[Statement] = []
+    for statement in statements:
+        last = result[-1] if result else None
+        if isinstance(statement, Rotate) and isinstance(last, Rotate):
+            first, second = dict(last.slots), dict(statement.slots)
             both = {slot: first.get(second.get(slot, slot), second.get(slot, slot)) for slot in {*first, *second}}
-            found[-1] = Rotate(tuple(sorted((a, b) for a, b in both.items() if a != b)))
+            result[-1] = Rotate(tuple(sorted((a, b) for a, b in both.items() if a != b)))
         else:
-            found.append(one)
-    return tuple(one for one in found if not isinstance(one, Rotate) or one.slots)
+            result.append(statement)
+    return tuple(statement for statement in result if not isinstance(statement, Rotate) or statement.slots)

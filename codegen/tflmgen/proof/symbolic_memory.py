@@ -136,24 +136,26 @@ class _Checker:
             named[segment] = named[segment] | {(access.value, span.start)}
         return tuple(named)
 
-    def _read(self, state: State, access: Access, step: int, what: str) -> None:
+    def _read(self, state: State, access: Access, step: int, reader: str) -> None:
         if isinstance(access.place, Flash):
             if access.place.offset or not self._holds(access.place.name, access.value):
-                raise InternalError(f"step {step}: {what} reads '{access.value.name}' from flash, where it is not")
+                raise InternalError(f"step {step}: {reader} reads '{access.value.name}' from flash, where it is not")
             return
         span = self._span(access)
         if any((access.value, span.start) not in state[s] for s in span.segments):
             place = access.place
-            raise InternalError(f"step {step}: {what} reads '{access.value.name}' at {place}, which no longer holds it")
+            raise InternalError(
+                f"step {step}: {reader} reads '{access.value.name}' at {place}, which no longer holds it"
+            )
 
     def _holds(self, name: str, value: Value) -> bool:
         """Whether the array `name` has the bytes of a constant value."""
         return value.constant is not None and self._program.constants[name].data == self._constants[value.constant]
 
-    def _disjoint(self, step: int, what: str, accesses: Sequence[Access]) -> None:
+    def _disjoint(self, step: int, holder: str, accesses: Sequence[Access]) -> None:
         spans = [self._span(a) for a in accesses if not isinstance(a.place, Flash)]
-        if any(one.meets(other) for one, other in combinations(spans, 2)):
-            raise InternalError(f"step {step}: {what} has two values in the same bytes")
+        if any(span.meets(other) for span, other in combinations(spans, 2)):
+            raise InternalError(f"step {step}: {holder} has two values in the same bytes")
 
     # -- instructions
 
@@ -186,9 +188,9 @@ class _Checker:
         scratch = [self._memory.span(a.place, a.bytes) for a in works if isinstance(a.place, Fixed | Slot)]
         read = [self._span(a.access) for a in inputs if not isinstance(a.access.place, Flash)]
         written = [self._span(a.access) for a in outputs]
-        if any(one.meets(other) for one, other in combinations([*written, *scratch], 2)):
+        if any(span.meets(other) for span, other in combinations([*written, *scratch], 2)):
             raise InternalError(f"step {call.step}: {call.function} writes two things to the same bytes")
-        if any(one.meets(other) for one in scratch for other in read):
+        if any(span.meets(other) for span in scratch for other in read):
             raise InternalError(f"step {call.step}: the scratch of {call.function} lies over what it reads")
         for output in outputs:
             for argument in inputs:
@@ -202,12 +204,12 @@ class _Checker:
     def _overlap(self, call: KernelCall, output: OutputArgument, argument: InputArgument) -> None:
         if isinstance(argument.access.place, Flash):
             return
-        here, there = self._span(output.access), self._span(argument.access)
-        if not here.meets(there):
+        output_span, input_span = self._span(output.access), self._span(argument.access)
+        if not output_span.meets(input_span):
             return
         claims = [o for o in call.overlaps if (o.input, o.output) == (argument.index, output.index)]
-        ahead = there.start - here.start
-        if here.slot != there.slot or not any(claim.allows(ahead) for claim in claims):
+        ahead = input_span.start - output_span.start
+        if output_span.slot != input_span.slot or not any(claim.allows(ahead) for claim in claims):
             name = argument.access.value.name
             raise InternalError(f"step {call.step}: {call.function} overwrites '{name}' as it reads it")
 
@@ -219,19 +221,19 @@ class _Checker:
 
     def _assembly(self, assembly: Assembly, state: State) -> State:
         """Every part is in place or copied there, from where the input holds it, and the parts cover the outputs."""
-        what = "an assembly of pieces"
+        subject = "an assembly of pieces"
         for access in assembly.inputs:
             if access is not None:
-                self._read(state, access, assembly.step, what)
+                self._read(state, access, assembly.step, subject)
         copies: dict[tuple[Place, Place], int] = {(c.destination, c.source): c.bytes for c in assembly.copies}
         covered: list[tuple[int, int, int]] = []
         for part in assembly.parts:
             source, output = assembly.inputs[part.input], assembly.outputs[part.output]
             if source is None or part.input_offset + part.bytes > source.bytes:
-                raise InternalError(f"step {assembly.step}: {what} reads past its input")
-            here = replace(output.place, offset=output.place.offset + part.output_offset)
-            there = replace(source.place, offset=source.place.offset + part.input_offset)
-            if here != there and copies.pop((here, there), None) != part.bytes:
+                raise InternalError(f"step {assembly.step}: {subject} reads past its input")
+            target = replace(output.place, offset=output.place.offset + part.output_offset)
+            origin = replace(source.place, offset=source.place.offset + part.input_offset)
+            if target != origin and copies.pop((target, origin), None) != part.bytes:
                 raise InternalError(f"step {assembly.step}: a piece of '{output.value.name}' is not where it belongs")
             covered.append((part.output, part.output_offset, part.bytes))
         if copies:
@@ -243,14 +245,14 @@ class _Checker:
             source, output = assembly.inputs[part.input], assembly.outputs[part.output]
             assert source is not None
             if isinstance(output.place, Flash):
-                raise InternalError(f"step {assembly.step}: {what} writes to flash")
+                raise InternalError(f"step {assembly.step}: {subject} writes to flash")
             if isinstance(source.place, Flash) or source.place.offset + part.input_offset != (
                 output.place.offset + part.output_offset
             ):
                 continue
             if type(source.place) is type(output.place) and _at(source.place) == _at(output.place):
                 self._holds_piece(assembly, source, part.input_offset, part.bytes, state)
-        self._disjoint(assembly.step, what, assembly.outputs)
+        self._disjoint(assembly.step, subject, assembly.outputs)
         state = self._forget(state, frozenset(a.value for a in assembly.outputs))
         for access in assembly.outputs:
             self._span(access)
@@ -290,7 +292,7 @@ class _Checker:
             raise InternalError(f"step {assembly.step}: '{source.value.name}' is overwritten before it is copied")
 
     def _transfer(self, transfer: Transfer, state: State) -> State:
-        what = f"boundary '{transfer.kind}'"
+        subject = f"boundary '{transfer.kind}'"
         for copy in transfer.copies:
             target = self._memory.span(copy.destination, copy.bytes)
             if isinstance(copy.source, Flash):
@@ -308,8 +310,8 @@ class _Checker:
             state = self._write(state, target, frozenset((v, target.start) for v in tags))
         state = self._exchange(transfer, state)
         for access, source_value in zip(transfer.values, transfer.sources, strict=True):
-            self._read(state, Access(access.place, source_value), transfer.step, what)
-        self._disjoint(transfer.step, what, transfer.values)
+            self._read(state, Access(access.place, source_value), transfer.step, subject)
+        self._disjoint(transfer.step, subject, transfer.values)
         state = self._forget(state, frozenset(a.value for a in transfer.values))
         for access in transfer.values:
             state = self._name(state, access)
@@ -323,8 +325,8 @@ class _Checker:
         if sorted(pairs) != sorted(pairs.values()):
             raise InternalError(f"step {transfer.step}: pointers are lost, this is no permutation")
         changed = list(state)
-        for one, other in pairs.items():
-            home = self._memory.slot(one), self._memory.slot(other)
+        for target, other in pairs.items():
+            home = self._memory.slot(target), self._memory.slot(other)
             if home[0].group is not home[1].group:
                 raise InternalError(f"step {transfer.step}: slots of different groups change places")
             for segment in home[0].segments:
@@ -364,10 +366,10 @@ class _Checker:
             leaving = self._run(loop.condition, head)
             if loop.test is not None:
                 self._read(leaving, loop.test, loop.step, "WHILE")
-            again = _meet(head, self._run(loop.body, leaving))
-            if again == head:
+            next_state = _meet(head, self._run(loop.body, leaving))
+            if next_state == head:
                 return leaving
-            head = again
+            head = next_state
 
     def _invoke(self, call: Invoke, state: State) -> State:
         summary = self._summaries.get(call.function)
@@ -389,8 +391,8 @@ class _Checker:
         return state
 
 
-def _meet(one: State, other: State) -> State:
-    return tuple(a & b for a, b in zip(one, other, strict=True))
+def _meet(state: State, other: State) -> State:
+    return tuple(a & b for a, b in zip(state, other, strict=True))
 
 
 def _at(place: Fixed | Slot) -> tuple[str, int]:

@@ -34,8 +34,8 @@ class RangeWatcher:
     def tensor(self, tensor: TensorKey, value: Array) -> None:
         self.accumulators.setdefault(tensor, Accumulator()).add(value)
 
-    def mark(self, what: str, operator: tuple[int, int]) -> None:
-        self.log.mark(what, operator)
+    def mark(self, event: str, operator: tuple[int, int]) -> None:
+        self.log.mark(event, operator)
 
 
 def calibrate(
@@ -124,7 +124,7 @@ def _unreached(model: Model, runs: dict[int, int]) -> tuple[Unreached, ...]:
                 role = option.removesuffix("_index").removesuffix("_subgraph")
                 users.setdefault(index, []).append(((graph.index, op.index), role))
     return tuple(
-        Unreached(index, model.subgraphs[index].name, tuple(found))
-        for index, found in sorted(users.items())
+        Unreached(index, model.subgraphs[index].name, tuple(operators))
+        for index, operators in sorted(users.items())
         if not runs.get(index)
     )

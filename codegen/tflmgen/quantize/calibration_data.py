@@ -78,13 +78,13 @@ def _stacked(path: Path, signatures: Sequence[Signature], key: str | None) -> Ve
     ports = signatures[number].inputs
     if not ports or not all(port.type.is_static and port.name in arrays for port in ports):
         return None
-    given = [arrays[port.name] for port in ports]
-    counts = {_samples(port, array.shape) for port, array in zip(ports, given, strict=True)}
-    types_agree = all(array.dtype == port.type.dtype.numpy for port, array in zip(ports, given, strict=True))
+    inputs = [arrays[port.name] for port in ports]
+    counts = {_samples(port, array.shape) for port, array in zip(ports, inputs, strict=True)}
+    types_agree = all(array.dtype == port.type.dtype.numpy for port, array in zip(ports, inputs, strict=True))
     count = counts.pop()
     if counts or not count or not types_agree:
         return None
-    samples = [array.reshape(count, *port.type.max_shape) for port, array in zip(ports, given, strict=True)]
+    samples = [array.reshape(count, *port.type.max_shape) for port, array in zip(ports, inputs, strict=True)]
     return Vectors(tuple(VectorSet("", number, tuple(array[k] for array in samples)) for k in range(count)))
 
 

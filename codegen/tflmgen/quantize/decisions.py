@@ -25,19 +25,19 @@ class DecisionLog:
         self._sets.append({})
         self._run(self._entries[signature])
 
-    def mark(self, what: str, operator: OperatorKey) -> None:
+    def mark(self, event: str, operator: OperatorKey) -> None:
         """Records one mark; `what` as in observed_build.Watcher."""
         op = self._operators.get(operator)
         if op is None:
             return
         called = callees(op)
-        if what in ("then", "else"):
+        if event in ("then", "else"):
             if op.name in BRANCHES:
-                self._sets[-1].setdefault(operator, []).append(int(what == "then"))
-                self._run(called[f"{what}_subgraph_index"])
-        elif what == "loop":
+                self._sets[-1].setdefault(operator, []).append(int(event == "then"))
+                self._run(called[f"{event}_subgraph_index"])
+        elif event == "loop":
             self._sets[-1].setdefault(operator, []).append(-1)
-        elif what == "iteration":
+        elif event == "iteration":
             trips = self._sets[-1][operator]
             trips[-1] += 1
             self._run(called["cond_subgraph_index"])

@@ -95,8 +95,8 @@ class FakeQuantizer:
     def __init__(self, model: Model, affine: Mapping[TensorKey, Affine]) -> None:
         self.log, self._affine = DecisionLog(model), affine
 
-    def mark(self, what: str, operator: OperatorKey) -> None:
-        self.log.mark(what, operator)
+    def mark(self, event: str, operator: OperatorKey) -> None:
+        self.log.mark(event, operator)
 
     def wants(self, tensor: TensorKey) -> bool:
         return tensor in self._affine

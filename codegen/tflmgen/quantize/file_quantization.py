@@ -166,10 +166,10 @@ def _search(
         return quantize_model(build.model, calibration, replace(choice, wanted=dict(wanted))).model
 
     def measured() -> list[Sensitivity]:
-        few = replace(data.held_out, sets=data.held_out.sets[:_SENSITIVITY_SETS])
+        subset = replace(data.held_out, sets=data.held_out.sets[:_SENSITIVITY_SETS])
         return measure_sensitivity(
             build,
-            few,
+            subset,
             list(webs.values()),
             progress=lambda done, total: progress(f"Measuring sensitivity: web {done + 1} of {total}"),
         )

@@ -99,32 +99,32 @@ def _without_captured(model: Model) -> Model:
     slots = UnionFind()
     sources: dict[TensorKey, set[tuple[bytes | None, tuple[int, ...]]]] = {}
     sites = list(_sites(model))
-    for _, _, one in sites:
-        for place in range(len(one[0].operands)):
-            for binding in one:
-                slots.join((one[0].subgraph, place), (binding.subgraph, place))
+    for _, _, site_bindings in sites:
+        for place in range(len(site_bindings[0].operands)):
+            for binding in site_bindings:
+                slots.join((site_bindings[0].subgraph, place), (binding.subgraph, place))
     for entry in {0, *(signature.subgraph for signature in model.signatures)}:
         for place in range(len(model.subgraphs[entry].inputs)):
             sources.setdefault(slots.root((entry, place)), set()).add((None, ()))
-    for graph, op, one in sites:
-        for place, tensor in enumerate(one[0].operands):
-            root = slots.root((one[0].subgraph, place))
+    for graph, op, site_bindings in sites:
+        for place, tensor in enumerate(site_bindings[0].operands):
+            root = slots.root((site_bindings[0].subgraph, place))
             operand = graph.tensors[tensor] if tensor >= 0 else None
             is_float = operand is not None and operand.dtype is DType.FLOAT32
-            kept = not is_loop(op) or _passes_through(model.subgraphs[one[1].subgraph], place)
+            kept = not is_loop(op) or _passes_through(model.subgraphs[site_bindings[1].subgraph], place)
             data = operand.data if operand is not None and is_float and kept else None
             sources.setdefault(root, set()).add((data, operand.shape if operand is not None else ()))
-    for root, found in sorted(sources.items(), key=lambda item: item[0]):
-        if len(found) == 1 and next(iter(found))[0] is not None:
-            return _with_constant(model, slots, root, next(iter(found))[0] or b"")
+    for root, constants in sorted(sources.items(), key=lambda item: item[0]):
+        if len(constants) == 1 and next(iter(constants))[0] is not None:
+            return _with_constant(model, slots, root, next(iter(constants))[0] or b"")
     return model
 
 
 def _sites(model: Model) -> Iterator[tuple[SubGraph, Operator, tuple[Binding, ...]]]:
     for graph in model.subgraphs:
         for op in graph.operators:
-            if op.name != "STABLEHLO_COMPOSITE" and (found := bindings(op)):
-                yield graph, op, found
+            if op.name != "STABLEHLO_COMPOSITE" and (site_bindings := bindings(op)):
+                yield graph, op, site_bindings
 
 
 def _passes_through(body: SubGraph, place: int) -> bool:
@@ -141,11 +141,11 @@ def _with_constant(model: Model, slots: UnionFind, root: TensorKey, data: bytes)
         if slots.root((graph.index, place)) == root
     }
     bodies = set()
-    for graph, op, found in _sites(model):
-        removed = {place for index, place in places if index == found[0].subgraph}
+    for graph, op, site_bindings in _sites(model):
+        removed = {place for index, place in places if index == site_bindings[0].subgraph}
         if removed:
             graphs[graph.index] = _without_operands(graphs[graph.index], op, removed, data)
-            bodies |= {found[1].subgraph} if is_loop(op) else set()
+            bodies |= {site_bindings[1].subgraph} if is_loop(op) else set()
     for index in {index for index, _ in places}:
         graph, removed = graphs[index], {place for other, place in places if other == index}
         for place in removed:

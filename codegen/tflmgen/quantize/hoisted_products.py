@@ -51,8 +51,8 @@ class _Product:
 
 def with_hoisted_products(model: Model) -> Model:
     """The Model with products of invariant rows before their loops, where every iteration's row is known to be used."""
-    while (found := next(_products(model), None)) is not None:
-        model = _hoisted(model, found)
+    while (candidate := next(_products(model), None)) is not None:
+        model = _hoisted(model, candidate)
     return model
 
 
@@ -66,41 +66,45 @@ def _products(model: Model) -> Iterator[_Product]:
 
 def _products_of(model: Model, graph: SubGraph, loop: Operator) -> Iterator[_Product]:
     body = model.subgraphs[bindings(loop)[1].subgraph]
-    makers = {tensor: op for op in body.operators for tensor in op.outputs}
+    producers = {tensor: op for op in body.operators for tensor in op.outputs}
     for product in body.operators:
         weights, rank = weight_operands(product, body), _ROW_RANKS.get(product.name)
         bias = bias_operand(product)
         if weights is None or rank is None or (bias is not None and body.tensors[product.inputs[bias]].data is None):
             continue
         rows = product.inputs[weights.source]
-        pick = makers.get(rows)
+        pick = producers.get(rows)
         while pick is not None and traits_of(pick.name).view:
-            pick = makers.get(pick.inputs[0])
+            pick = producers.get(pick.inputs[0])
         if pick is None or pick.name not in _PICKS or pick.inputs[0] not in body.inputs:
             continue
         place = body.inputs.index(pick.inputs[0])
-        found = _Product(graph, loop, place, pick, product, rank, weights)
-        if body.outputs[place] == body.inputs[place] and _is_supported(found, body) and _uses_all(model, found, body):
-            yield found
+        candidate = _Product(graph, loop, place, pick, product, rank, weights)
+        if (
+            body.outputs[place] == body.inputs[place]
+            and _is_supported(candidate, body)
+            and _uses_all(model, candidate, body)
+        ):
+            yield candidate
 
 
-def _is_supported(found: _Product, body: SubGraph) -> bool:
+def _is_supported(candidate: _Product, body: SubGraph) -> bool:
     """Whether the pick leaves rows whole, shapes are known, and the product of all rows is not too large."""
-    product, pick, rank = found.product, found.pick, found.rank
+    product, pick, rank = candidate.product, candidate.pick, candidate.rank
     source, picked, result = (body.tensors[t] for t in (pick.inputs[0], pick.outputs[0], product.outputs[0]))
-    read = body.tensors[product.inputs[found.weights.source]]
+    read = body.tensors[product.inputs[candidate.weights.source]]
     if any(-1 in (t.shape_signature or ()) or not t.has_rank for t in (source, picked, result, read)):
         return False
     if source.dtype is not DType.FLOAT32 or len(source.shape) <= rank or len(result.shape) < rank:
         return False
     row = source.shape[-rank:]
-    terms = body.tensors[product.inputs[found.weights.weights]].shape[-1]
+    terms = body.tensors[product.inputs[candidate.weights.weights]].shape[-1]
     is_row = row == (terms,) if rank == 1 else read.shape[-rank:] == row and len(read.shape) == rank + 1
     return (
         is_row
         and picked.shape[-rank:] == row
         and _keeps_rows(pick, body, len(source.shape) - rank)
-        and _fits(found, body)
+        and _fits(candidate, body)
     )
 
 
@@ -118,67 +122,67 @@ def _keeps_rows(pick: Operator, body: SubGraph, leading: int) -> bool:
     return is_plain and not int(options.get("shrink_axis_mask", 0)) >> leading
 
 
-def _fits(found: _Product, body: SubGraph) -> bool:
-    source = math.prod(body.tensors[found.pick.inputs[0]].shape)
-    return math.prod(_product_shape(found, body)) <= max(_ALWAYS_ELEMENTS, _MOST_GROWTH * source)
+def _fits(candidate: _Product, body: SubGraph) -> bool:
+    source = math.prod(body.tensors[candidate.pick.inputs[0]].shape)
+    return math.prod(_product_shape(candidate, body)) <= max(_ALWAYS_ELEMENTS, _MOST_GROWTH * source)
 
 
-def _product_shape(found: _Product, body: SubGraph) -> tuple[int, ...]:
+def _product_shape(candidate: _Product, body: SubGraph) -> tuple[int, ...]:
     """Shape of the product of all rows, laid out as X."""
-    source, result = body.tensors[found.pick.inputs[0]].shape, body.tensors[found.product.outputs[0]].shape
-    return (*source[: -found.rank], *result[-found.rank :])
+    source, result = body.tensors[candidate.pick.inputs[0]].shape, body.tensors[candidate.product.outputs[0]].shape
+    return (*source[: -candidate.rank], *result[-candidate.rank :])
 
 
-def _uses_all(model: Model, found: _Product, body: SubGraph) -> bool:
+def _uses_all(model: Model, candidate: _Product, body: SubGraph) -> bool:
     """Whether the loop's condition lets as many iterations run as X has picks: it only compares counters."""
-    source, picked = (math.prod(body.tensors[t].shape) for t in (found.pick.inputs[0], found.pick.outputs[0]))
-    condition = model.subgraphs[bindings(found.loop)[0].subgraph]
-    return _reaches(found, condition, body, condition.outputs[0], source // max(picked, 1))
+    source, picked = (math.prod(body.tensors[t].shape) for t in (candidate.pick.inputs[0], candidate.pick.outputs[0]))
+    condition = model.subgraphs[bindings(candidate.loop)[0].subgraph]
+    return _reaches(candidate, condition, body, condition.outputs[0], source // max(picked, 1))
 
 
-def _reaches(found: _Product, condition: SubGraph, body: SubGraph, tensor: int, count: int) -> bool:
-    maker = next((op for op in condition.operators if tensor in op.outputs), None)
-    if maker is None:
+def _reaches(candidate: _Product, condition: SubGraph, body: SubGraph, tensor: int, count: int) -> bool:
+    producer = next((op for op in condition.operators if tensor in op.outputs), None)
+    if producer is None:
         return False
-    if maker.name == "LOGICAL_AND":
-        return all(_reaches(found, condition, body, operand, count) for operand in maker.inputs)
-    compares = traits_of(maker.name).compares
+    if producer.name == "LOGICAL_AND":
+        return all(_reaches(candidate, condition, body, operand, count) for operand in producer.inputs)
+    compares = traits_of(producer.name).compares
     if compares not in (Comparison.LESS, Comparison.GREATER):
         return False
-    bound = _bound(found, condition, body, maker.inputs[1 if compares is Comparison.LESS else 0])
+    bound = _bound(candidate, condition, body, producer.inputs[1 if compares is Comparison.LESS else 0])
     return bound is not None and bound >= count
 
 
-def _bound(found: _Product, condition: SubGraph, body: SubGraph, tensor: int) -> int | None:
+def _bound(candidate: _Product, condition: SubGraph, body: SubGraph, tensor: int) -> int | None:
     """A number in the loop's condition, which may come from outside of the loop."""
     constant = condition.tensors[tensor]
     if constant.data is None and tensor in condition.inputs:
         place = condition.inputs.index(tensor)
         if body.outputs[place] == body.inputs[place]:
-            constant = found.graph.tensors[found.loop.inputs[place]]
+            constant = candidate.graph.tensors[candidate.loop.inputs[place]]
     if constant.data is None or constant.dtype not in (DType.INT32, DType.INT64) or math.prod(constant.shape) != 1:
         return None
     return int(constant_values(constant).reshape(-1)[0])
 
 
-def _hoisted(model: Model, found: _Product) -> Model:
-    condition, body = (model.subgraphs[binding.subgraph] for binding in bindings(found.loop))
-    shape, name = _product_shape(found, body), body.tensors[found.product.outputs[0]].name
-    inner, outer, bound = _Editor(body), _Editor(found.graph), _Editor(condition)
-    product = _compute_before(found, body, outer, shape)
+def _hoisted(model: Model, candidate: _Product) -> Model:
+    condition, body = (model.subgraphs[binding.subgraph] for binding in bindings(candidate.loop))
+    shape, name = _product_shape(candidate, body), body.tensors[candidate.product.outputs[0]].name
+    inner, outer, bound = _Editor(body), _Editor(candidate.graph), _Editor(condition)
+    product = _compute_before(candidate, body, outer, shape)
     variable = inner.add(f"{name}_all", shape)
-    _pick_inside(found, body, inner, variable, shape)
+    _pick_inside(candidate, body, inner, variable, shape)
     after = outer.add(f"{name}_after", shape)
-    loop = replace(found.loop, inputs=(*found.loop.inputs, product), outputs=(*found.loop.outputs, after))
+    loop = replace(candidate.loop, inputs=(*candidate.loop.inputs, product), outputs=(*candidate.loop.outputs, after))
     outer.operators.append(loop)
-    outer.operators += [op for op in found.graph.operators if op.index > found.loop.index]
+    outer.operators += [op for op in candidate.graph.operators if op.index > candidate.loop.index]
     edited = {
-        found.graph.index: outer.graph(found.graph.inputs, found.graph.outputs),
+        candidate.graph.index: outer.graph(candidate.graph.inputs, candidate.graph.outputs),
         condition.index: bound.with_input(f"{name}_all", shape, condition),
         body.index: inner.graph((*body.inputs, variable), (*body.outputs, variable)),
     }
     hoisted = replace(model, subgraphs=tuple(edited.get(graph.index, graph) for graph in model.subgraphs))
-    return _without_unread(hoisted, edited[found.graph.index], loop.inputs, found.place)
+    return _without_unread(hoisted, edited[candidate.graph.index], loop.inputs, candidate.place)
 
 
 def _without_unread(model: Model, graph: SubGraph, inputs: tuple[int, ...], place: int) -> Model:
@@ -207,37 +211,39 @@ def _reads(graph: SubGraph, tensor: int) -> bool:
     return any(tensor in op.inputs for op in graph.operators)
 
 
-def _compute_before(found: _Product, body: SubGraph, outer: _Editor, shape: tuple[int, ...]) -> int:
+def _compute_before(candidate: _Product, body: SubGraph, outer: _Editor, shape: tuple[int, ...]) -> int:
     """Adds what precedes the loop, and the product of all rows; its tensor."""
-    graph, op, rank = found.graph, found.product, found.rank
-    outer.operators += [other for other in graph.operators if other.index < found.loop.index]
-    source = found.loop.inputs[found.place]
+    graph, op, rank = candidate.graph, candidate.product, candidate.rank
+    outer.operators += [other for other in graph.operators if other.index < candidate.loop.index]
+    source = candidate.loop.inputs[candidate.place]
     rows = math.prod(graph.tensors[source].shape[:-rank])
     name = body.tensors[op.outputs[0]].name
     inputs = [
         index if index < 0 else outer.copy(body.tensors[index]) if body.tensors[index].data is not None else index
         for index in op.inputs
     ]
-    inputs[found.weights.source] = outer.reshaped(source, (rows, *graph.tensors[source].shape[-rank:]), f"{name}_rows")
+    inputs[candidate.weights.source] = outer.reshaped(
+        source, (rows, *graph.tensors[source].shape[-rank:]), f"{name}_rows"
+    )
     result = outer.add(f"{name}_product", (rows, *shape[-rank:]))
     outer.operators.append(replace(op, inputs=tuple(inputs), outputs=(result,)))
     return outer.reshaped(result, shape, f"{name}_before")
 
 
-def _pick_inside(found: _Product, body: SubGraph, inner: _Editor, variable: int, shape: tuple[int, ...]) -> None:
+def _pick_inside(candidate: _Product, body: SubGraph, inner: _Editor, variable: int, shape: tuple[int, ...]) -> None:
     """The body's operators with a pick of the product in place of the product."""
-    result, rank = found.product.outputs[0], found.rank
-    picked = (*body.tensors[found.pick.outputs[0]].shape[:-rank], *shape[-rank:])
+    result, rank = candidate.product.outputs[0], candidate.rank
+    picked = (*body.tensors[candidate.pick.outputs[0]].shape[:-rank], *shape[-rank:])
     for op in body.operators:
-        if op.index != found.product.index:
+        if op.index != candidate.product.index:
             inner.operators.append(op)
             continue
-        inputs = [variable, *found.pick.inputs[1:]]
-        if found.pick.name == "SLICE":
+        inputs = [variable, *candidate.pick.inputs[1:]]
+        if candidate.pick.name == "SLICE":
             inputs[2] = inner.constant("size", np.array(picked, np.int32))
         is_same = picked == body.tensors[result].shape
         output = result if is_same else inner.add(f"{body.tensors[result].name}_picked", picked)
-        inner.operators.append(replace(found.pick, inputs=tuple(inputs), outputs=(output,)))
+        inner.operators.append(replace(candidate.pick, inputs=tuple(inputs), outputs=(output,)))
         if not is_same:
             inner.add_reshape(output, result)
 

@@ -209,8 +209,8 @@ class _SubGraphRewriter:
         self._types[index] = element
         return index
 
-    def _add_conversion(self, source: int, result: int, made: ElementType) -> None:
-        name = "DEQUANTIZE" if made.dtype.is_float else "QUANTIZE"
+    def _add_conversion(self, source: int, result: int, element_type: ElementType) -> None:
+        name = "DEQUANTIZE" if element_type.dtype.is_float else "QUANTIZE"
         op = Operator(0, name, 1, (source,), (result,), options_with_defaults(name, {}), b"", ())
         self._add(op, op.inputs, op.outputs)
 

@@ -52,7 +52,7 @@ class Watcher(Protocol):
 
     def tensor(self, tensor: TensorKey, value: Array) -> None: ...
 
-    def mark(self, what: str, operator: tuple[int, int]) -> None: ...
+    def mark(self, event: str, operator: tuple[int, int]) -> None: ...
 
 
 class _Tensor(ctypes.Structure):
@@ -131,8 +131,8 @@ class ObservedBuild:
     ) -> tuple[Array, ...]:
         ports = self.signatures[vector_set.signature]
         keys = self.inputs[vector_set.signature]
-        for place, (key, port, given) in enumerate(zip(keys, ports.inputs, vector_set.inputs, strict=True)):
-            array = np.array(given, order="C")
+        for place, (key, port, value) in enumerate(zip(keys, ports.inputs, vector_set.inputs, strict=True)):
+            array = np.array(value, order="C")
             call.show(key, array)
             tensor = compiled.inputs[place]
             for axis, size in enumerate(port.type.dynamic_dims(array.shape)):

@@ -31,27 +31,27 @@ def trained_webs(model: Model, webs: Webs) -> frozenset[TensorKey]:
 
 def _weight_webs(model: Model, webs: Webs) -> set[TensorKey]:
     """Roots of webs whose values are weights of an operator, perhaps after they have moved."""
-    found: set[TensorKey] = set()
+    tensors: set[TensorKey] = set()
     for graph in model.subgraphs:
         for op in graph.operators:
             traits = traits_of(op.name)
             has_weights = traits.channel_axis is not None or traits.depth_axis is not None or op.name == "BATCH_MATMUL"
             if has_weights and len(op.inputs) > _WEIGHTS and op.inputs[_WEIGHTS] >= 0:
-                found |= {webs.root((graph.index, t)) for t in _origins(graph, op.inputs[_WEIGHTS])}
-    return found
+                tensors |= {webs.root((graph.index, t)) for t in _origins(graph, op.inputs[_WEIGHTS])}
+    return tensors
 
 
 def _origins(graph: SubGraph, tensor: int) -> set[int]:
     """The tensor, and those that it is a view or a rearrangement of."""
     writers = {index: op for op in graph.operators for index in op.outputs}
-    found = {tensor}
+    origins = {tensor}
     while (op := writers.get(tensor)) is not None and op.inputs:
         traits = traits_of(op.name)
         if not (traits.moves or traits.view):
             break
         tensor = op.inputs[traits.data]
-        found.add(tensor)
-    return found
+        origins.add(tensor)
+    return origins
 
 
 def _assigns(model: Model, webs: Webs, entry: int, weights: set[TensorKey]) -> bool:

@@ -28,7 +28,7 @@ def value_sources(model: Model) -> Edges:
     sources: dict[TensorKey, set[TensorKey]] = {}
     for target, source in _edges(model):
         sources.setdefault(target, set()).add(source)
-    return {target: frozenset(found) for target, found in sources.items()}
+    return {target: frozenset(origins) for target, origins in sources.items()}
 
 
 def origins(tensor: TensorKey, sources: Edges, is_known: Iterable[TensorKey]) -> list[TensorKey]:
@@ -69,10 +69,10 @@ def _control_edges(model: Model, graph: SubGraph, op: Operator) -> Iterator[tupl
     results = [(graph.index, index) for index in op.outputs]
     if op.name in LOOPS:
         body = called["body_subgraph_index"]
-        again = [(body.index, index) for index in body.outputs]
+        next_inputs = [(body.index, index) for index in body.outputs]
         for targets in (results, *([(g.index, index) for index in g.inputs] for g in called.values())):
             yield from zip(targets, operands, strict=False)
-            yield from zip(targets, again, strict=False)
+            yield from zip(targets, next_inputs, strict=False)
         return
     arguments = operands[1:] if op.name in BRANCHES else operands
     for callee in called.values():
@@ -96,8 +96,8 @@ def _moved(graph: SubGraph, op: Operator) -> Iterator[tuple[TensorKey, TensorKey
 def _variable(graph: SubGraph, op: Operator) -> str:
     """Name of the variable that an operator accesses; the handle's tensor where it is an argument of the subgraph."""
     handle = op.inputs[0]
-    for maker in graph.operators:
-        if handle in maker.outputs:
-            options = maker.options or {}
+    for operator in graph.operators:
+        if handle in operator.outputs:
+            options = operator.options or {}
             return f"{options.get('container', '')}/{options.get('shared_name', '')}"
     return f"{graph.index}.{handle}"

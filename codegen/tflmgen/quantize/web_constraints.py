@@ -37,8 +37,8 @@ class UnionFind:
             self._parents[passed] = key
         return key
 
-    def join(self, one: TensorKey, other: TensorKey) -> None:
-        low, high = sorted((self.root(one), self.root(other)))
+    def join(self, key: TensorKey, other: TensorKey) -> None:
+        low, high = sorted((self.root(key), self.root(other)))
         self._parents[high] = low
         self._parents.setdefault(low, low)
 
@@ -92,11 +92,11 @@ def find_webs(model: Model) -> Webs:
     webs = Webs()
     for graph in model.subgraphs:
         for op in graph.operators:
-            found = bindings(op)
-            for binding in found:
+            op_bindings = bindings(op)
+            for binding in op_bindings:
                 webs.called.add(binding.subgraph)
                 _bind(webs, model, graph, op, binding)
-                _join_inputs(webs, model, found[0].subgraph, binding.subgraph)
+                _join_inputs(webs, model, op_bindings[0].subgraph, binding.subgraph)
     for graph in model.subgraphs:
         if graph.index in webs.called:
             for place, tensor in _joined(graph, graph.outputs):
@@ -118,10 +118,10 @@ def _bind(webs: Webs, model: Model, graph: SubGraph, op: Operator, binding: Bind
             webs.sets.join((callee.index, callee.inputs[place]), (graph.index, tensor))
 
 
-def _join_inputs(webs: Webs, model: Model, one: int, other: int) -> None:
+def _join_inputs(webs: Webs, model: Model, graph: int, other: int) -> None:
     """Both branches, or condition and body, get the same operand, which has one type."""
-    for first, second in zip(model.subgraphs[one].inputs, model.subgraphs[other].inputs, strict=False):
-        webs.sets.join((one, first), (other, second))
+    for first, second in zip(model.subgraphs[graph].inputs, model.subgraphs[other].inputs, strict=False):
+        webs.sets.join((graph, first), (other, second))
 
 
 def _joined(graph: SubGraph, tensors: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -173,10 +173,10 @@ class Interpreter:
             self._call(index, (), None)
 
     def _control(
-        self, place: tuple[int, int], op: Operator, given: Sequence[Array | None], observe: Observe | None
+        self, place: tuple[int, int], op: Operator, operands: Sequence[Array | None], observe: Observe | None
     ) -> tuple[Array, ...]:
         options: Mapping[str, Any] = op.options or {}
-        inputs = [value for value in given if value is not None]
+        inputs = [value for value in operands if value is not None]
         if op.name == "CALL_ONCE":
             self._call_once(op)
             return ()

@@ -97,15 +97,15 @@ def magnitude_of(inputs: Sequence[Array]) -> float:
 def differing(got: Sequence[Array], want: Sequence[Array], magnitude: float) -> int | None:
     """Index of the first output that differs; None: all are equal."""
     pairs = enumerate(zip(got, want, strict=True))
-    return next((index for index, (one, other) in pairs if not are_equal(one, other, magnitude)), None)
+    return next((index for index, (value, other) in pairs if not are_equal(value, other, magnitude)), None)
 
 
-def distance(one: Array, other: Array) -> float:
+def distance(value: Array, other: Array) -> float:
     """Greatest difference of two tensors that are not equal; infinite for other shapes, and where one has NaN."""
-    if one.shape != other.shape:
+    if value.shape != other.shape:
         return float("inf")
     with np.errstate(all="ignore"):
-        if one.dtype.kind == "f" and not np.array_equal(np.isfinite(one), np.isfinite(other)):
+        if value.dtype.kind == "f" and not np.array_equal(np.isfinite(value), np.isfinite(other)):
             return float("inf")
-        difference = np.abs(one.astype(np.float64) - other.astype(np.float64))
-    return 0.0 if are_equal(one, other) else float(np.nan_to_num(difference).max(initial=0.0))
+        difference = np.abs(value.astype(np.float64) - other.astype(np.float64))
+    return 0.0 if are_equal(value, other) else float(np.nan_to_num(difference).max(initial=0.0))

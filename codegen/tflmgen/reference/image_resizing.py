@@ -71,17 +71,17 @@ def _in_floats(op: Operation, image: Array, height: int, width: int) -> Array:
 
 def _integer_steps(op: Operation, size: int, wanted: int) -> tuple[Array, Array, Array]:
     """The same in Q21.10."""
-    one = 1 << FRACTION_BITS
-    ratio = (one * size + wanted // 2) // wanted
+    unit = 1 << FRACTION_BITS
+    ratio = (unit * size + wanted // 2) // wanted
     if op.options.get("align_corners") and wanted > 1:
-        ratio = (one * (size - 1) + (wanted - 1) // 2) // (wanted - 1)
+        ratio = (unit * (size - 1) + (wanted - 1) // 2) // (wanted - 1)
     places = np.arange(wanted, dtype=np.int64)
     at = places * ratio
     if op.options.get("half_pixel_centers"):
-        at = at + ratio // 2 - one // 2
-    lower = np.maximum(_towards_zero(at, one), 0)
-    upper = np.minimum(_towards_zero(at + one - 1, one), size - 1)
-    return lower, upper, at - one * lower
+        at = at + ratio // 2 - unit // 2
+    lower = np.maximum(_towards_zero(at, unit), 0)
+    upper = np.minimum(_towards_zero(at + unit - 1, unit), size - 1)
+    return lower, upper, at - unit * lower
 
 
 def _towards_zero(values: Array, divisor: int) -> Array:
@@ -89,13 +89,13 @@ def _towards_zero(values: Array, divisor: int) -> Array:
 
 
 def _in_integers(op: Operation, image: Array, height: int, width: int) -> Array:
-    one = 1 << FRACTION_BITS
+    unit = 1 << FRACTION_BITS
     top, bottom, down = _integer_steps(op, image.shape[1], height)
     left, right, across = _integer_steps(op, image.shape[2], width)
     x, down, across = image.astype(np.int64), down[:, None, None], across[:, None]
-    upper = x[:, top][:, :, left] * (one - across) + x[:, top][:, :, right] * across
-    lower = x[:, bottom][:, :, left] * (one - across) + x[:, bottom][:, :, right] * across
-    total = upper * (one - down) + lower * down
+    upper = x[:, top][:, :, left] * (unit - across) + x[:, top][:, :, right] * across
+    lower = x[:, bottom][:, :, left] * (unit - across) + x[:, bottom][:, :, right] * across
+    total = upper * (unit - down) + lower * down
     half = np.where(total >= 0, 1, -1) << (2 * FRACTION_BITS - 1)
     return _towards_zero(total + half, 1 << (2 * FRACTION_BITS)).astype(op.output.dtype.numpy)
 

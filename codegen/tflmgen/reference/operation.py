@@ -76,10 +76,10 @@ class Operation:
         return values - zero_point if zero_point else values
 
     def type(self, index: int) -> TensorType:
-        found = self.input_types[index]
-        if found is None:
+        input_type = self.input_types[index]
+        if input_type is None:
             raise UnsupportedError(f"{self.name} without input {index}")
-        return found
+        return input_type
 
     def dtype(self, index: int = 0) -> DType:
         return self.type(index).dtype

@@ -81,8 +81,8 @@ def _cut(op: Operation) -> Sequence[Array]:
         places = range(begin, rows if end < 0 else begin + end, step)
     else:
         # Beyond the ends a bound is clamped, and a begin beyond them leaves nothing.
-        given = slice(None if options["from_first"] else begin, None if options["to_last"] else end, step)
-        places = range(rows)[given]
+        rows_taken = slice(None if options["from_first"] else begin, None if options["to_last"] else end, step)
+        places = range(rows)[rows_taken]
     _require(len(places) <= result.shape[axis], op)
     _require(not options["exact"] or len(places) == result.shape[axis], op)
     result[_rows(axis, 0, len(places))] = np.take(op.array(0), list(places), axis=axis)
@@ -120,7 +120,7 @@ def _new_shape(op: Operation) -> Sequence[Array]:
 
 def _in_use(shape: Array, room: tuple[int, ...], axes: int) -> tuple[slice, ...]:
     dims = shape.reshape(-1)[:axes].tolist()
-    return tuple(slice(0, min(d, most)) for d, most in zip(dims, room, strict=False))
+    return tuple(slice(0, min(d, capacity)) for d, capacity in zip(dims, room, strict=False))
 
 
 def _dense(op: Operation) -> Sequence[Array]:

@@ -97,11 +97,11 @@ def _gain(noise: int, table: Array) -> int:
 
 def _pcan(op: Operation) -> Sequence[Array]:
     """Each channel by the gain that its noise has in the table, then compressed."""
-    shift, table, found = _option(op, "snr_shift"), op.array(2), []
+    shift, table, gains = _option(op, "snr_shift"), op.array(2), []
     for value, noise in zip(op.array(0).tolist(), op.array(1).tolist(), strict=True):
         ratio = (value * (_gain(noise, table) & _U32) >> shift) & _U32
-        found.append((ratio * ratio & _U32) >> 20 if ratio < 2 << 12 else (ratio >> 6) - (1 << 6))
-    return [np.array(found, np.uint32)]
+        gains.append((ratio * ratio & _U32) >> 20 if ratio < 2 << 12 else (ratio >> 6) - (1 << 6))
+    return [np.array(gains, np.uint32)]
 
 
 _LOGARITHMS = [round(65536 * (math.log2(1 + i / 128) - i / 128)) for i in range(129)]

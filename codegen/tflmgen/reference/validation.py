@@ -272,9 +272,9 @@ class _Run:
             want = file.invoke(entry, arrays, trace.see_tensor)
             got = compiled.invoke(signature, arrays, trace.see_value)
         label = f"{self._module.path}: validation: input set '{candidate.label}', invoke {len(sequence) - 1}"
-        found = trace.first_difference()
-        if found is not None:
-            return describe(label, *found)
+        difference = trace.first_difference()
+        if difference is not None:
+            return describe(label, *difference)
         return describe(label, f"output {output} '{signature.outputs[output].name}'", got[output], want[output])
 
 

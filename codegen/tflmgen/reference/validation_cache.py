@@ -21,8 +21,8 @@ def validated(model: Model, module: Module, effort: str, ranges: Ranges) -> Vali
     """validate() with an effort of EFFORTS, or what it found before for the same file, Module and tool."""
     place = _cache_file(model, module, effort)
     with suppress(OSError, ValueError, TypeError):
-        found = json.loads(place.read_text(encoding="utf-8"))
-        return Validation(**{**found, "branches": tuple(found["branches"])})
+        entry = json.loads(place.read_text(encoding="utf-8"))
+        return Validation(**{**entry, "branches": tuple(entry["branches"])})
     result = validate(model, module, EFFORTS[effort], ranges)
     if result.is_complete:
         with suppress(OSError):  # a cache that cannot be written costs time, no more

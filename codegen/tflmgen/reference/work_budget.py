@@ -85,9 +85,9 @@ class Budget:
 def estimated(op: Operation) -> float:
     """Nanoseconds of an evaluation, from the operator's name, types and shapes."""
     shapes = [value.shape for value in op.inputs if value is not None]
-    made = sum(_size(type_.max_shape) for type_ in op.output_types)
-    products = _products(op, shapes, made)
-    elements = made + sum(math.prod(shape) for shape in (shapes[:1] if products else shapes))
+    output_size = sum(_size(type_.max_shape) for type_ in op.output_types)
+    products = _products(op, shapes, output_size)
+    elements = output_size + sum(math.prod(shape) for shape in (shapes[:1] if products else shapes))
     is_fixed_point = _is_fixed_point(op)
     if op.name in MOVES:
         once, each = MOVING
@@ -100,7 +100,7 @@ def estimated(op: Operation) -> float:
     return once + each * elements + products
 
 
-def _products(op: Operation, shapes: list[tuple[int, ...]], made: int) -> float:
+def _products(op: Operation, shapes: list[tuple[int, ...]], output_size: int) -> float:
     """Nanoseconds of an operator's multiply-accumulates; 0: it has none."""
     name, product = op.name.removesuffix("_IN_USE"), PRODUCT[_is_fixed_point(op)]
     if name.endswith(RECURRENT_LAYERS):
@@ -108,15 +108,15 @@ def _products(op: Operation, shapes: list[tuple[int, ...]], made: int) -> float:
         weights = sum(math.prod(shape) for shape in shapes[1:])
         return float(steps * (LAYER_STEP[_is_fixed_point(op)] + RECURRENT * weights))
     if name.endswith("POOL_2D"):
-        return made * TAP * int(op.options.get("filter_height", 1)) * int(op.options.get("filter_width", 1))
+        return output_size * TAP * int(op.options.get("filter_height", 1)) * int(op.options.get("filter_width", 1))
     of_output = _OUTPUT_AXIS.get(name)
     if of_output is not None and len(shapes) > 1 and shapes[1]:
         taps = math.prod(shapes[1]) / max(shapes[1][of_output], 1)
-        return made * taps * (TAP if name == "DEPTHWISE_CONV_2D" else product)
+        return output_size * taps * (TAP if name == "DEPTHWISE_CONV_2D" else product)
     if name == "TRANSPOSE_CONV":
         return product * math.prod(shapes[2]) * math.prod(shapes[1]) / max(shapes[1][-1], 1)
     if name == "BATCH_MATMUL":
-        return product * made * shapes[0][-2 if op.options.get("adj_x") else -1]
+        return product * output_size * shapes[0][-2 if op.options.get("adj_x") else -1]
     return 0.0
 
 

@@ -146,8 +146,8 @@ class _Artist:
         flows = set()
         for place, i in enumerate(visible):
             for reader in self._readers(i):
-                for maker in self.steps.by_index[reader]["inputs"]:
-                    source = owner.get(maker)
+                for producer in self.steps.by_index[reader]["inputs"]:
+                    source = owner.get(producer)
                     if source is not None and source < place:
                         flows.add((source, place))
         return iter(sorted(flows))
@@ -196,7 +196,7 @@ class _Artist:
         lines = [f"step {step['index']}: {title}", detail]
         if step["kind"] == "operator":
             lines += [f"operator {step['operator']} of subgraph {step['subgraph']}"]
-            lines += [self.steps.short(name, 60) for name in self.steps.made.get(step["index"], ())]
+            lines += [self.steps.short(name, 60) for name in self.steps.tensors_by_step.get(step["index"], ())]
             lines += [f"{stage['name']} -> {shapes(stage['outputs'])}" for stage in step.get("stages", ())]
             lines += [text for text in (window_text(step), quantization_text(step)) if text]
             lines.append(f"{step['kernel'] or 'no kernel'} ({step['variant']})")

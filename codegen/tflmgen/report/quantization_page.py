@@ -50,12 +50,12 @@ def _tiles(contents: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 def _picture(web: Mapping[str, Any]) -> dict[str, Any]:
     """Bars of the histogram, on a logarithmic scale, and the ends of the integers' range where they are inside."""
-    most = max(web["histogram"])
+    highest = max(web["histogram"])
     step = WIDTH / len(web["histogram"])
     bars = []
     for place, number in enumerate(web["histogram"]):
         if number:
-            tall = HEIGHT * max(0.06, math.log1p(number) / math.log1p(most))
+            tall = HEIGHT * max(0.06, math.log1p(number) / math.log1p(highest))
             bars.append({"x": round(place * step, 2), "y": round(HEIGHT - tall, 2), "h": round(tall, 2), "n": number})
     span = web["maximum"] - web["minimum"]
     ends = [web["low"], web["high"]] if span and web["low"] is not None else []

@@ -52,7 +52,7 @@ class Steps:
         return telling_ends(full)
 
     @cached_property
-    def made(self) -> dict[int, list[str]]:
+    def tensors_by_step(self) -> dict[int, list[str]]:
         """Operator's step -> names of its output tensors in memory."""
         tensors: dict[int, list[str]] = {}
         for buffer in self.plan["buffers"]:

@@ -17,8 +17,10 @@ def chain(kind: str, *operators: str, activation: int = NONE) -> str:
     """An ADD and what follows it."""
     names = ["%x", *(f"%v{i}" for i in range(len(operators) + 1))]
     lines = [f"{names[1]}: {kind} = ADD(%x, %x) {{fused_activation_function={activation}}}"]
-    for one, (before, after) in zip(operators, pairwise(names[1:]), strict=True):
-        lines.append(f"{after}: {kind} = {one.replace('_', before, 1) if '(' in one else f'{one}({before})'}")
+    for operator, (before, after) in zip(operators, pairwise(names[1:]), strict=True):
+        lines.append(
+            f"{after}: {kind} = {operator.replace('_', before, 1) if '(' in operator else f'{operator}({before})'}"
+        )
     body = "\n".join(lines)
     return f"""
         constant #zero: float32[1] = 0.0

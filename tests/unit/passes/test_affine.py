@@ -43,9 +43,9 @@ AFTER = {
 @pytest.mark.parametrize("name", AFTER)
 @pytest.mark.parametrize("activation", [0, 1])
 def test_after_the_operator(name: str, activation: int) -> None:
-    what, weights, bias = AFTER[name]
+    operator, weights, bias = AFTER[name]
     text = graph(
-        DENSE.format("%d", "%x", "#w, #b"), f"%y: float32[1,2] = {what} {{fused_activation_function={activation}}}"
+        DENSE.format("%d", "%x", "#w, #b"), f"%y: float32[1,2] = {operator} {{fused_activation_function={activation}}}"
     )
     constants = f"constant #w: float32[2,3] = {weights}\nconstant #b: float32[2] = {bias}"
     line = DENSE.format("%y", "%x", "#w, #b") + f" {{fused_activation_function={activation}}}"

@@ -65,8 +65,8 @@ ENTRY = """
 
 
 def test_what_a_signature_names_is_left_as_it_is() -> None:
-    for one in (resolve_calls, inline, specialize):
-        same_graph(one(parse_graph(ENTRY)), ENTRY)
+    for rewrite in (resolve_calls, inline, specialize):
+        same_graph(rewrite(parse_graph(ENTRY)), ENTRY)
 
 
 def test_a_function_with_one_call_site_is_inlined_and_a_tiny_one_everywhere() -> None:

@@ -60,7 +60,7 @@ def test_channels_that_are_zero_go_with_their_weights() -> None:
     assert operand(module, "m", 2) == [10, 20]
     assert operand(module, "y", 1) == [1, 3, 5, 7, 9, 11]
     assert operand(module, "y", 2) == [100, 200, 300]
-    assert [(one.name, one.channels, one.macs) for one in module.removed] == [("%m", 2, 64), ("%y", 0, 96)]
+    assert [(entry.name, entry.channels, entry.macs) for entry in module.removed] == [("%m", 2, 64), ("%y", 0, 96)]
     (narrowed,) = module.narrowed.values()
     assert (narrowed.kept, narrowed.channels) == ((0, 2), 4)
 
@@ -100,9 +100,9 @@ def test_channels_go_from_all_tensors_that_share_them(between: str) -> None:
         "PAD": "PAD(%m, #p)",
     }[between]
     module = range_pass(1)(model(f"%n: {MID} = {line}", READ.replace("%m", "%n"), constants=constants))
-    found = shapes(module)
+    shapes_by_name = shapes(module)
     # What RELU leaves as it is has gone.
-    assert found.get("n", (1, 4, 4, 2)) == found["m"] == (1, 4, 4, 2)
+    assert shapes_by_name.get("n", (1, 4, 4, 2)) == shapes_by_name["m"] == (1, 4, 4, 2)
     assert operand(module, "y", 1) == [1, 3, 5, 7, 9, 11]
     if between == "ADD":
         assert operand(module, "n", 1) == [-128, -100]

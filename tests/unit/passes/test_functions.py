@@ -130,10 +130,10 @@ def test_what_maps_int8_to_int8_is_a_table() -> None:
     assert operators(fused) == ["LOOKUP", "LOOKUP"]
     for first in range(-128, 128, 32):
         x = np.arange(first, first + 32).astype(np.int8)
-        for one, other in zip(
+        for result, other in zip(
             ModuleInterpreter(module).call("main", [x, x]), ModuleInterpreter(fused).call("main", [x, x]), strict=True
         ):
-            np.testing.assert_array_equal(one, other)
+            np.testing.assert_array_equal(result, other)
 
 
 def test_tables_of_tables_are_one() -> None:

@@ -37,11 +37,11 @@ def test_invariant_operators_leave_condition_and_body() -> None:
 @pytest.mark.parametrize("results", ["%s2, %x", "%s2, %n"])
 def test_a_product_moves_only_where_its_operand_then_dies(results: str) -> None:
     """Where x lives on anyway, both would live through the loop."""
-    given = {"condition": "", "limit": "%n", "term": "%t", "results": results}
+    fields = {"condition": "", "limit": "%n", "term": "%t", "results": results}
     term = "%t: float32[64] = MUL(%x, %x)"
-    module = parse_graph(LOOP.format(before="", body=term, **given))
-    moved = LOOP.format(before=term, body="", **given)
-    stayed = LOOP.format(before="", body=term, **given)
+    module = parse_graph(LOOP.format(before="", body=term, **fields))
+    moved = LOOP.format(before=term, body="", **fields)
+    stayed = LOOP.format(before="", body=term, **fields)
     same_graph(hoist(module), stayed if "%x" in results else moved)
 
 

@@ -146,9 +146,9 @@ def test_values_are_kept() -> None:
                 inputs = [bytes_, floats, np.array(round_ % 2 == 0)]
             else:
                 inputs = [floats, np.array(round_ % 5, np.int32), bytes_]
-            for one, other in zip(
+            for result, other in zip(
                 ModuleInterpreter(module).call("main", inputs),
                 ModuleInterpreter(narrowed).call("main", inputs),
                 strict=True,
             ):
-                np.testing.assert_array_equal(one, other)
+                np.testing.assert_array_equal(result, other)

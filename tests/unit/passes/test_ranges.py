@@ -39,25 +39,25 @@ def hulls(module: Module) -> dict[str, tuple[int, int]]:
     ranges = analyze_ranges(module)
     values = [v for f in module.functions for node in walk(f.body) for v in node.outputs]
     values += [v for f in module.functions for n in walk(f.body) if isinstance(n, While) for v in n.variables]
-    found: dict[str, Interval | None] = {v.name.strip("%"): ranges.of(v) for v in values}
-    return {name: interval.hull for name, interval in found.items() if interval is not None}
+    intervals: dict[str, Interval | None] = {v.name.strip("%"): ranges.of(v) for v in values}
+    return {name: interval.hull for name, interval in intervals.items() if interval is not None}
 
 
 def test_a_condition_bounds_its_counter() -> None:
-    found = hulls(parse_graph(LOOP.format(test="LESS(%i, #ten)")))
-    assert (found["i"], found["j"], found["k"]) == ((0, 10), (1, 10), (10, 10))
-    assert (found["z"], found["w"]) == ((LEAST, 10), (LEAST, MOST))
+    bounds = hulls(parse_graph(LOOP.format(test="LESS(%i, #ten)")))
+    assert (bounds["i"], bounds["j"], bounds["k"]) == ((0, 10), (1, 10), (10, 10))
+    assert (bounds["z"], bounds["w"]) == ((LEAST, 10), (LEAST, MOST))
 
 
 def test_a_condition_on_something_else_bounds_nothing() -> None:
-    found = hulls(parse_graph(LOOP.format(test="LESS(%y, #ten)")))
-    assert found["k"] == (LEAST, MOST)
+    bounds = hulls(parse_graph(LOOP.format(test="LESS(%y, #ten)")))
+    assert bounds["k"] == (LEAST, MOST)
 
 
 def test_a_loop_that_is_never_entered_is_its_initial_values() -> None:
     module = parse_graph(LOOP.format(test="GREATER(%i, #ten)"))
     rewritten = use_known_values(module, analyze_ranges(module))
-    assert [one.kind for one in rewritten.removed] == ["loop"]
+    assert [entry.kind for entry in rewritten.removed] == ["loop"]
     same_graph(
         rewritten,
         """
@@ -99,7 +99,7 @@ BRANCHES = """
 def test_branches_that_can_not_be_taken_go(constant: int, left: str) -> None:
     module = run_passes(parse_graph(BRANCHES.format(constant=constant)))
     values = {v.name.strip("%") for f in module.functions for node in walk(f.body) for v in node.outputs}
-    removed = {(one.kind, one.name.strip("%")) for one in module.removed}
+    removed = {(entry.kind, entry.name.strip("%")) for entry in module.removed}
     if left == "x":
         assert not values
         assert ("constant", "p") in removed
@@ -110,8 +110,8 @@ def test_branches_that_can_not_be_taken_go(constant: int, left: str) -> None:
 
 
 def test_inside_a_branch_the_comparison_holds() -> None:
-    found = hulls(parse_graph(BRANCHES.format(constant=90)))
-    assert (found["a"], found["p"], found["b"], found["q"]) == ((5, MOST), (0, 1), (5, 89), (1, 1))
+    bounds = hulls(parse_graph(BRANCHES.format(constant=90)))
+    assert (bounds["a"], bounds["p"], bounds["b"], bounds["q"]) == ((5, MOST), (0, 1), (5, 89), (1, 1))
 
 
 def test_functions_are_analysed_for_the_arguments_of_each_call() -> None:
@@ -129,8 +129,8 @@ def test_functions_are_analysed_for_the_arguments_of_each_call() -> None:
         }
         signature main: main() -> (x, y)
     """)
-    found = hulls(module)
-    assert (found["x"], found["y"], found["b"]) == ((2, 2), (3, 3), (2, 3))
+    bounds = hulls(module)
+    assert (bounds["x"], bounds["y"], bounds["b"]) == ((2, 2), (3, 3), (2, 3))
 
 
 def test_many_different_calls_are_analysed_once_for_all() -> None:
@@ -142,8 +142,10 @@ def test_many_different_calls_are_analysed_once_for_all() -> None:
     assert hulls(parse_graph("\n".join(lines)))["x11"] == (LEAST, MOST)
 
 
-@pytest.mark.parametrize(("start", "found"), [(0, (0, 18)), (MOST - 18, (MOST - 18, MOST)), (MOST - 17, (LEAST, MOST))])
-def test_a_known_number_of_turns_bounds_counters_that_do_not_wrap(start: int, found: tuple[int, int]) -> None:
+@pytest.mark.parametrize(
+    ("start", "bounds"), [(0, (0, 18)), (MOST - 18, (MOST - 18, MOST)), (MOST - 17, (LEAST, MOST))]
+)
+def test_a_known_number_of_turns_bounds_counters_that_do_not_wrap(start: int, bounds: tuple[int, int]) -> None:
     module = parse_graph(f"""
         constant #start: int32[1] = {start}
         constant #three: int32[1] = 3
@@ -157,7 +159,7 @@ def test_a_known_number_of_turns_bounds_counters_that_do_not_wrap(start: int, fo
         }}
         signature main: main(x) -> (w)
     """)
-    assert hulls(module)["i"] == found
+    assert hulls(module)["i"] == bounds
 
 
 @pytest.mark.parametrize(("zero_point", "stays"), [(-20, False), (40, True)])
@@ -176,7 +178,7 @@ def test_fused_activations_that_can_not_act_go(zero_point: int, stays: bool) -> 
     *_, add = walk(rewritten.functions[0].body)
     assert isinstance(add, Op)
     assert add.attributes == Fused(Activation.RELU if stays else Activation.NONE)
-    assert [one.kind for one in rewritten.removed] == ([] if stays else ["clamp"])
+    assert [entry.kind for entry in rewritten.removed] == ([] if stays else ["clamp"])
 
 
 CLAMPED = """

@@ -170,8 +170,8 @@ def test_values_are_kept() -> None:
     text = NORMALISATION.replace("float32", "int32").replace(".0", "")
     module = parse_graph(text)
     x = np.arange(128, dtype=np.int32).reshape(1, 8, 16, 1) % 37
-    (one,), (other,) = (
+    (result,), (other,) = (
         ModuleInterpreter(module).call("main", [x]),
         ModuleInterpreter(run_passes(module)).call("main", [x]),
     )
-    np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(result, other)

@@ -33,7 +33,7 @@ class Streams:
         self._cuts: dict[tuple[int, ...], Cuts] = {}
         finder = _Blocks()
         finder.run(module)
-        for block in finder.found:
+        for block in finder.blocks:
             live = BlockLiveness(block)
             segments = [single(live, index, selection) for index in range(len(block.nodes))]
             limit = max((segment.bytes for segment in segments), default=0)
@@ -95,10 +95,10 @@ class _Blocks(Rewriter):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[Block] = []
+        self.blocks: list[Block] = []
 
     def block(self, block: Block) -> Block:
-        self.found.append(block)
+        self.blocks.append(block)
         return super().block(block)
 
 

@@ -84,7 +84,7 @@ def _as_guest(
     around = sorted((call for s in (host, stage, *wiring.readers[stage]) for call in calls[s]), key=itemgetter(0))
     ticks = [tick for _, tick, _ in around]
     for (slots, rows), tick in zip(_walk(wiring, ticks, order.capacity, trial), ticks, strict=True):
-        if tick.stage == host and rows.made[stage] > rows.first_needed(stage):
+        if tick.stage == host and rows.written[stage] > rows.first_needed(stage):
             return None
         if tick.stage != stage:
             continue
@@ -95,7 +95,7 @@ def _as_guest(
         allowed = claim is not None and claim.allows(ahead)
         survivor = rows.first_needed_after(stage, host)
         first, _ = operator.needs[tick.index]
-        survives = (read + survivor - first) * host_size + lead if survivor < rows.made[host] else size
+        survives = (read + survivor - first) * host_size + lead if survivor < rows.written[host] else size
         if (ahead < size and not allowed) or survives < size:
             return None
     return Guest(host, lead)
@@ -127,7 +127,7 @@ def _walk(
         stage = tick.stage
         write, move = None, None
         if stage < len(wiring.operators) - 1 and stage not in guests:
-            rows_made = rows.made[stage]
+            rows_made = rows.written[stage]
             first = min(rows.first_needed(stage), rows_made)
             following = base[stage]
             if stage in visitors:

@@ -62,7 +62,7 @@ class Rows:
     def __init__(self, wiring: Wiring) -> None:
         self._operators, self._readers, self._firsts = wiring.operators, wiring.readers, wiring.firsts
         self.next = [0] * len(wiring.operators)
-        self.made = [0] * len(wiring.operators)
+        self.written = [0] * len(wiring.operators)
 
     def first_needed(self, tensor: int) -> int:
         """The first row of a tensor that a tick still to come reads; its height where there is none."""
@@ -81,7 +81,7 @@ class Rows:
         operator = self._operators[stage]
         self.next[stage] += 1
         rows = int(self.next[stage] == operator.ticks) if operator.reduces else 1
-        self.made[stage] += rows
+        self.written[stage] += rows
         return rows
 
 
@@ -95,13 +95,13 @@ def order_rows(wiring: Wiring) -> RowOrder:
     def run(stage: int) -> None:
         _, end = wiring.operators[stage].needs[rows.next[stage]]
         for tensor in wiring.sources[stage]:
-            while tensor != INPUT and rows.made[tensor] < end:
+            while tensor != INPUT and rows.written[tensor] < end:
                 run(tensor)
         # A row is made even where a stride passes over it.
-        first = min(rows.first_needed(stage), rows.made[stage])
+        first = min(rows.first_needed(stage), rows.written[stage])
         ticks.append(Tick(stage, rows.next[stage]))
         if rows.advance(stage) and stage != last:
-            capacity[stage] = max(capacity[stage], rows.made[stage] - first)
+            capacity[stage] = max(capacity[stage], rows.written[stage] - first)
 
     for _ in range(wiring.operators[last].ticks):
         run(last)

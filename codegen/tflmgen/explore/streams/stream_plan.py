@@ -146,7 +146,7 @@ class _Planner:
             rows.advance(tick.stage)
             live[tick.stage] |= 1 << number
             for tensor in {tick.stage, *self._wiring.sources[tick.stage]} - {INPUT}:
-                if rows.made[tensor] > rows.first_needed(tensor):
+                if rows.written[tensor] > rows.first_needed(tensor):
                     since.setdefault(tensor, number + 1)
                 elif tensor in since:
                     live[tensor] |= (1 << number + 1) - (1 << since.pop(tensor))
@@ -232,7 +232,7 @@ class _Planner:
         for tick in self._order.ticks:
             needed = rows.first_needed(INPUT) * self._input_bytes
             if rows.advance(tick.stage) and tick.stage == self._last:
-                distance = max(distance, rows.made[tick.stage] * self._bytes[tick.stage] - needed)
+                distance = max(distance, rows.written[tick.stage] * self._bytes[tick.stage] - needed)
         return distance
 
 

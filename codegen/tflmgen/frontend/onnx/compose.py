@@ -126,12 +126,12 @@ def _with_infinities(g: Graph, name: str, values: Sequence[Value]) -> Value:
     ]
     shape = broadcast_shape([value.shape for value in values])
     is_mask = infinite[1] and finite[1].constant is not None and not finite[1].constant.any()
-    made = finite[0] if is_mask and finite[0].shape == shape else _elementwise(g, name, F32, finite, None)
+    combined = finite[0] if is_mask and finite[0].shape == shape else _elementwise(g, name, F32, finite, None)
     for value, is_infinite, place in zip(values, infinite, (0, 1), strict=True):
         if is_infinite:
             shown = value if name == "ADD" or place == 0 else neg(g, value)
-            made = where(g, infinities(g, value), shown, made)
-    return made
+            combined = where(g, infinities(g, value), shown, combined)
+    return combined
 
 
 def infinities(g: Graph, value: Value) -> Value:
@@ -151,16 +151,16 @@ def _elementwise(
     tensors = [in_order(g, value, len(shape), order) for value in values]
     result = BOOL if name in PREDICATES else inner
     tensor = g.operator(name, tensors, [(result, stored_shape(shape, order), None)], options)[0]
-    made = g.value(tensor, shape, order)
-    return made if name in PREDICATES else cast(g, made, dtype)
+    computed = g.value(tensor, shape, order)
+    return computed if name in PREDICATES else cast(g, computed, dtype)
 
 
 def function(name: str) -> Callable[..., Value]:
     """An elementwise operator as a Python function of the graph and its operands, which may be numbers."""
 
     def call(g: Graph, *operands: Value | float) -> Value:
-        dtype = next(one.dtype for one in operands if isinstance(one, Value))
-        values = [one if isinstance(one, Value) else constant(one, dtype) for one in operands]
+        dtype = next(operand.dtype for operand in operands if isinstance(operand, Value))
+        values = [operand if isinstance(operand, Value) else constant(operand, dtype) for operand in operands]
         return elementwise(g, name, *values)
 
     return call
@@ -191,8 +191,8 @@ def sign(g: Graph, value: Value) -> Value:
 
 def where(g: Graph, condition: Value, chosen: Value | float, other: Value | float) -> Value:
     """The elements of `chosen` where the condition holds, else those of `other`."""
-    dtype = next(one.dtype for one in (chosen, other) if isinstance(one, Value))
-    values = [one if isinstance(one, Value) else constant(one, dtype) for one in (chosen, other)]
+    dtype = next(operand.dtype for operand in (chosen, other) if isinstance(operand, Value))
+    values = [operand if isinstance(operand, Value) else constant(operand, dtype) for operand in (chosen, other)]
     shape = broadcast_shape([condition.shape, *(value.shape for value in values)])
     order = common_order([condition, *values], len(shape))
     tensors = [in_order(g, value, len(shape), order) for value in (condition, *values)]

@@ -41,8 +41,8 @@ def reshape(g: Graph, value: Value, shape: Sequence[int]) -> Value:
     stored = stored_shape(shape, order)
     tensor = g.own(value).tensor
     operands = [tensor, g.constant(np.array(stored, np.int32))]
-    made = g.operator("RESHAPE", operands, [(value.dtype, stored, g.tensors[tensor].quantization)])[0]
-    return g.value(made, shape, order)
+    reshaped = g.operator("RESHAPE", operands, [(value.dtype, stored, g.tensors[tensor].quantization)])[0]
+    return g.value(reshaped, shape, order)
 
 
 def _kept_order(value: Value, shape: Shape) -> Shape | None:
@@ -118,8 +118,10 @@ def concat(g: Graph, values: Sequence[Value], axis: int) -> Value:
             raise NodeError("concatenates values whose other dimensions differ")
     quantization = g.tensors[tensors[0]].quantization
     stored = stored_shape(shape, order)
-    made = g.operator("CONCATENATION", tensors, [(values[0].dtype, stored, quantization)], {"axis": order.index(axis)})
-    return g.value(made[0], shape, order)
+    joined = g.operator(
+        "CONCATENATION", tensors, [(values[0].dtype, stored, quantization)], {"axis": order.index(axis)}
+    )
+    return g.value(joined[0], shape, order)
 
 
 def slices(g: Graph, value: Value, starts: Sequence[int], sizes: Sequence[int], steps: Sequence[int]) -> Value:
@@ -174,7 +176,7 @@ def gather(g: Graph, value: Value, indices: Value, axis: int, batch_dims: int = 
     stored = g.tensors[data].shape
     result = (*stored[:place], *indices.shape[batch_dims:], *stored[place + 1 :])
     options = {"axis": place, "batch_dims": batch_dims}
-    made = g.operator("GATHER", [data, index], [(value.dtype, result, g.tensors[data].quantization)], options)[0]
+    gathered = g.operator("GATHER", [data, index], [(value.dtype, result, g.tensors[data].quantization)], options)[0]
     extra = indices.rank - batch_dims
     places: list[int] = []
     for at in order:
@@ -182,7 +184,7 @@ def gather(g: Graph, value: Value, indices: Value, axis: int, batch_dims: int = 
             places += range(axis, axis + extra)
         else:
             places.append(at if at < axis else at + extra - 1)
-    return g.value(made, shape, tuple(places))
+    return g.value(gathered, shape, tuple(places))
 
 
 def gather_nd(g: Graph, value: Value, indices: Value) -> Value:
@@ -222,8 +224,8 @@ def tile(g: Graph, value: Value, repeats: Sequence[int]) -> Value:
     value = g.own(value)
     shape = tuple(size * int(times) for size, times in zip(value.shape, repeats, strict=True))
     operands = [value.tensor, g.constant(np.array(stored_shape([int(r) for r in repeats], value.order), np.int32))]
-    made = g.operator("TILE", operands, [(value.dtype, stored_shape(shape, value.order), None)])[0]
-    return g.value(made, shape, value.order)
+    tiled = g.operator("TILE", operands, [(value.dtype, stored_shape(shape, value.order), None)])[0]
+    return g.value(tiled, shape, value.order)
 
 
 def pad(g: Graph, value: Value, pads: Sequence[tuple[int, int]], filler: float | Value = 0) -> Value:
@@ -238,11 +240,11 @@ def pad(g: Graph, value: Value, pads: Sequence[tuple[int, int]], filler: float |
     table = g.constant(np.array([pads[axis] for axis in order], np.int32).reshape(value.rank, 2))
     output = (value.dtype, stored_shape(shape, order), g.tensors[tensor].quantization)
     if not isinstance(filler, Value) and filler == 0 and output[2] is None and value.dtype is not BOOL:
-        made = g.operator("PAD", [tensor, table], [output], {})[0]
+        padded = g.operator("PAD", [tensor, table], [output], {})[0]
     else:
         fill = filler if isinstance(filler, Value) else constant(filler, value.dtype)
-        made = g.operator("PADV2", [tensor, table, g.laid(fill)], [output], {})[0]
-    return g.value(made, shape, order)
+        padded = g.operator("PADV2", [tensor, table, g.laid(fill)], [output], {})[0]
+    return g.value(padded, shape, order)
 
 
 def scatter_nd(g: Graph, indices: Value, updates: Value, shape: Shape) -> Value:

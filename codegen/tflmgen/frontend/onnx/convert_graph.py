@@ -59,8 +59,10 @@ def to_tflite(model: onnx.ModelProto, path: str, options: OnnxOptions, sha256: s
     graph.builder.outputs = [tensor for _, tensor in outputs]
     walker.builder.signature("serving_default", 0, names, outputs)
     digest = sha256 or hashlib.sha256(model.SerializeToString()).hexdigest()
-    made = with_integer_operators(walker.builder.model(), [g.codes for g in walker.graphs], walker.builder.buffer)
-    return replace(without_unused(made), sha256=digest)
+    integer_model = with_integer_operators(
+        walker.builder.model(), [g.codes for g in walker.graphs], walker.builder.buffer
+    )
+    return replace(without_unused(integer_model), sha256=digest)
 
 
 def _input(walker: Walker, graph: Graph, entry: onnx.ValueInfoProto, options: OnnxOptions) -> Value:
@@ -78,18 +80,18 @@ def _input(walker: Walker, graph: Graph, entry: onnx.ValueInfoProto, options: On
     return Value(dtype, shape, order, None, graph, tensor)
 
 
-def _shape(entry: onnx.ValueInfoProto, given: Sequence[int] | None) -> tuple[int, ...]:
+def _shape(entry: onnx.ValueInfoProto, shape: Sequence[int] | None) -> tuple[int, ...]:
     proto = entry.type.tensor_type
-    if given is not None:
+    if shape is not None:
         dims = [d.dim_value if d.HasField("dim_value") else -1 for d in proto.shape.dim]
-        fits = len(dims) == len(given) and all(d in (-1, n) for d, n in zip(dims, given, strict=True))
+        fits = len(dims) == len(shape) and all(d in (-1, n) for d, n in zip(dims, shape, strict=True))
         if proto.HasField("shape") and not fits:
-            raise NodeError(f"cannot have the shape {'x'.join(map(str, given))} that is given for it")
-        return tuple(int(n) for n in given)
+            raise NodeError(f"cannot have the shape {'x'.join(map(str, shape))} that is given for it")
+        return tuple(int(n) for n in shape)
     dynamic = [d.dim_param or "?" for d in proto.shape.dim if not d.HasField("dim_value")]
     if not proto.HasField("shape") or dynamic:
-        what = f"dynamic dimensions ({', '.join(dynamic)})" if proto.HasField("shape") else "no shape"
-        raise NodeError(f"has {what}", f"Give its shape: --shape {entry.name}=...")
+        lack = f"dynamic dimensions ({', '.join(dynamic)})" if proto.HasField("shape") else "no shape"
+        raise NodeError(f"has {lack}", f"Give its shape: --shape {entry.name}=...")
     return tuple(d.dim_value for d in proto.shape.dim)
 
 

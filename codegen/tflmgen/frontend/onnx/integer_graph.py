@@ -49,19 +49,19 @@ class IntegerGraph:
         operators = tuple(replace(op, index=index) for index, op in enumerate(self.operators))
         return replace(self.graph, tensors=tuple(self.tensors), operators=operators)
 
-    def makers(self) -> dict[int, int]:
+    def producers(self) -> dict[int, int]:
         """Tensor -> place of the operator that makes it."""
         return {tensor: place for place, op in enumerate(self.operators) for tensor in op.outputs}
 
     def readers(self) -> dict[int, list[int]]:
         """Tensor -> places of the operators that read it; the graph's outputs are read at the end."""
-        found: dict[int, list[int]] = {}
+        users: dict[int, list[int]] = {}
         for place, op in enumerate(self.operators):
             for tensor in dict.fromkeys(op.inputs):
-                found.setdefault(tensor, []).append(place)
+                users.setdefault(tensor, []).append(place)
         for tensor in self.graph.outputs:
-            found.setdefault(tensor, []).append(len(self.operators))
-        return found
+            users.setdefault(tensor, []).append(len(self.operators))
+        return users
 
     def element(self, tensor: int) -> Element | None:
         """How a tensor's integers stand for real numbers; None for other tensors."""

@@ -139,8 +139,8 @@ def _on_integers(graph: IntegerGraph, op: Operator, sources: Mapping[int, int]) 
     element = elements.pop()
     if elements or element is None:
         return None
-    made = _retyped(graph, op, inputs, element, graph.like(op.outputs[0], element))
-    return made if made is not None and graph.is_computed(made) else None
+    retyped = _retyped(graph, op, inputs, element, graph.like(op.outputs[0], element))
+    return retyped if retyped is not None and graph.is_computed(retyped) else None
 
 
 def _retyped(graph: IntegerGraph, op: Operator, inputs: list[int], element: Element, result: int) -> Operator | None:
@@ -161,16 +161,16 @@ def _retyped(graph: IntegerGraph, op: Operator, inputs: list[int], element: Elem
 
 def _raise_one(graph: IntegerGraph) -> bool:
     """Moves one QUANTIZE or clamp before a commuting operator that it alone reads; whether there was one."""
-    makers, readers = graph.makers(), graph.readers()
+    producers, readers = graph.producers(), graph.readers()
     for place, op in enumerate(graph.operators):
-        if (op.name != "QUANTIZE" and op.name not in CLAMPS) or op.inputs[0] not in makers:
+        if (op.name != "QUANTIZE" and op.name not in CLAMPS) or op.inputs[0] not in producers:
             continue
-        before = graph.operators[makers[op.inputs[0]]]
+        before = graph.operators[producers[op.inputs[0]]]
         if before.name not in COMMUTING or readers[op.inputs[0]] != [place]:
             continue
         swapped = _swapped(graph, before, op)
         if swapped is not None:
-            at = makers[op.inputs[0]]
+            at = producers[op.inputs[0]]
             graph.operators[place : place + 1] = []
             graph.operators[at : at + 1] = swapped
             return True
@@ -199,7 +199,7 @@ def _compute_in_integers(graph: IntegerGraph) -> None:
     """Each operator whose operands are dequantised and whose result is quantised."""
     readers = graph.readers()
     sources = {op.outputs[0]: op.inputs[0] for op in graph.operators if op.name == "DEQUANTIZE"}
-    gone: set[int] = set()
+    absorbed: set[int] = set()
     replaced: dict[int, list[Operator]] = {}
     for place, op in enumerate(graph.operators):
         if op.name not in WEIGHTED and op.name not in RESCALING | ROUNDED and op.name not in FIXED:
@@ -209,13 +209,13 @@ def _compute_in_integers(graph: IntegerGraph) -> None:
             continue
         clamp, last = chain
         activation = None if clamp is None else graph.operators[clamp]
-        made = _in_integers(graph, op, sources, activation, graph.operators[last])
-        if made:
-            replaced[place] = made
-            gone |= {last} if clamp is None else {clamp, last}
+        operators = _in_integers(graph, op, sources, activation, graph.operators[last])
+        if operators:
+            replaced[place] = operators
+            absorbed |= {last} if clamp is None else {clamp, last}
     kept: list[Operator] = []
     for place, op in enumerate(graph.operators):
-        kept += replaced.get(place, [] if place in gone else [op])
+        kept += replaced.get(place, [] if place in absorbed else [op])
     graph.operators = kept
 
 
@@ -260,15 +260,15 @@ def _in_integers(
             sums = _window_sums(graph, op, inputs, quantize)
             return [sums] if sums is not None and graph.is_computed(sums) else None
     if middle == element:
-        made = graph.operator(op.name, inputs, quantize.outputs, options)
-        return [made] if graph.is_computed(made) else None
+        computed = graph.operator(op.name, inputs, quantize.outputs, options)
+        return [computed] if graph.is_computed(computed) else None
     result, real = graph.like(op.outputs[0], middle), graph.like(op.outputs[0], None)
-    made = graph.operator(op.name, inputs, [result], options)
+    computed = graph.operator(op.name, inputs, [result], options)
     conversions = [
         graph.operator("DEQUANTIZE", [result], [real]),
         graph.operator("QUANTIZE", [real], quantize.outputs),
     ]
-    return [made, *conversions] if graph.is_computed(made) else None
+    return [computed, *conversions] if graph.is_computed(computed) else None
 
 
 def _window_sums(graph: IntegerGraph, op: Operator, inputs: list[int], quantize: Operator) -> Operator | None:
@@ -293,12 +293,12 @@ def _integer_operands(graph: IntegerGraph, op: Operator, sources: Mapping[int, i
     if weighted is not None and graph.tensors[inputs[weighted[1]]].data is not None:
         source, weights, bias, axis = weighted
         filtered = graph.element(sources.get(inputs[source], inputs[source]))
-        made = integer_weights(graph, inputs[weights], axis)
-        if filtered is None or made is None:
+        packed = integer_weights(graph, inputs[weights], axis)
+        if filtered is None or packed is None:
             return None
-        inputs[source], inputs[weights] = sources[inputs[source]], made
+        inputs[source], inputs[weights] = sources[inputs[source]], packed
         if len(inputs) > bias and inputs[bias] != ABSENT:
-            integers = integer_bias(graph, inputs[bias], inputs[source], made)
+            integers = integer_bias(graph, inputs[bias], inputs[source], packed)
             if integers is None:
                 return None
             inputs[bias] = integers

@@ -73,19 +73,19 @@ def integer_bias(graph: IntegerGraph, tensor: int, filtered: int, weights: int) 
 
 def with_bias(graph: IntegerGraph) -> bool:
     """Makes one ADD of a constant per output channel the bias of the operator before it; whether there was one."""
-    makers, readers = graph.makers(), graph.readers()
+    producers, readers = graph.producers(), graph.readers()
     for place, op in enumerate(graph.operators):
         if op.name != "ADD" or (op.options or {}).get("fused_activation_function"):
             continue
         for value, constant in (op.inputs, op.inputs[::-1]):
-            if value not in makers or readers[value] != [place]:
+            if value not in producers or readers[value] != [place]:
                 continue
-            before = graph.operators[makers[value]]
+            before = graph.operators[producers[value]]
             bias = _sum_with_bias(graph, before, op, constant)
             if bias is not None:
                 at = _WITH_BIAS[before.name]
                 inputs = (*before.inputs[:at], *[ABSENT] * (at - len(before.inputs)), bias)
-                graph.operators[makers[value]] = replace(before, inputs=inputs, outputs=op.outputs)
+                graph.operators[producers[value]] = replace(before, inputs=inputs, outputs=op.outputs)
                 del graph.operators[place]
                 return True
     return False

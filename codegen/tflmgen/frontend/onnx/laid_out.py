@@ -173,13 +173,13 @@ class Graph:
         options: Mapping[str, Any] | None = None,
     ) -> list[int]:
         """Appends one TFLite operator; absent options have the schema's defaults."""
-        made = [self.new_tensor(dtype, shape, quantization=q) for dtype, shape, q in outputs]
-        self.builder.operator(name, inputs, made, options)
+        tensors = [self.new_tensor(dtype, shape, quantization=q) for dtype, shape, q in outputs]
+        self.builder.operator(name, inputs, tensors, options)
         sources = frozenset[str]().union(*(self.sources.get(i, frozenset()) for i in inputs))
-        self.sources.update(dict.fromkeys(made, sources))
+        self.sources.update(dict.fromkeys(tensors, sources))
         if name in _KEEP_INFINITY and not self.infinite.isdisjoint(inputs):
-            self.infinite.update(made)
-        return made
+            self.infinite.update(tensors)
+        return tensors
 
     def value(self, tensor: int, shape: Shape | None = None, order: Shape | None = None) -> Value:
         """The value of a tensor; without more said, in ONNX's own order."""

@@ -23,8 +23,8 @@ class ShapeInputError(NodeError):
     inputs  their names
     """
 
-    def __init__(self, what: str, inputs: frozenset[str]) -> None:
+    def __init__(self, needed: str, inputs: frozenset[str]) -> None:
         self.inputs = inputs
         names = " and ".join(f"'{name}'" for name in sorted(inputs))
         options = " ".join(f"--constant {name}=..." for name in sorted(inputs))
-        super().__init__(f"needs {what} at build time, which the input {names} determines", f"Fix it by {options}")
+        super().__init__(f"needs {needed} at build time, which the input {names} determines", f"Fix it by {options}")

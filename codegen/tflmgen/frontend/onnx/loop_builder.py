@@ -59,28 +59,28 @@ class Loop:
             self.condition = None
         count = None if self.trips is None or self.trips.constant is None else int(self.trips.constant.reshape(-1)[0])
         if count is not None and count <= 1 and self.condition is None:
-            return self._few(max(count, 0))
+            return self._without_loop(max(count, 0))
         orders = [value.order for value in self.inits]
         has_condition = self.condition is not None
         for attempt in range(4):
             kept = len(self.walker.builder.subgraphs)
             body = self.walker.new_graph(f"{self.name}_body", self.graph)
             entries = self._entries(body, orders, has_condition)
-            made = self.body(body, entries[0], entries[1], entries[2])
-            self._check(made)
-            ends = made.follows is not None and not _is_true(made.follows)
-            wanted = [value.order for value in made.variables]
-            again = [w if v.constant is None and not v.is_plain else o
-                     for w, o, v in zip(wanted, orders, made.variables, strict=True)]  # fmt: skip
+            iteration = self.body(body, entries[0], entries[1], entries[2])
+            self._check(iteration)
+            ends = iteration.follows is not None and not _is_true(iteration.follows)
+            wanted = [value.order for value in iteration.variables]
+            new_orders = [w if v.constant is None and not v.is_plain else o
+                     for w, o, v in zip(wanted, orders, iteration.variables, strict=True)]  # fmt: skip
             if ends and not has_condition:
-                has_condition, again = True, orders
-            elif attempt >= 2 or again == orders:
-                return self._finish(body, entries, made, orders, has_condition, count)
-            orders = again
+                has_condition, new_orders = True, orders
+            elif attempt >= 2 or new_orders == orders:
+                return self._finish(body, entries, iteration, orders, has_condition, count)
+            orders = new_orders
             self.walker.drop_graphs(kept)
         raise AssertionError("a loop's layouts are settled")
 
-    def _few(self, count: int) -> tuple[list[Value], list[Value]]:
+    def _without_loop(self, count: int) -> tuple[list[Value], list[Value]]:
         """No iteration, or one, which needs no loop."""
         if not count:
             kept = len(self.walker.builder.subgraphs)
@@ -89,8 +89,8 @@ class Loop:
             self.walker.drop_graphs(kept)
             empty = [constant(np.zeros((0, *row.shape), row.dtype.numpy)) for row in rows]
             return list(self.inits), empty
-        made = self.body(self.graph, constant(0, I32), constant(True, BOOL), self.inits)
-        return list(made.variables), [m.unsqueeze(self.graph, row, 0) for row in made.rows]
+        iteration = self.body(self.graph, constant(0, I32), constant(True, BOOL), self.inits)
+        return list(iteration.variables), [m.unsqueeze(self.graph, row, 0) for row in iteration.rows]
 
     def _entries(
         self, body: Graph, orders: Sequence[tuple[int, ...]], has_condition: bool
@@ -106,8 +106,8 @@ class Loop:
             variables.append(body.value(inputs[-1], value.shape, order))
         return body.value(inputs[0]), condition, variables, inputs
 
-    def _check(self, made: Iteration) -> None:
-        for place, (before, after) in enumerate(zip(self.inits, made.variables, strict=True)):
+    def _check(self, iteration: Iteration) -> None:
+        for place, (before, after) in enumerate(zip(self.inits, iteration.variables, strict=True)):
             if (before.dtype, before.shape) != (after.dtype, after.shape):
                 a, b = (f"{v.dtype.label}[{','.join(map(str, v.shape))}]" for v in (before, after))
                 raise NodeError(f"has a loop variable {place} that is {a} at first and {b} after an iteration")
@@ -116,7 +116,7 @@ class Loop:
         self,
         body: Graph,
         entries: tuple[Value, Value | None, list[Value], list[int]],
-        made: Iteration,
+        iteration: Iteration,
         orders: Sequence[tuple[int, ...]],
         has_condition: bool,
         count: int | None,
@@ -125,11 +125,11 @@ class Loop:
         outputs = [body.laid(c.add(body, number, 1))]
         operands = [g.laid(constant(0, I32))]
         if has_condition:
-            outputs.append(body.laid(made.follows if made.follows is not None else constant(True, BOOL), ()))
+            outputs.append(body.laid(iteration.follows if iteration.follows is not None else constant(True, BOOL), ()))
             operands.append(g.laid(self.condition if self.condition is not None else constant(True, BOOL), ()))
-        outputs += [body.laid(value, order) for value, order in zip(made.variables, orders, strict=True)]
+        outputs += [body.laid(value, order) for value, order in zip(iteration.variables, orders, strict=True)]
         operands += [g.laid(value, order) for value, order in zip(self.inits, orders, strict=True)]
-        for place, row in enumerate(made.rows):
+        for place, row in enumerate(iteration.rows):
             buffer, stored = self._store(body, row, number, count, place, has_condition)
             inputs.append(buffer)
             outputs.append(stored)
@@ -141,7 +141,7 @@ class Loop:
             for tensor, value, order in zip(made_tensors[first:], self.inits, orders, strict=False)
         ]
         stacks = []
-        for row, tensor in zip(made.rows, made_tensors[first + len(finals) :], strict=False):
+        for row, tensor in zip(iteration.rows, made_tensors[first + len(finals) :], strict=False):
             order = (0, *(axis + 1 for axis in row.order))
             stacks.append(g.value(tensor, (count or 0, *row.shape), order))
         return finals, stacks
@@ -198,8 +198,8 @@ class Loop:
             limit = m.reshape(graph, c.cast(graph, self.trips, I32), ())
             follows = c.less(graph, graph.value(operands[0]), limit)
         if has_condition:
-            given = graph.value(operands[1])
-            follows = given if follows is None else c.logical_and(graph, follows, given)
+            condition = graph.value(operands[1])
+            follows = condition if follows is None else c.logical_and(graph, follows, condition)
         graph.builder.outputs = [graph.laid(follows if follows is not None else constant(True, BOOL))]
         return graph
 
@@ -241,5 +241,5 @@ def branch(
     operands = [g.laid(m.reshape(g, condition, ())), *(g.own(outside(key)).tensor for key in keys)]
     outputs = [(v.dtype, stored_shape(v.shape, order), None) for v, order in zip(results[0], orders, strict=True)]
     options = {"then_subgraph_index": graphs[0].index, "else_subgraph_index": graphs[1].index}
-    made = g.operator("IF", operands, outputs, options)
-    return [g.value(t, v.shape, order) for t, v, order in zip(made, results[0], orders, strict=True)]
+    tensors = g.operator("IF", operands, outputs, options)
+    return [g.value(t, v.shape, order) for t, v, order in zip(tensors, results[0], orders, strict=True)]

@@ -24,8 +24,8 @@ def elu(node: Node) -> Value:
     if node.op == "Celu" and alpha != 1.0:
         return c.mul(g, c.elementwise(g, "ELU", c.div(g, value, alpha)), alpha)
     if alpha == 1.0:
-        made = c.elementwise(g, "ELU", value)
-        return made if gamma == 1.0 else c.mul(g, made, gamma)
+        activated = c.elementwise(g, "ELU", value)
+        return activated if gamma == 1.0 else c.mul(g, activated, gamma)
     below = c.mul(g, c.elementwise(g, "ELU", c.minimum(g, value, 0.0)), alpha * gamma)
     above = c.relu(g, value)
     return c.add(g, above if gamma == 1.0 else c.mul(g, above, gamma), below)

@@ -189,9 +189,9 @@ def bitwise(node: Node) -> Value:
     both: Value | None = None
     wide_a, wide_b = c.cast(g, a, I32), c.cast(g, b, I32)
     for bit in range(bits):
-        ones = [c.floor_mod(g, c.floor_div(g, v, 1 << bit), 2) for v in (wide_a, wide_b)]
+        both_bits = [c.floor_mod(g, c.floor_div(g, v, 1 << bit), 2) for v in (wide_a, wide_b)]
         weight = -(1 << bit) if signed and bit == bits - 1 else 1 << bit
-        place = c.mul(g, c.mul(g, *ones) if node.op == "BitwiseAnd" else c.maximum(g, *ones), weight)
+        place = c.mul(g, c.mul(g, *both_bits) if node.op == "BitwiseAnd" else c.maximum(g, *both_bits), weight)
         both = place if both is None else c.add(g, both, place)
     assert both is not None
     return c.cast(g, both, a.dtype)

@@ -61,9 +61,9 @@ def real_of(node: Node, value: Value, scale: Value, zero: Value | None, axis: in
     g = node.graph
     kind = known_quantization(value.dtype, scale, zero)
     if value.constant is None and kind is not None:
-        made = dequantized(g, value, kind)
-        if made is not None:
-            return made
+        dequantised = dequantized(g, value, kind)
+        if dequantised is not None:
+            return dequantised
     scale, zero = _parameters(node, value, scale, zero, axis)
     if value.constant is not None and scale.constant is not None and (zero is None or zero.constant is not None):
         return dequantized_constant(value, scale.constant, None if zero is None else zero.constant)
@@ -100,11 +100,11 @@ def codes_of(g: Graph, value: Value, scale: Value, zero: Value | None, dtype: DT
     """The nearest codes of real values, ties to even, clamped to the type."""
     if dtype not in (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16):
         raise NodeError(f"quantises to {dtype.label}, which is unsupported")
-    least, most = dtype.limits
+    least, greatest = dtype.limits
     nearest = c.round_even(g, c.div(g, value, c.cast(g, scale, F32)))
     if zero is not None:
         nearest = c.add(g, nearest, c.cast(g, c.cast(g, zero, I32), F32))
-    return c.cast(g, c.minimum(g, c.maximum(g, nearest, float(least)), float(most)), dtype)
+    return c.cast(g, c.minimum(g, c.maximum(g, nearest, float(least)), float(greatest)), dtype)
 
 
 @lowers("DynamicQuantizeLinear")
@@ -112,9 +112,9 @@ def dynamic_quantize_linear(node: Node) -> list[Value]:
     """uint8 codes by the range of the values, which always holds 0."""
     g, value = node.graph, node[0]
     axes = list(range(value.rank))
-    most = c.maximum(g, m.reshape(g, reduce(g, "REDUCE_MAX", value, axes), ()), 0.0)
+    greatest = c.maximum(g, m.reshape(g, reduce(g, "REDUCE_MAX", value, axes), ()), 0.0)
     least = c.minimum(g, m.reshape(g, reduce(g, "REDUCE_MIN", value, axes), ()), 0.0)
-    scale = c.div(g, c.sub(g, most, least), 255.0)
+    scale = c.div(g, c.sub(g, greatest, least), 255.0)
     divisor = c.where(g, c.equal(g, scale, 0.0), 1.0, scale)
     zero = c.round_even(g, c.minimum(g, c.maximum(g, c.neg(g, c.div(g, least, divisor)), 0.0), 255.0))
     zero = c.cast(g, zero, DType.UINT8)
@@ -152,7 +152,7 @@ def integer_convolution(node: Node, value: Value, weights: Value, bias: Value | 
     if together < 1 or (together < channels and groups > 1):
         raise NodeError(f"sums {channels * taps} products of codes, which floats don't hold exactly")
     window = window_of(node, value.shape[2:], node.attribute("kernel_shape") or weights.shape[2:])
-    made: Value | None = None
+    total: Value | None = None
     for start in range(0, channels, together):
         count = min(together, channels - start)
         own, filters = value, weights
@@ -160,9 +160,9 @@ def integer_convolution(node: Node, value: Value, weights: Value, bias: Value | 
             own, filters = m.part(g, value, 1, start, count), m.part(g, weights, 1, start, count)
         real = convolution(g, c.cast(g, own, F32), c.cast(g, filters, F32), None, window, groups)
         sums = c.cast(g, real, I32)
-        made = sums if made is None else c.add(g, made, sums)
-    assert made is not None
-    return made if bias is None else c.add(g, made, m.reshape(g, bias, [1, bias.size, *[1] * (made.rank - 2)]))
+        total = sums if total is None else c.add(g, total, sums)
+    assert total is not None
+    return total if bias is None else c.add(g, total, m.reshape(g, bias, [1, bias.size, *[1] * (total.rank - 2)]))
 
 
 def exact_terms(weights: Value) -> int:

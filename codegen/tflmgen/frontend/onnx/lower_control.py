@@ -55,14 +55,14 @@ def loop(node: Node) -> list[Value]:
     def body(g: Graph, number: Value, follows: Value | None, variables: Sequence[Value]) -> Iteration:
         count = c.cast(g, number, I64)
         results = inner(node, g, proto, [m.reshape(g, count, _shape(proto, 0)), follows, *variables])
-        given = results[0]
-        if given is follows and follows is not None and follows.constant is not None:
-            given = constant(True, BOOL)
-        return Iteration(given, results[1 : 1 + len(inits)], results[1 + len(inits) :])
+        condition = results[0]
+        if condition is follows and follows is not None and follows.constant is not None:
+            condition = constant(True, BOOL)
+        return Iteration(condition, results[1 : 1 + len(inits)], results[1 + len(inits) :])
 
-    made = Loop(node.walker, node.graph, node.graph.node or "loop", trips, condition, inits, body)
+    builder = Loop(node.walker, node.graph, node.graph.node or "loop", trips, condition, inits, body)
     try:
-        finals, stacks = made.build()
+        finals, stacks = builder.build()
     except NodeError as error:
         if isinstance(error, ShapeInputError) or "loop variable" not in error.text:
             raise
@@ -98,13 +98,17 @@ def _unrolled(
     variables, stacks = list(inits), None
     follows: Value | None = constant(True, BOOL)
     for number in range(count):
-        made: Iteration = body(node.graph, constant(number, I32), follows, variables)
-        if made.follows is not None and made.follows.constant is None:
+        iteration: Iteration = body(node.graph, constant(number, I32), follows, variables)
+        if iteration.follows is not None and iteration.follows.constant is None:
             raise error
-        variables = list(made.variables)
-        rows = [m.unsqueeze(node.graph, row, 0) for row in made.rows]
+        variables = list(iteration.variables)
+        rows = [m.unsqueeze(node.graph, row, 0) for row in iteration.rows]
         stacks = [[row] for row in rows] if stacks is None else [[*s, r] for s, r in zip(stacks, rows, strict=True)]
-        if made.follows is not None and made.follows.constant is not None and not made.follows.constant.all():
+        if (
+            iteration.follows is not None
+            and iteration.follows.constant is not None
+            and not iteration.follows.constant.all()
+        ):
             break
     return [*variables, *(m.concat(node.graph, stack, 0) for stack in stacks or [])]
 
@@ -147,10 +151,10 @@ def _scan(node: Node, values: Sequence[Value], is_old: bool) -> list[Value]:
         results = inner(node, own, proto, [*variables, *rows])
         return Iteration(None, results[: len(inits)], results[len(inits) :])
 
-    made = Loop(
+    builder = Loop(
         node.walker, g, g.node or "scan", constant(np.int32(count)), None, inits, body, [bool(b) for b in stored_back]
     )
-    finals, stacks = made.build()
+    finals, stacks = builder.build()
     moved = []
     for value, axis in zip(stacks, node.attribute("scan_output_axes") or [0] * stacked, strict=True):
         order = list(range(1, value.rank))

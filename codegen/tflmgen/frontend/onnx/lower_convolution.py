@@ -60,8 +60,8 @@ def convolution(g: Graph, value: Value, weights: Value, bias: Value | None, wind
         options["depth_multiplier"] = weights.shape[0] // groups
     shape = (value.shape[0], weights.shape[0], *window.out)
     output = (F32, stored_shape(shape, last_order(4)), None)
-    made = g.operator("DEPTHWISE_CONV_2D" if depthwise else "CONV_2D", tensors, [output], options)[0]
-    return g.value(made, shape, last_order(4))
+    convolved = g.operator("DEPTHWISE_CONV_2D" if depthwise else "CONV_2D", tensors, [output], options)[0]
+    return g.value(convolved, shape, last_order(4))
 
 
 def _without(value: Value, axis: int) -> list[int]:
@@ -133,11 +133,11 @@ def transposed_convolution(node: Node) -> Value:
         own, filters = m.part(g, value, 1, k * each, each), m.part(g, weights, 0, k * each, each)
         direct = value.rank == 4 and all(d == 1 for d in dilations)
         parts.append((_direct if direct else _dilated)(g, own, filters, strides, dilations))
-    made = m.concat(g, parts, 1)
-    made = _cropped(g, made, pads, whole)
+    joined = m.concat(g, parts, 1)
+    joined = _cropped(g, joined, pads, whole)
     if bias is not None:
-        made = c.add(g, made, m.reshape(g, bias, [1, bias.size, *[1] * (made.rank - 2)]))
-    return m.reshape(g, made, [*made.shape[:2], made.shape[3]]) if count == 1 else made
+        joined = c.add(g, joined, m.reshape(g, bias, [1, bias.size, *[1] * (joined.rank - 2)]))
+    return m.reshape(g, joined, [*joined.shape[:2], joined.shape[3]]) if count == 1 else joined
 
 
 def _transposed_geometry(
@@ -158,8 +158,8 @@ def _transposed_geometry(
             whole, less = max(n - out, 0), max(n - out, 0) // 2
             pads.append((less, n - out - less) if mode == "SAME_UPPER" else (whole - less, n - out - whole + less))
     else:
-        given = node.attribute("pads") or [0] * (2 * count)
-        pads = list(zip(given[:count], given[count:], strict=True)) if mode == "NOTSET" else [(0, 0)] * count
+        flat_pads = node.attribute("pads") or [0] * (2 * count)
+        pads = list(zip(flat_pads[:count], flat_pads[count:], strict=True)) if mode == "NOTSET" else [(0, 0)] * count
     whole = [n - a - b for n, (a, b) in zip(full, pads, strict=True)]
     return strides, dilations, pads, whole
 

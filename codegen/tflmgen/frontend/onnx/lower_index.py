@@ -79,8 +79,8 @@ def scatter_elements(node: Node) -> Value:
     g, value, updates = node.graph, node[0], node[2]
     places = flat_places(g, node[1], value.shape, node.axis(value.rank))
     tuples = m.reshape(g, places, [places.size, 1])
-    made = _scattered(node, m.reshape(g, value, [value.size]), tuples, m.reshape(g, updates, [updates.size]))
-    return m.reshape(g, made, value.shape)
+    scattered = _scattered(node, m.reshape(g, value, [value.size]), tuples, m.reshape(g, updates, [updates.size]))
+    return m.reshape(g, scattered, value.shape)
 
 
 def _scattered(node: Node, value: Value, tuples: Value, updates: Value) -> Value:

@@ -24,11 +24,11 @@ def matmul_node(node: Node) -> Value:
 def matmul(g: Graph, a: Value, b: Value) -> Value:
     """numpy's matmul; of integers in int32 (int64)."""
     if a.rank == 1:
-        made = matmul(g, m.unsqueeze(g, a, 0), b)
-        return m.squeeze(g, made, [made.rank - 2 if b.rank > 1 else 0])
+        product = matmul(g, m.unsqueeze(g, a, 0), b)
+        return m.squeeze(g, product, [product.rank - 2 if b.rank > 1 else 0])
     if b.rank == 1:
-        made = matmul(g, a, m.unsqueeze(g, b, 1))
-        return m.squeeze(g, made, [made.rank - 1])
+        product = matmul(g, a, m.unsqueeze(g, b, 1))
+        return m.squeeze(g, product, [product.rank - 1])
     if a.shape[-1] != b.shape[-2]:
         raise NodeError(f"multiplies rows of {a.shape[-1]} with columns of {b.shape[-2]}")
     if a.dtype is not F32:
@@ -55,8 +55,8 @@ def fully_connected(g: Graph, value: Value, weights: Value, bias: Value | None) 
     if bias is not None:
         tensors.append(g.laid(m.reshape(g, bias, [bias.size])))
     options = {"keep_num_dims": True}
-    made = g.operator("FULLY_CONNECTED", tensors, [(F32, stored_shape(shape, order), None)], options)[0]
-    return g.value(made, shape, order)
+    product = g.operator("FULLY_CONNECTED", tensors, [(F32, stored_shape(shape, order), None)], options)[0]
+    return g.value(product, shape, order)
 
 
 def _batch_matmul(g: Graph, a: Value, b: Value) -> Value:
@@ -87,15 +87,15 @@ def gemm(node: Node) -> Value:
     a = m.transpose(a, [1, 0]) if node.attribute("transA", 0) else a
     b = m.transpose(b, [1, 0]) if node.attribute("transB", 0) else b
     if a.dtype is not F32:
-        made = matmul(g, a, b)
-        made = made if alpha == 1 else c.mul(g, made, int(alpha))
-        return made if bias is None else c.add(g, made, bias if beta == 1 else c.mul(g, bias, int(beta)))
+        product = matmul(g, a, b)
+        product = product if alpha == 1 else c.mul(g, product, int(alpha))
+        return product if bias is None else c.add(g, product, bias if beta == 1 else c.mul(g, bias, int(beta)))
     b = b if alpha == 1.0 else scaled(g, b, alpha)
     bias = bias if bias is None or beta == 1.0 else scaled(g, bias, beta)
     if bias is not None and bias.shape in ((b.shape[1],), (1, b.shape[1])):
         return fully_connected(g, a, m.transpose(b, [1, 0]), bias)
-    made = fully_connected(g, a, m.transpose(b, [1, 0]), None)
-    return made if bias is None else c.add(g, made, bias)
+    product = fully_connected(g, a, m.transpose(b, [1, 0]), None)
+    return product if bias is None else c.add(g, product, bias)
 
 
 def scaled(g: Graph, value: Value, factor: float) -> Value:
@@ -112,21 +112,23 @@ def einsum(node: Node) -> Value:
     terms = left.split(",")
     values = [node[index] for index in range(len(node.inputs))]
     spare = [chr(k) for k in range(0x3B1, 0x3C9)]
-    most = max((v.rank - len(t) + 3 for t, v in zip(terms, values, strict=True) if "..." in t), default=0)
+    ellipsis_rank = max((v.rank - len(t) + 3 for t, v in zip(terms, values, strict=True) if "..." in t), default=0)
     terms = [
-        t.replace("...", "".join(spare[most - (v.rank - len(t) + 3) : most]) if "..." in t else "")
+        t.replace("...", "".join(spare[ellipsis_rank - (v.rank - len(t) + 3) : ellipsis_rank]) if "..." in t else "")
         for t, v in zip(terms, values, strict=True)
     ]
     if not arrow:
         letters = "".join(terms)
-        right = ("..." if most else "") + "".join(sorted(x for x in set(letters) - set(spare) if letters.count(x) == 1))
-    right = right.replace("...", "".join(spare[:most]))
+        right = ("..." if ellipsis_rank else "") + "".join(
+            sorted(x for x in set(letters) - set(spare) if letters.count(x) == 1)
+        )
+    right = right.replace("...", "".join(spare[:ellipsis_rank]))
     term, value = _diagonal(g, terms[0], values[0])
     for place in range(1, len(terms)):
         later = right + "".join(terms[place + 1 :])
         term, value = _product(g, (term, value), _diagonal(g, terms[place], values[place]), later)
-    gone = [axis for axis, letter in enumerate(term) if letter not in right]
-    value = m.squeeze(g, reduce(g, "SUM", value, gone), gone) if gone else value
+    summed_axes = [axis for axis, letter in enumerate(term) if letter not in right]
+    value = m.squeeze(g, reduce(g, "SUM", value, summed_axes), summed_axes) if summed_axes else value
     term = "".join(letter for letter in term if letter in right)
     return m.transpose(value, [term.index(letter) for letter in right])
 

@@ -135,8 +135,8 @@ def _moving_slice(node: Node) -> Value:
     places = m.concat(g, parts, 0)
     stored = tuple(sizes[axis] for axis in value.order)
     operands = [tensor, g.laid(places), g.constant(np.array(stored, np.int32))]
-    made = g.operator("SLICE", operands, [(value.dtype, stored, None)])[0]
-    return g.value(made, tuple(sizes), value.order)
+    cut = g.operator("SLICE", operands, [(value.dtype, stored, None)])[0]
+    return g.value(cut, tuple(sizes), value.order)
 
 
 def offset_of(g: Graph, value: Value) -> tuple[tuple[Graph, int] | None, int]:
@@ -179,12 +179,12 @@ def tile(node: Node) -> Value:
 @lowers("Pad")
 def pad(node: Node) -> Value:
     value = node[0]
-    given = node.attribute("pads") or node.integers(1, "its pads") or []
+    flat_pads = node.attribute("pads") or node.integers(1, "its pads") or []
     axes = node.integers(3, "its axes")
     axes = list(range(value.rank)) if axes is None else [normal_axis(axis, value.rank) for axis in axes]
     pads = [(0, 0)] * value.rank
     for place, axis in enumerate(axes):
-        pads[axis] = (given[place], given[place + len(axes)])
+        pads[axis] = (flat_pads[place], flat_pads[place + len(axes)])
     filler = node.optional(2) or constant(node.attribute("value", 0.0), value.dtype)
     return padded(node.graph, value, pads, node.attribute("mode", "constant"), filler)
 

@@ -32,12 +32,12 @@ def batch_normalization(node: Node) -> list[Value]:
         mean_now = reduce(g, "MEAN", value, axes)
         centred = c.sub(g, value, mean_now)
         variance_now = reduce(g, "MEAN", c.mul(g, centred, centred), axes)
-        mean, variance = (m.reshape(g, one, [value.shape[1]]) for one in (mean_now, variance_now))
+        mean, variance = (m.reshape(g, statistic, [value.shape[1]]) for statistic in (mean_now, variance_now))
         for kept, now in ((mean_kept, mean), (variance_kept, variance)):
             outputs.append(c.add(g, c.mul(g, kept, momentum), c.mul(g, now, 1 - momentum)))
-    known = [one.constant for one in (scale, shift, mean, variance)]
-    if all(one is not None for one in known):
-        a, b, u, v = (np.asarray(one, np.float64) for one in known)
+    known = [parameters.constant for parameters in (scale, shift, mean, variance)]
+    if all(constant is not None for constant in known):
+        a, b, u, v = (np.asarray(constant, np.float64) for constant in known)
         factor = a / np.sqrt(v + epsilon)
         scaled = c.mul(g, value, channel(g, constant(factor, F32), value.rank))
         return [c.add(g, scaled, channel(g, constant(b - u * factor, F32), value.rank)), *outputs]
@@ -50,8 +50,8 @@ def batch_normalization(node: Node) -> list[Value]:
 @lowers("InstanceNormalization")
 def instance_normalization(node: Node) -> Value:
     g, value = node.graph, node[0]
-    made = normalized(g, value, list(range(2, value.rank)), float(node.attribute("epsilon", 1e-5)))[0]
-    return c.add(g, c.mul(g, made, channel(g, node[1], value.rank)), channel(g, node[2], value.rank))
+    scaled = normalized(g, value, list(range(2, value.rank)), float(node.attribute("epsilon", 1e-5)))[0]
+    return c.add(g, c.mul(g, scaled, channel(g, node[1], value.rank)), channel(g, node[2], value.rank))
 
 
 def normalized(g: Graph, value: Value, axes: list[int], epsilon: float) -> tuple[Value, Value, Value]:
@@ -67,10 +67,10 @@ def normalized(g: Graph, value: Value, axes: list[int], epsilon: float) -> tuple
 def layer_normalization(node: Node) -> list[Value]:
     g, value = node.graph, node[0]
     axes = list(range(node.axis(value.rank, -1), value.rank))
-    made, mean, inverse = normalized(g, value, axes, float(node.attribute("epsilon", 1e-5)))
-    made = c.mul(g, made, node[1])
+    scaled, mean, inverse = normalized(g, value, axes, float(node.attribute("epsilon", 1e-5)))
+    scaled = c.mul(g, scaled, node[1])
     bias = node.optional(2)
-    return [made if bias is None else c.add(g, made, bias), mean, inverse]
+    return [scaled if bias is None else c.add(g, scaled, bias), mean, inverse]
 
 
 @lowers("GroupNormalization")
@@ -80,6 +80,6 @@ def group_normalization(node: Node) -> Value:
         raise NodeError("is of a version before 21, whose scales are per group")
     n, channels, *rest = value.shape
     parts = m.reshape(g, value, [n, groups, channels // groups, *rest])
-    made = normalized(g, parts, list(range(2, parts.rank)), float(node.attribute("epsilon", 1e-5)))[0]
-    made = m.reshape(g, made, value.shape)
-    return c.add(g, c.mul(g, made, channel(g, node[1], value.rank)), channel(g, node[2], value.rank))
+    scaled = normalized(g, parts, list(range(2, parts.rank)), float(node.attribute("epsilon", 1e-5)))[0]
+    scaled = m.reshape(g, scaled, value.shape)
+    return c.add(g, c.mul(g, scaled, channel(g, node[1], value.rank)), channel(g, node[2], value.rank))

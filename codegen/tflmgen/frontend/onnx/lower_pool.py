@@ -36,8 +36,8 @@ def max_pool(node: Node) -> list[Value]:
         return _with_places(node, value, window)
     kind = None if value.constant is not None else g.tensors[g.own(value).tensor].quantization
     if kind is not None and value.dtype in SIGNED and (real := dequantized(g, value, kind)) is not None:
-        made = _by_taps_or_kernel(g, real, window)
-        return [quantized(g, made, value.dtype, kind)]
+        pooled = _by_taps_or_kernel(g, real, window)
+        return [quantized(g, pooled, value.dtype, kind)]
     return [_by_taps_or_kernel(g, value, window)]
 
 
@@ -96,14 +96,14 @@ def _with_places(node: Node, value: Value, window: Window) -> list[Value]:
 def _counts(value: Value, window: Window, pads_count: bool, node: Node) -> NDArray[np.float64]:
     """How many elements each window averages. Padding that only rounds the output size up never counts."""
     count = len(window.size)
-    given = node.attribute("pads") or [0] * (2 * count)
+    flat_pads = node.attribute("pads") or [0] * (2 * count)
     if node.attribute("auto_pad", "NOTSET") in ("SAME_UPPER", "SAME_LOWER"):
-        given = [a for a, _ in window.pads] + [b for _, b in window.pads]
+        flat_pads = [a for a, _ in window.pads] + [b for _, b in window.pads]
     result = np.ones(window.out)
     for axis, (n, k, s, d, (a, _)) in enumerate(
         zip(value.shape[2:], window.size, window.strides, window.dilations, window.pads, strict=True)
     ):
-        low, high = (-a, n + given[count + axis]) if pads_count else (0, n)
+        low, high = (-a, n + flat_pads[count + axis]) if pads_count else (0, n)
         starts = np.arange(window.out[axis]) * s - a
         taps = starts[:, None] + np.arange(k) * d
         own = ((taps >= low) & (taps < high)).sum(1)
@@ -119,9 +119,9 @@ def average_pool(node: Node) -> Value:
     same = window.is_padded and window.is_same(value.shape[2:]) and not pads_count
     counts = _counts(value, window, pads_count, node)
     if value.rank in (3, 4) and all(d == 1 for d in window.dilations):
-        made = _by_kernel(g, "AVERAGE_POOL_2D", value, window, same, 0.0)
+        pooled = _by_kernel(g, "AVERAGE_POOL_2D", value, window, same, 0.0)
         ratio = np.ones_like(counts) if same else math.prod(window.size) / counts
-        return made if np.all(ratio == 1) else c.mul(g, made, constant(ratio, F32))
+        return pooled if np.all(ratio == 1) else c.mul(g, pooled, constant(ratio, F32))
     sums = c.total(g, "ADD", list(_taps(g, pad_spatial(g, value, window.pads, 0.0), window)))
     return c.mul(g, sums, constant(1.0 / counts, F32))
 
@@ -151,10 +151,10 @@ def max_unpool(node: Node) -> Value:
     whole = tuple(node.integers(2, "its output shape") or natural)
     tuples = m.reshape(g, places, [places.size, 1])
     flat = m.scatter_nd(g, tuples, m.reshape(g, value, [value.size]), (math.prod(natural),))
-    made = m.reshape(g, flat, natural)
+    image = m.reshape(g, flat, natural)
     if whole == natural:
-        return made
-    return m.pad(g, made, [(0, b - a) for a, b in zip(natural, whole, strict=True)])
+        return image
+    return m.pad(g, image, [(0, b - a) for a, b in zip(natural, whole, strict=True)])
 
 
 @lowers("LRN")

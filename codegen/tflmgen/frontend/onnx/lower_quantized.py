@@ -34,8 +34,8 @@ def lower_as(node: Node, op: str, *inputs: Value | None) -> Value:
     proto.CopyFrom(node.proto)
     proto.op_type, proto.domain = op, ""
     version = node.version if node.proto.domain in ("", "ai.onnx") else LATEST
-    made = LOWERINGS[op](replace(node, proto=proto, inputs=inputs, version=version))
-    first = made if isinstance(made, Value) else made[0]
+    lowered = LOWERINGS[op](replace(node, proto=proto, inputs=inputs, version=version))
+    first = lowered if isinstance(lowered, Value) else lowered[0]
     assert first is not None
     return first
 
@@ -71,8 +71,8 @@ def linear_convolution(node: Node) -> Value:
             return quantized_convolution(node)
         scale = constant(node.known(1, "its scale").reshape(-1) * node.known(4, "its scale").reshape(-1), F32)
         bias = real_of(node, bias, scale, None, 0)
-    made = lower_as(node, "Conv", _real(node, 0), _real(node, 3), bias)
-    return _result(node, made, 6)
+    convolved = lower_as(node, "Conv", _real(node, 0), _real(node, 3), bias)
+    return _result(node, convolved, 6)
 
 
 @lowers("QLinearMatMul")
@@ -110,24 +110,24 @@ def linear_pool(node: Node) -> Value:
     is_last = bool(node.attribute("channels_last", 0))
     if is_last:
         value = m.transpose(value, [0, value.rank - 1, *range(1, value.rank - 1)])
-    made = lower_as(node, node.op.removeprefix("QLinear"), value)
+    pooled = lower_as(node, node.op.removeprefix("QLinear"), value)
     if is_last:
-        made = m.transpose(made, [0, *range(2, made.rank), 1])
-    return _result(node, made, 3)
+        pooled = m.transpose(pooled, [0, *range(2, pooled.rank), 1])
+    return _result(node, pooled, 3)
 
 
 @lowers("com.microsoft.QLinearConcat")
 def linear_concatenation(node: Node) -> Value:
     """The result's scale and zero point come first, then each operand with its own."""
     parts = [_real(node, place) for place in range(2, len(node.inputs), 3)]
-    made = m.concat(node.graph, parts, node.axis(parts[0].rank))
-    return quantized_as(node, made, node[0], node.optional(1), node[1].dtype)
+    joined = m.concat(node.graph, parts, node.axis(parts[0].rank))
+    return quantized_as(node, joined, node[0], node.optional(1), node[1].dtype)
 
 
 @lowers("com.microsoft.QLinearWhere")
 def linear_choice(node: Node) -> Value:
-    made = c.where(node.graph, node[0], _real(node, 1), _real(node, 4))
-    return quantized_as(node, made, node[7], node.optional(8), node[1].dtype)
+    chosen = c.where(node.graph, node[0], _real(node, 1), _real(node, 4))
+    return quantized_as(node, chosen, node[7], node.optional(8), node[1].dtype)
 
 
 @lowers("com.microsoft.QGemm")
@@ -141,8 +141,8 @@ def linear_product(node: Node) -> Value:
         if node[1].constant is not None and node[4].constant is not None:
             scale = constant(node[1].constant.reshape(()) * node[4].constant * alpha, F32)
         bias = real_of(node, bias, scale, None, bias.rank - 1)
-    made = lower_as(node, "Gemm", a, b, bias)
-    return _result(node, made, 7) if node.has(7) else made
+    product = lower_as(node, "Gemm", a, b, bias)
+    return _result(node, product, 7) if node.has(7) else product
 
 
 @lowers("com.microsoft.QuantizeLinear", "com.microsoft.DequantizeLinear")
@@ -155,18 +155,18 @@ def product_to_float(node: Node) -> Value:
     """A product of codes, as floats by both scales, plus a bias."""
     g = node.graph
     sums = c.cast(g, lower_as(node, "MatMulInteger", node[0], node[1], node.optional(4), node.optional(5)), F32)
-    made = c.mul(g, sums, c.mul(g, m.reshape(g, node[2], ()), node[3]))
+    product = c.mul(g, sums, c.mul(g, m.reshape(g, node[2], ()), node[3]))
     bias = node.optional(6)
-    return made if bias is None else c.add(g, made, bias)
+    return product if bias is None else c.add(g, product, bias)
 
 
 @lowers("com.microsoft.DynamicQuantizeMatMul")
 def dynamic_product(node: Node) -> Value:
     """Of a float operand, whose scale its values decide, with codes."""
     g = node.graph
-    made = LOWERINGS["DynamicQuantizeLinear"](replace(node, inputs=[node[0]]))
-    assert not isinstance(made, Value)
-    codes, scale, zero = made
+    quantised = LOWERINGS["DynamicQuantizeLinear"](replace(node, inputs=[node[0]]))
+    assert not isinstance(quantised, Value)
+    codes, scale, zero = quantised
     sums = c.cast(g, lower_as(node, "MatMulInteger", codes, node[1], zero, node.optional(3)), F32)
     assert scale is not None
     result = c.mul(g, sums, c.mul(g, scale, node[2]))

@@ -124,12 +124,12 @@ def recurrent(node: Node) -> list[Value]:
     for place, backward in enumerate(backwards):
         y, last = _direction(node, value, place, backward, by_batch)
         outputs.append(m.unsqueeze(g, y, 1))
-        states.append([m.unsqueeze(g, one, 0) for one in last])
+        states.append([m.unsqueeze(g, state, 0) for state in last])
     y = m.concat(g, outputs, 1)
     finals = [m.concat(g, list(parts), 0) for parts in zip(*states, strict=True)]
     if by_batch:
         y = m.transpose(y, [2, 0, 1, 3])
-        finals = [m.transpose(one, [1, 0, 2]) for one in finals]
+        finals = [m.transpose(state, [1, 0, 2]) for state in finals]
     return [y, *finals]
 
 
@@ -138,8 +138,8 @@ def _layer(node: Node, place: int) -> tuple[_Layer, Value, Value | None]:
     g, kind = node.graph, node.op
 
     def own(index: int) -> Value | None:
-        given = node.optional(index)
-        return None if given is None else m.squeeze(g, m.part(g, given, 0, place, 1), [0])
+        operand = node.optional(index)
+        return None if operand is None else m.squeeze(g, m.part(g, operand, 0, place, 1), [0])
 
     weights, recurrent_weights, bias = own(1), own(2), own(3)
     if weights is None or recurrent_weights is None:
@@ -149,7 +149,7 @@ def _layer(node: Node, place: int) -> tuple[_Layer, Value, Value | None]:
     each = len(_DEFAULTS[kind])
     alphas, betas = node.attribute("activation_alpha") or [], node.attribute("activation_beta") or []
     functions = [
-        _activation(name, *(one[k] if k < len(one) else None for one in (alphas, betas)))
+        _activation(name, *(coefficients[k] if k < len(coefficients) else None for coefficients in (alphas, betas)))
         for k, name in enumerate(names)
     ][place * each : place * each + each]
     input_bias = None if bias is None else m.part(g, bias, 0, 0, count * hidden)
@@ -182,12 +182,12 @@ def _direction(node: Node, value: Value, place: int, backward: bool, by_batch: b
     products = fully_connected(g, value, weights, bias)
     inits = []
     for index in (5, 6) if layer.kind == "LSTM" else (5,):
-        given = node.optional(index)
-        if given is None:
+        operand = node.optional(index)
+        if operand is None:
             inits.append(constant(np.zeros((batch, layer.hidden), np.float32)))
         else:
-            given = m.transpose(given, [1, 0, 2]) if by_batch else given
-            inits.append(m.squeeze(g, m.part(g, given, 0, place, 1), [0]))
+            operand = m.transpose(operand, [1, 0, 2]) if by_batch else operand
+            inits.append(m.squeeze(g, m.part(g, operand, 0, place, 1), [0]))
     is_turned = backward and lengths is None
 
     def body(own: Graph, number: Value, _: Value | None, states: Sequence[Value]) -> Iteration:

@@ -33,18 +33,18 @@ def reduce(g: Graph, name: str, value: Value, axes: Sequence[int], keep: bool = 
     tensor = g.laid(tensor_value, tensor_value.order)
     places = g.constant(np.array(sorted(value.order.index(axis) for axis in axes), np.int32))
     output = (inner, stored_shape(shape, value.order), None)
-    made = g.value(g.operator(name, [tensor, places], [output], {"keep_dims": True})[0], shape, value.order)
+    reduced = g.value(g.operator(name, [tensor, places], [output], {"keep_dims": True})[0], shape, value.order)
     if name in ("REDUCE_MAX", "REDUCE_MIN") and c.may_be_infinite(g, value):
-        made = _infinite_extreme(g, name, value, axes, made)
-    made = c.cast(g, made, value.dtype)
-    return made if keep else reshape(g, made, kept)
+        reduced = _infinite_extreme(g, name, value, axes, reduced)
+    reduced = c.cast(g, reduced, value.dtype)
+    return reduced if keep else reshape(g, reduced, kept)
 
 
-def _infinite_extreme(g: Graph, name: str, value: Value, axes: Sequence[int], made: Value) -> Value:
+def _infinite_extreme(g: Graph, name: str, value: Value, axes: Sequence[int], reduced: Value) -> Value:
     """The extreme of elements that may all be infinite: TFLite's kernels begin with the last float."""
     last = -math.inf if name == "REDUCE_MAX" else math.inf
     every = reduce(g, "REDUCE_ALL", c.equal(g, value, last), axes)
-    return c.where(g, every, last, made)
+    return c.where(g, every, last, reduced)
 
 
 def _of_nothing(name: str, dtype: DType) -> float:
@@ -99,10 +99,10 @@ def reduction(node: Node) -> Value:
         if node.attribute("noop_with_empty_axes", 0):
             return _reduced(g, node.op, value, [])
         axes = list(range(value.rank))
-    made = _reduced(g, node.op, value, sorted(set(axes)))
+    reduced = _reduced(g, node.op, value, sorted(set(axes)))
     if node.attribute("keepdims", 1):
-        return made
-    return reshape(g, made, [size for axis, size in enumerate(value.shape) if axis not in axes])
+        return reduced
+    return reshape(g, reduced, [size for axis, size in enumerate(value.shape) if axis not in axes])
 
 
 def index_of_extreme(g: Graph, name: str, value: Value, axis: int, last: bool = False) -> Value:
@@ -116,8 +116,8 @@ def index_of_extreme(g: Graph, name: str, value: Value, axis: int, last: bool = 
     order = tuple(k - (k > axis) for k in value.order if k != axis)
     shape = tuple(size for k, size in enumerate(value.shape) if k != axis)
     options = {"output_type": 4}
-    made = g.operator(name, [tensor, place], [(I64, stored_shape(shape, order), None)], options)[0]
-    index = g.value(made, shape, order)
+    places = g.operator(name, [tensor, place], [(I64, stored_shape(shape, order), None)], options)[0]
+    index = g.value(places, shape, order)
     return c.sub(g, constant(value.shape[axis] - 1, I64), index) if last else index
 
 
@@ -143,8 +143,8 @@ def last_axis(g: Graph, value: Value, axis: int) -> tuple[int, tuple[int, ...]]:
 def along_last(g: Graph, name: str, value: Value, axis: int, options: dict[str, float] | None = None) -> Value:
     """An operator along the innermost axis that keeps the shape."""
     tensor, order = last_axis(g, value, axis)
-    made = g.operator(name, [tensor], [(value.dtype, g.tensors[tensor].shape, None)], options or {})[0]
-    return g.value(made, value.shape, order)
+    result = g.operator(name, [tensor], [(value.dtype, g.tensors[tensor].shape, None)], options or {})[0]
+    return g.value(result, value.shape, order)
 
 
 @lowers("Softmax", "LogSoftmax", "Hardmax")
@@ -156,14 +156,14 @@ def softmax(node: Node) -> Value:
     if rows:
         value, axis = reshape(g, value, [math.prod(shape[:axis]), math.prod(shape[axis:])]), 1
     if node.op == "Softmax":
-        made = along_last(g, "SOFTMAX", value, axis, {"beta": 1.0})
+        result = along_last(g, "SOFTMAX", value, axis, {"beta": 1.0})
     elif node.op == "LogSoftmax":
-        made = along_last(g, "LOG_SOFTMAX", value, axis)
+        result = along_last(g, "LOG_SOFTMAX", value, axis)
     else:
         index = index_of_extreme(g, "ARG_MAX", value, axis)
         kept = reshape(g, index, [1 if k == axis else size for k, size in enumerate(value.shape)])
-        made = c.cast(g, c.equal(g, kept, indices_of(value.shape, axis)), value.dtype)
-    return reshape(g, made, shape)
+        result = c.cast(g, c.equal(g, kept, indices_of(value.shape, axis)), value.dtype)
+    return reshape(g, result, shape)
 
 
 @lowers("CumSum")
@@ -178,8 +178,8 @@ def cumulative_sum(node: Node) -> Value:
         "exclusive": bool(node.attribute("exclusive", 0)),
         "reverse": bool(node.attribute("reverse", 0)),
     }
-    made = g.operator("CUMSUM", [tensor, place], [(inner, g.tensors[tensor].shape, None)], options)[0]
-    return c.cast(g, g.value(made, value.shape, wide.order), value.dtype)
+    sums = g.operator("CUMSUM", [tensor, place], [(inner, g.tensors[tensor].shape, None)], options)[0]
+    return c.cast(g, g.value(sums, value.shape, wide.order), value.dtype)
 
 
 @lowers("CumProd")
@@ -194,8 +194,8 @@ def cumulative_product(node: Node) -> Value:
     if exclusive:
         parts = [constant(np.ones(parts[0].shape), value.dtype), *parts[:-1]]
     products = parts[:1]
-    for one in parts[1:]:
-        products.append(c.mul(g, products[-1], one))
+    for factor in parts[1:]:
+        products.append(c.mul(g, products[-1], factor))
     return concat(g, products[::-1] if backward else products, axis)
 
 
@@ -214,8 +214,8 @@ def top_k(node: Node) -> list[Value]:
     shape = tuple(count if k == axis else size for k, size in enumerate(value.shape))
     stored = stored_shape(shape, order)
     outputs = [(inner, stored, None), (I32, stored, None)]
-    made = g.operator("TOPK_V2", [tensor, g.constant(np.array(count, np.int32))], outputs, {})
-    values, indices = (g.value(one, shape, order) for one in made)
+    tensors = g.operator("TOPK_V2", [tensor, g.constant(np.array(count, np.int32))], outputs, {})
+    values, indices = (g.value(tensor, shape, order) for tensor in tensors)
     values = c.cast(g, values, value.dtype)
     return [_mirrored(g, values) if smallest else values, c.cast(g, indices, I64)]
 

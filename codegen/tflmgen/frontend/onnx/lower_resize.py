@@ -42,8 +42,8 @@ def resize(node: Node) -> Value:
 def _target(node: Node, value: Value) -> tuple[list[int], list[float], list[int]]:
     """Axes that are resized, their scales and their sizes."""
     if node.op == "Upsample":
-        given = node.attribute("scales") or node.known(1, "its scales").reshape(-1)
-        scales = [float(s) for s in given]
+        known_scales = node.attribute("scales") or node.known(1, "its scales").reshape(-1)
+        scales = [float(s) for s in known_scales]
         return list(range(value.rank)), scales, [int(n * s) for n, s in zip(value.shape, scales, strict=True)]
     axes = [normal_axis(axis, value.rank) for axis in node.attribute("axes") or range(value.rank)]
     sizes = node.integers(3, "its sizes")
@@ -130,9 +130,9 @@ def _weights(mode: str, distance: Floats, a: float) -> Floats:
         return hat
     if mode != "cubic":
         raise NodeError(f"has the unknown mode '{mode}'")
-    near = (a + 2) * d**3 - (a + 3) * d**2 + 1
+    inner = (a + 2) * d**3 - (a + 3) * d**2 + 1
     far = a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a
-    weights: Floats = np.where(d <= 1, near, np.where(d < 2, far, 0.0))
+    weights: Floats = np.where(d <= 1, inner, np.where(d < 2, far, 0.0))
     return weights
 
 
@@ -141,6 +141,6 @@ def _times(g: Graph, value: Value, axis: int, matrix: Floats) -> Value:
     weights = constant(matrix, F32)
     others = [k for k in range(value.rank) if k != axis]
     moved = m.transpose(value, [*others, axis])
-    made = matmul(g, moved, m.transpose(weights, [1, 0]))
+    product = matmul(g, moved, m.transpose(weights, [1, 0]))
     back: list[int] = [others.index(k) if k != axis else value.rank - 1 for k in range(value.rank)]
-    return m.transpose(made, back)
+    return m.transpose(product, back)

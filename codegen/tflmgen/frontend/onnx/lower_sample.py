@@ -54,7 +54,7 @@ def _cubic(g: Graph, x: Value) -> list[tuple[Value, Value]]:
     """Weights of R. Keys, "Cubic convolution interpolation for digital image processing" (1981), with a = -0.75."""
     base, a = c.floor(g, x), -0.75
     part = c.sub(g, x, base)
-    found = []
+    terms = []
     for offset in (-1, 0, 1, 2):
         d = c.absolute(g, c.sub(g, part, float(offset)))
         if offset in (0, 1):
@@ -62,8 +62,8 @@ def _cubic(g: Graph, x: Value) -> list[tuple[Value, Value]]:
         else:
             inner = c.add(g, c.mul(g, c.sub(g, c.mul(g, d, a), 5 * a), d), 8 * a)
             weight = c.sub(g, c.mul(g, inner, d), 4 * a)
-        found.append((weight, c.add(g, base, float(offset))))
-    return found
+        terms.append((weight, c.add(g, base, float(offset))))
+    return terms
 
 
 def _weighted(
@@ -175,9 +175,9 @@ def region_align(node: Node) -> Value:
         part = c.sub(g, clamped, base)
         lower, upper = c.sub(g, constant(1.0, F32), part), part
         zero = constant(0.0, F32)
-        weights.append([m.reshape(g, c.where(g, fits, one, zero), shape) for one in (lower, upper)])
+        weights.append([m.reshape(g, c.where(g, fits, weight, zero), shape) for weight in (lower, upper)])
         above = c.minimum(g, c.add(g, base, 1.0), float(sizes[axis] - 1))
-        places.append([m.reshape(g, c.cast(g, one, I32), shape) for one in (base, above)])
+        places.append([m.reshape(g, c.cast(g, place, I32), shape) for place in (base, above)])
     return _pooled(node, value, batches, weights, places, (channels, height, width, ratio))
 
 

@@ -48,10 +48,12 @@ def _to_real(g: Graph, value: Value, length: int, taken: int) -> Value:
 @lowers("DFT")
 def fourier_transform(node: Node) -> Value:
     g, value = node.graph, node[0]
-    given = node.attribute("axis")
-    if given is None:
-        given = int(node.known(2, "its axis").reshape(-1)[0]) if node.has(2) else (1 if node.version < 20 else -2)
-    axis = normal_axis(int(given), value.rank)
+    axis_attribute = node.attribute("axis")
+    if axis_attribute is None:
+        axis_attribute = (
+            int(node.known(2, "its axis").reshape(-1)[0]) if node.has(2) else (1 if node.version < 20 else -2)
+        )
+    axis = normal_axis(int(axis_attribute), value.rank)
     inverse, onesided = bool(node.attribute("inverse", 0)), bool(node.attribute("onesided", 0))
     length = value.shape[axis]
     if inverse and onesided:
@@ -59,8 +61,8 @@ def fourier_transform(node: Node) -> Value:
     if node.has(1):
         length = int(node.known(1, "its length").reshape(-1)[0])
     order = [*(k for k in range(value.rank - 1) if k != axis), axis, value.rank - 1]
-    made = _transform(g, m.transpose(value, order), length, inverse, onesided)
-    return m.transpose(made, [order.index(k) for k in range(value.rank)])
+    transformed = _transform(g, m.transpose(value, order), length, inverse, onesided)
+    return m.transpose(transformed, [order.index(k) for k in range(value.rank)])
 
 
 @lowers("STFT")
@@ -100,5 +102,5 @@ def image_from_columns(node: Node) -> Value:
         matrix = np.zeros((math.prod(windows), math.prod(whole)))
         matrix[np.arange(math.prod(windows)), places[np.ix_(*index)].reshape(-1)] = 1
         sums.append(matmul(g, own, constant(matrix, F32)))
-    made = m.reshape(g, c.total(g, "ADD", sums), [value.shape[0], channels, *whole])
-    return m.slices(g, made, [0, 0, *pads[:count]], [*made.shape[:2], *image], [1] * made.rank)
+    joined_image = m.reshape(g, c.total(g, "ADD", sums), [value.shape[0], channels, *whole])
+    return m.slices(g, joined_image, [0, 0, *pads[:count]], [*joined_image.shape[:2], *image], [1] * joined_image.rank)

@@ -57,8 +57,8 @@ def window_of(node: Node, spatial: Sequence[int], size: Sequence[int]) -> Window
             less = whole // 2
             pads.append((less, whole - less) if mode == "SAME_UPPER" else (whole - less, less))
     else:
-        given = [0] * (2 * count) if mode == "VALID" else node.attribute("pads") or [0] * (2 * count)
-        pads = list(zip(given[:count], given[count:], strict=True))
+        flat_pads = [0] * (2 * count) if mode == "VALID" else node.attribute("pads") or [0] * (2 * count)
+        pads = list(zip(flat_pads[:count], flat_pads[count:], strict=True))
     out = []
     for k, (n, e, s, (a, b)) in enumerate(zip(spatial, extent, strides, pads, strict=True)):
         room = n + a + b - e

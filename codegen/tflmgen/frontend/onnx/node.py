@@ -90,22 +90,22 @@ class Node:
     def optional(self, index: int) -> Value | None:
         return self.inputs[index] if len(self.inputs) > index else None
 
-    def known(self, index: int, what: str) -> Array:
+    def known(self, index: int, content: str) -> Array:
         """Contents of an operand that must be a constant. Raises NodeError, which names inputs that determine it."""
-        return self.contents(self[index], what)
+        return self.contents(self[index], content)
 
-    def contents(self, value: Value, what: str) -> Array:
+    def contents(self, value: Value, content: str) -> Array:
         """As `known`, of any value."""
         if value.constant is not None:
             return value.constant
         sources = self.graph.sources_of(value)
         if sources:
-            raise ShapeInputError(what, sources)
-        raise NodeError(f"needs {what} at build time, but that is computed at run time")
+            raise ShapeInputError(content, sources)
+        raise NodeError(f"needs {content} at build time, but that is computed at run time")
 
-    def integers(self, index: int, what: str) -> list[int] | None:
+    def integers(self, index: int, content: str) -> list[int] | None:
         """The numbers of an optional constant operand."""
-        return None if not self.has(index) else [int(i) for i in self.known(index, what).reshape(-1)]
+        return None if not self.has(index) else [int(i) for i in self.known(index, content).reshape(-1)]
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """The value of an attribute: int, float, str, a list of them, an array, or a GraphProto."""

@@ -42,8 +42,8 @@ def read_onnx(
         )
         raise _error(name, rule, "Convert it with onnx.version_converter, or get a newer onnx package")
     inputs = {entry.name: entry for entry in model.graph.input}
-    for kind, given in (("--shape", shapes), ("--constant", constants)):
-        for unknown in [key for key in given if key not in inputs]:
+    for kind, named in (("--shape", shapes), ("--constant", constants)):
+        for unknown in [key for key in named if key not in inputs]:
             raise _error(name, f"{kind} names '{unknown}', which is none of its inputs: {', '.join(inputs)}")
     arrays = {key: _array(name, inputs[key], value) for key, value in constants.items()}
     digest = hashlib.sha256(path.read_bytes()).hexdigest()

@@ -43,8 +43,8 @@ def dequantized(g: Graph, value: Value, kind: Quantization) -> Value | None:
         return None
     if value.dtype is DType.UINT8:
         tensor = _signed(g, tensor, kind)
-    made = g.operator("DEQUANTIZE", [tensor], [(F32, g.tensors[tensor].shape, None)])[0]
-    return g.value(made, value.shape, value.order)
+    result = g.operator("DEQUANTIZE", [tensor], [(F32, g.tensors[tensor].shape, None)])[0]
+    return g.value(result, value.shape, value.order)
 
 
 def _signed(g: Graph, tensor: int, kind: Quantization) -> int:

@@ -94,9 +94,9 @@ class Walker:
 
     def error(self, where: str, error: NodeError) -> ModelError:
         problem = Problem(Location(f"{self.path}: {where}"), error.text, error.advice)
-        made = ModelError([problem])
-        made.__cause__ = error
-        return made
+        located = ModelError([problem])
+        located.__cause__ = error
+        return located
 
     def node(self, proto: onnx.NodeProto, graph: Graph, scope: Scope, versions: Mapping[str, int]) -> None:
         """Lowers one node and enters its results into the scope. Raises ModelError, which names the node."""
@@ -125,8 +125,8 @@ class Walker:
                 return folded
         lowering = LOWERINGS.get(f"{domain}.{proto.op_type}" if domain else proto.op_type)
         if lowering is not None:
-            made = lowering(node)
-            return [made] if isinstance(made, Value) else made
+            lowered = lowering(node)
+            return [lowered] if isinstance(lowered, Value) else lowered
         return self._expanded(node, domain)
 
     def _operand(self, name: str, scope: Scope) -> Value | None:
@@ -149,11 +149,11 @@ class Walker:
         try:
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found = iter(ReferenceEvaluator(model).run(None, feeds))
+                evaluated = iter(ReferenceEvaluator(model).run(None, feeds))
         except Exception:
             # The evaluator raises whatever numpy does; the operator's lowering says what is wrong.
             return None
-        results = [np.asarray(next(found)) if name else None for name in node.proto.output]
+        results = [np.asarray(next(evaluated)) if name else None for name in node.proto.output]
         if any(array is not None and array.dtype not in NUMPY_DTYPES for array in results):
             return None
         return [constant(array) if array is not None else constant(0) for array in results]
@@ -234,9 +234,9 @@ def _with_attributes(proto: onnx.NodeProto, attributes: Mapping[str, onnx.Attrib
     for entry in proto.attribute:
         if entry.ref_attr_name:
             if entry.ref_attr_name in attributes:
-                given = copy.attribute.add()
-                given.CopyFrom(attributes[entry.ref_attr_name])
-                given.name = entry.name
+                attribute = copy.attribute.add()
+                attribute.CopyFrom(attributes[entry.ref_attr_name])
+                attribute.name = entry.name
             continue
         copied = copy.attribute.add()
         copied.CopyFrom(entry)

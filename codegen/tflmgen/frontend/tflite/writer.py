@@ -153,7 +153,7 @@ def _options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _signature(signature: Signature) -> dict[str, Any]:
     ports = {
-        side: [{"name": name, "tensor_index": index} for name, index in given]
-        for side, given in (("inputs", signature.inputs), ("outputs", signature.outputs))
+        side: [{"name": name, "tensor_index": index} for name, index in tensors]
+        for side, tensors in (("inputs", signature.inputs), ("outputs", signature.outputs))
     }
     return {"signature_key": signature.key, "subgraph_index": signature.subgraph, **ports}

@@ -23,7 +23,7 @@ EXTRA = 8
 """Fraction bits that factors have more."""
 
 _LEFT_SHIFT = 20
-_NEAR = range(-12, 13)
+_FACTOR_STEPS = range(-12, 13)
 """What is tried around the factors: TFLite's own roundings are no better than these."""
 
 _INT32 = 2**31
@@ -46,8 +46,8 @@ def affine_kernel(request: Addition, variant: str, extra: int) -> Kernel | None:
     zeros = zero_point(first), zero_point(second), zero_point(output)
     results = reference([quantize_multiplier(f) for f in factors], zeros, sign)
     wanted = np.clip(results, -128, 127)
-    found = next((fit for shift in SHIFTS if (fit := _fit(factors, sign, shift, extra, wanted))), None)
-    if found is None:
+    candidate = next((fit for shift in SHIFTS if (fit := _fit(factors, sign, shift, extra, wanted))), None)
+    if candidate is None:
         return None
     low, high = request.limits
     clamped = int(results.min()) < low > -128 or int(results.max()) > high < 127
@@ -55,10 +55,10 @@ def affine_kernel(request: Addition, variant: str, extra: int) -> Kernel | None:
     counts: Fields = (("count", output.elements),) if equal else nest_fields(op)
     fields = (
         *counts,
-        ("factor1", found.factors[0]),
-        ("factor2", found.factors[1]),
-        ("start", found.start),
-        ("shift", found.shift),
+        ("factor1", candidate.factors[0]),
+        ("factor2", candidate.factors[1]),
+        ("start", candidate.start),
+        ("shift", candidate.shift),
         ("least", low if clamped else -128),
         ("greatest", high if clamped else 127),
     )
@@ -102,20 +102,20 @@ def _rescale(values: Integers, pair: tuple[int, int]) -> Integers:
 def _fit(factors: Sequence[float], sign: int, shift: int, extra: int, results: Integers) -> _Affine | None:
     scale = factors[2] * 2.0 ** (_LEFT_SHIFT + shift + extra)
     a, b = round(factors[0] * scale), round(sign * factors[1] * scale)
-    if max(abs(a), abs(b)) + _NEAR.stop >= _INT32:
+    if max(abs(a), abs(b)) + _FACTOR_STEPS.stop >= _INT32:
         return None
-    near = sorted(((da, db) for da in _NEAR for db in _NEAR), key=lambda d: abs(d[0]) + abs(d[1]))
+    steps = sorted(((da, db) for da in _FACTOR_STEPS for db in _FACTOR_STEPS), key=lambda d: abs(d[0]) + abs(d[1]))
     watched: list[tuple[int, int]] = []
-    for da, db in near:
+    for da, db in steps:
         trial = _Trial((a + da, b + db), shift, extra)
         if watched and not trial.fits(results, watched):
             continue
-        found = trial.solve(results)
-        if isinstance(found, _Affine):
-            return found
-        if not found:  # the factors around these make sums that differ by 6 at most
+        solution = trial.solve(results)
+        if isinstance(solution, _Affine):
+            return solution
+        if not solution:  # the factors around these make sums that differ by 6 at most
             return None
-        watched += found
+        watched += solution
     return None
 
 

@@ -43,20 +43,20 @@ def with_common_shift(layer: Layer, exact: Rescalings) -> Rescalings | None:
 def _channels(
     layer: Layer, exact: Sequence[Rescaling], bounds: Sequence[tuple[int, int]]
 ) -> tuple[Rescaling, ...] | None:
-    found = []
+    channels = []
     for number, (channel, (least, greatest)) in enumerate(zip(exact, bounds, strict=True)):
         scale = layer.scales[number]
         if channel.shift == SHIFT:
-            found.append(channel)
+            channels.append(channel)
         elif channel.multiplier == 0:
             output = channel.addend >> channel.shift
-            found.append(Rescaling(0, 0, (output << SHIFT) + (1 << (SHIFT - 1)), SHIFT))
+            channels.append(Rescaling(0, 0, (output << SHIFT) + (1 << (SHIFT - 1)), SHIFT))
         else:
             other = _searched(channel, scale, (layer.zero_point, layer.low), (least, greatest))
             if other is None:
                 return None
-            found.append(other)
-    return tuple(found)
+            channels.append(other)
+    return tuple(channels)
 
 
 def _searched(
@@ -78,8 +78,8 @@ def _searched(
         for addend in (usual + distance, usual - distance):
             offset = -((addend * 2**32 - low) // multiplier)
             if offset * multiplier + addend * 2**32 <= high:
-                found = Rescaling(channel.bias, multiplier, addend, SHIFT, offset)
-                return found if _fits(found, *bounds) else None
+                candidate = Rescaling(channel.bias, multiplier, addend, SHIFT, offset)
+                return candidate if _fits(candidate, *bounds) else None
     return None
 
 

@@ -27,7 +27,7 @@ FEW_CHANNELS = 4
 """Output channels up to which a window may not be worth widening for them."""
 
 _LEAST_SHIFT, _MOST_SHIFT = 1, 22
-_MOST = 2**30
+_SUM_LIMIT = 2**30
 """Of a sum's magnitude."""
 
 
@@ -38,8 +38,8 @@ def conv2d_dot_dsp(request: Convolution) -> Kernel | None:
         return None
     flat = window.flat
     channels, terms = layer.weights.shape
-    own, apart = window.input[3], window.steps.dilation_width > 1
-    by_taps = apart and own % 4 == 0
+    own, dilated = window.input[3], window.steps.dilation_width > 1
+    by_taps = dilated and own % 4 == 0
     columns = window.taps[1] if by_taps else 1
     row = terms // window.taps[0] // columns
     words = -(-row // 4)
@@ -49,14 +49,14 @@ def conv2d_dot_dsp(request: Convolution) -> Kernel | None:
         flat.fields(channels),
         window.dilation_fields,
         (("groups", 1), ("filter_channels", own), ("columns", columns), ("words", words)),
-        (("direct", by_taps or not apart), ("padding_value", zero_point(input_type(op, 0)))),
+        (("direct", by_taps or not dilated), ("padding_value", zero_point(input_type(op, 0)))),
         (("output_min", layer.low if clamped else -128), ("output_max", layer.high if clamped else 127)),
     )
     pieces = layer.weights.reshape(channels, window.taps[0] * columns, row)
     weights = np.pad(pieces, ((0, 0), (0, 0), (0, 4 * words - row))).reshape(channels, -1)
     taps = (window.taps[0] - 1) * window.steps.dilation_height * window.input[2]
     taps += (columns - 1) * window.steps.dilation_width
-    direct = _direct(flat, taps * window.input[3] + 4 * words) & (by_taps or not apart)
+    direct = _direct(flat, taps * window.input[3] + 4 * words) & (by_taps or not dilated)
     distance = _distance(flat, channels, direct)
     operands = (
         Input(0),
@@ -83,7 +83,7 @@ def _is_exact(layer: Layer) -> bool:
     """Whether sums are below 2^30, and scaled down, though not to nothing."""
     least, greatest = accumulators(layer)
     shifts = all(_LEAST_SHIFT <= -shift <= _MOST_SHIFT for _, shift in layer.scales)
-    return max(-int(least.min()), int(greatest.max())) < _MOST and shifts
+    return max(-int(least.min()), int(greatest.max())) < _SUM_LIMIT and shifts
 
 
 def _is_clamped(layer: Layer) -> bool:

@@ -75,8 +75,8 @@ def transpose_conv_dsp(request: TransposedConvolution) -> Kernel | None:
 
 
 def _kernel(source: int, name: str, fields: Fields, layers: Sequence[Layer], own: int, macs: int) -> Kernel | None:
-    found = [_stream(layer, rescalings(layer)) for layer in layers]
-    known = [one for one in found if one is not None]
+    trials = [_stream(layer, rescalings(layer)) for layer in layers]
+    known = [stream for stream in trials if stream is not None]
     if len(known) < len(layers):
         return None
     streams, clamped = [stream for stream, _ in known], any(clamped for _, clamped in known)
@@ -89,8 +89,10 @@ def _kernel(source: int, name: str, fields: Fields, layers: Sequence[Layer], own
     )
     stream = ConstantArray.of("stream", np.concatenate(streams), DType.UINT32)
     operands: tuple[Operand, ...] = (Input(source), stream, scratch, Output(0))
-    given = params(f"tflmgen_{name}_dsp_s8", fields, ends)
-    return Kernel(f"tflmgen_{name}_dsp_s8", HEADER, operands, given, macs=macs, variant="dsp", family=f"{name}_dsp")
+    call_params = params(f"tflmgen_{name}_dsp_s8", fields, ends)
+    return Kernel(
+        f"tflmgen_{name}_dsp_s8", HEADER, operands, call_params, macs=macs, variant="dsp", family=f"{name}_dsp"
+    )
 
 
 def _stream(layer: Layer, exact: Rescalings | None) -> tuple[NDArray[np.uint32], bool] | None:

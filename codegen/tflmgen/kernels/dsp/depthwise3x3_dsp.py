@@ -56,13 +56,13 @@ def depthwise3x3_dsp(request: DepthwiseConvolution) -> tuple[Kernel, ...]:
         return ()
     words = -(-window.width.output // 2)
     pitch = next((p for p in PITCHES if p >= 4 * (words + 1)), None)
-    found = _channels(layer)
-    if pitch is None or found is None:
+    scaled = _channels(layer)
+    if pitch is None or scaled is None:
         return ()
     helds = [max(least, size // (4 * pitch)) for size, least in zip(PLANES_BYTES, LEAST_LINES, strict=True)]
-    can_pair = found.relu and found.shift != FINE_SHIFT and steps.stride_height == 1
+    can_pair = scaled.relu and scaled.shift != FINE_SHIFT and steps.stride_height == 1
     strips = dict.fromkeys(_strip(window, held, can_pair) for held in helds)
-    return tuple(_kernel(request, found, pitch, *strip) for strip in strips)
+    return tuple(_kernel(request, scaled, pitch, *strip) for strip in strips)
 
 
 def _strip(window: Window, held: int, can_pair: bool) -> tuple[int, bool]:
@@ -75,22 +75,22 @@ def _strip(window: Window, held: int, can_pair: bool) -> tuple[int, bool]:
     return strip, False
 
 
-def _kernel(request: DepthwiseConvolution, found: _Channels, pitch: int, strip: int, pairs: bool) -> Kernel:
+def _kernel(request: DepthwiseConvolution, scaled: _Channels, pitch: int, strip: int, pairs: bool) -> Kernel:
     op, window, layer = request.op, request.window, request.layer
     channels = len(layer.weights)
     lines = (strip - 1) * window.steps.stride_height + 3
     odd = window.width.output % 2 == 1
-    kind = f"to{pitch // 2 - 2}{NAMES[found.shift]}{'_odd' if odd else ''}"
+    kind = f"to{pitch // 2 - 2}{NAMES[scaled.shift]}{'_odd' if odd else ''}"
     fields = params(
         "tflmgen_depthwise3x3_dsp_s8",
         window.image_fields,
         (("stride_height", window.steps.stride_height),),
         window.padding_fields,
         (("padding_value", zero_point(input_type(op, 0))), ("output_zero_point", layer.zero_point)),
-        (("output_min", layer.low if found.clamped else -128), ("output_max", layer.high if found.clamped else 127)),
+        (("output_min", layer.low if scaled.clamped else -128), ("output_max", layer.high if scaled.clamped else 127)),
         (("strip", strip),),
     )
-    packed = ConstantArray.of("channels", found.packed, DType.UINT32)
+    packed = ConstantArray.of("channels", scaled.packed, DType.UINT32)
     in_place = channels % 4 == 0 and (window.height.output, window.width.output) == window.input[1:3]
     family = f"depthwise3x3_{'pairs_' if pairs else ''}dsp"
     return Kernel(
@@ -126,10 +126,10 @@ def _channels(layer: Layer) -> _Channels | None:
         rows = []
         clamped = False
         for channel, (least, greatest) in enumerate(bounds):
-            found = scaled_channel(layer, channel, shift, least, greatest)
-            if found is None:
+            scaled = scaled_channel(layer, channel, shift, least, greatest)
+            if scaled is None:
                 break
-            rows.append(_words(found))
+            rows.append(_words(scaled))
             ends = [layer.zero_point + requantize(a, *layer.scales[channel]) for a in (least, greatest)]
             # Of sums below zero, outputs that the zero point is to clamp are not exact.
             below = ends[0] < layer.low or (relu and least < 0)
@@ -170,12 +170,12 @@ def scaled_channel(layer: Layer, channel: int, shift: int, least: int, greatest:
     right = -scale_shift
     if right < 1:
         return None
-    found = _exact(layer, channel, shift, right, least, greatest)
-    if found is None and layer.low >= layer.zero_point:
-        found = _searched(layer, channel, shift, least, greatest)
-    if found is None:
+    candidate = _exact(layer, channel, shift, right, least, greatest)
+    if candidate is None and layer.low >= layer.zero_point:
+        candidate = _searched(layer, channel, shift, least, greatest)
+    if candidate is None:
         return None
-    exponent, start, factor = found
+    exponent, start, factor = candidate
     addend = _addend(layer, exponent, shift)
     offset = start - (int(layer.bias[channel]) << exponent)
     scaled = [(a << exponent) + offset for a in (least, greatest)]

@@ -39,8 +39,8 @@ def depthwise_window_dsp(request: DepthwiseConvolution) -> Kernel | None:
     """
     op, window, layer = request.op, request.window, request.layer
     channels, taps = layer.weights.shape
-    found = _channels(layer) if channels >= GROUP else None
-    if found is None:
+    scaled = _channels(layer) if channels >= GROUP else None
+    if scaled is None:
         return None
     pairs = -(-taps // 2)
     fields = params(
@@ -48,10 +48,10 @@ def depthwise_window_dsp(request: DepthwiseConvolution) -> Kernel | None:
         window.channel_fields,
         window.dilation_fields,
         (("padding_value", zero_point(input_type(op, 0))), ("pairs", pairs)),
-        (("output_min", layer.low if found.clamped else -128), ("output_max", layer.high if found.clamped else 127)),
+        (("output_min", layer.low if scaled.clamped else -128), ("output_max", layer.high if scaled.clamped else 127)),
     )
-    nine = request.target.optimize != "size" and taps == 9 and channels % GROUP == 0 and found.common_shift
-    stream = ConstantArray.of("stream", _stream_of_nine(found) if nine else _stream(found), DType.UINT32)
+    nine = request.target.optimize != "size" and taps == 9 and channels % GROUP == 0 and scaled.common_shift
+    stream = ConstantArray.of("stream", _stream_of_nine(scaled) if nine else _stream(scaled), DType.UINT32)
     scratch = Scratch(2 * pairs * POINTER_BYTES + channels)
     over_input = overlaps(op.outputs[0], window.group_distance(GROUP))
     family = "depthwise_nine_dsp" if nine else "depthwise_window_dsp"
@@ -92,25 +92,25 @@ def _channels(layer: Layer) -> _Channels | None:
     bounds = zip(*(b.tolist() for b in accumulators(layer)), strict=True)
     for channel, (least, greatest) in enumerate(bounds):
         trials = (scaled_channel(layer, channel, shift, least, greatest) for shift in SHIFTS)
-        found = next((trial for trial in trials if trial is not None), None)
-        if found is None:
+        layer_channels = next((trial for trial in trials if trial is not None), None)
+        if layer_channels is None:
             return None
-        scaled.append(found)
+        scaled.append(layer_channels)
     return _Channels(tuple(scaled), layer.low > -128 or layer.high < 127)
 
 
-def _stream(found: _Channels) -> NDArray[np.uint32]:
-    channels, taps = len(found.channels), len(found.channels[0].weights)
+def _stream(layer: _Channels) -> NDArray[np.uint32]:
+    channels, taps = len(layer.channels), len(layer.channels[0].weights)
     firsts = [min(first, channels - GROUP) for first in range(0, channels, GROUP)]
     pairs = -(-taps // 2)
     padded = np.zeros((channels, 2 * pairs), dtype="<i2")
-    for row, channel in zip(padded, found.channels, strict=True):
+    for row, channel in zip(padded, layer.channels, strict=True):
         row[:taps] = np.array(channel.weights) << channel.exponent
     # [channel, pair] -> both taps of a pair in one word.
     words = padded.view("<u4")
     stream = np.zeros((len(firsts), 4 + 4 * pairs + 9), dtype=np.uint32)
     for row, first in zip(stream, firsts, strict=True):
-        group = found.channels[first : first + GROUP]
+        group = layer.channels[first : first + GROUP]
         row[:4] = [channel.start % 2**32 for channel in group]
         row[4 : 4 + 4 * pairs] = words[first : first + GROUP].T.reshape(-1)
         row[-9:-5] = [channel.multiplier for channel in group]
@@ -119,14 +119,14 @@ def _stream(found: _Channels) -> NDArray[np.uint32]:
     return stream.reshape(-1)
 
 
-def _stream_of_nine(found: _Channels) -> NDArray[np.uint32]:
+def _stream_of_nine(layer: _Channels) -> NDArray[np.uint32]:
     """Four pairs of taps and the last one, see depthwise_nine_dsp.h."""
-    taps = np.array([np.array(channel.weights) << channel.exponent for channel in found.channels], dtype="<i2")
+    taps = np.array([np.array(channel.weights) << channel.exponent for channel in layer.channels], dtype="<i2")
     pairs = np.ascontiguousarray(taps[:, :8]).view("<u4").reshape(-1, GROUP, 4)
     last = np.ascontiguousarray(taps[:, 8]).view("<u4").reshape(-1, 2)
     groups = []
     for number, (words, two) in enumerate(zip(pairs, last, strict=True)):
-        group = found.channels[GROUP * number : GROUP * (number + 1)]
+        group = layer.channels[GROUP * number : GROUP * (number + 1)]
         starts = [channel.start % 2**32 for channel in group]
         scales = [channel.multiplier for channel in group] + [channel.addend % 2**32 for channel in group]
         groups.append([*starts, *words.T.reshape(-1).tolist(), *two.tolist(), *scales])

@@ -63,8 +63,8 @@ def _of_few_pixels(request: Convolution) -> Kernel | None:
 
 def _common_scale(exact: Rescalings) -> tuple[int, int, int] | None:
     """Multiplier, addend and shift where all units have the same, and are enough."""
-    found = {(channel.multiplier, channel.addend, channel.shift) for channel in exact.channels}
-    return found.pop() if len(found) == 1 and len(exact.channels) >= FEWEST_COMMON else None
+    scales = {(channel.multiplier, channel.addend, channel.shift) for channel in exact.channels}
+    return scales.pop() if len(scales) == 1 and len(exact.channels) >= FEWEST_COMMON else None
 
 
 def _stream(packed: PackedRows, exact: Rescalings, scales: bool) -> NDArray[np.uint32]:

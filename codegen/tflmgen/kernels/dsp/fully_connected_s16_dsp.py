@@ -51,8 +51,8 @@ def _groups(words: NDArray[np.uint32], layer: Int16Layer) -> NDArray[np.uint32]:
     whole = units - units % GROUP
     parts = []
     for unit in [*range(0, whole, GROUP), *range(whole, units)]:
-        some = slice(unit, unit + (GROUP if unit < whole else 1))
-        parts += [unsigned(layer.bias[some]), words[some].T.reshape(-1), unsigned(layer.multipliers[some])]
+        block = slice(unit, unit + (GROUP if unit < whole else 1))
+        parts += [unsigned(layer.bias[block]), words[block].T.reshape(-1), unsigned(layer.multipliers[block])]
     return np.concatenate(parts)
 
 
@@ -61,9 +61,9 @@ def _read(call: PackedCall) -> list[UnpackedSums]:
     steps, single, data = -(-call.terms // 4), call.channels % 4, call.words()
     end = len(data) - single * (4 * steps + 8)
     parts = []
-    for some, units in ((data[:end], 4), (data[end:], 1)):
+    for block, units in ((data[:end], 4), (data[end:], 1)):
         fields = [("bias", "<i4", (units,)), ("words", "i1", (steps, units, 4)), ("high", "<i4", (units,))]
-        stream = records(some, fields, call.channels // 4 if units == 4 else single)
+        stream = records(block, fields, call.channels // 4 if units == 4 else single)
         words = in_order(stream["words"].transpose(0, 2, 1, 3)).reshape(len(stream) * units, 4 * steps)
         parts.append((words, stream["bias"].reshape(-1), stream["high"].reshape(-1)))
     words, starts, high = (np.concatenate(columns).astype(np.int64) for columns in zip(*parts, strict=True))

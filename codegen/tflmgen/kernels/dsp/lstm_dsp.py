@@ -78,13 +78,13 @@ Fields = tuple[tuple[str, ParamValue], ...]
 
 def _scales(weights: Integers, biases: Integers, factors: list[float]) -> tuple[int, ...]:
     """Of the gates, one after the other; empty where one is not exact."""
-    found = []
+    scales = []
     for gate, factor in enumerate(factors):
         exact = scale_to_int16(weights[gate::4], biases[gate::4], *quantize_multiplier(factor))
         if exact is None:
             return ()
-        found += [*exact]
-    return tuple(found)
+        scales += [*exact]
+    return tuple(scales)
 
 
 def _stream(name: str, weights: Integers, biases: Integers) -> ConstantArray:

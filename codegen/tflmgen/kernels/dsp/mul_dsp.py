@@ -32,8 +32,8 @@ def mul_dsp(request: Multiplication) -> Kernel | None:
     addend = (1 << (left - 2)) + (((2 * zero + 1) << SHIFT) >> 1 if shift < 0 else zero << SHIFT)
     scaled = ((products << left) * multiplier >> 32) + addend
     for negative in (0, -1 << (left - 1)):
-        found = np.clip((scaled + np.where(products < 0, negative, 0)) >> SHIFT, low, high)
-        if (found == wanted).all():
+        outputs = np.clip((scaled + np.where(products < 0, negative, 0)) >> SHIFT, low, high)
+        if (outputs == wanted).all():
             fields = (("left", left), ("multiplier", multiplier), ("addend", addend), ("negative", negative))
             return mul_kernel(request, "dsp", fields)
     return None

@@ -44,11 +44,11 @@ def _joined_or_split(kernel: Kernel, inputs: Sequence[NDArray[Any]]) -> list[NDA
     layout = kernel.operands[0]
     assert isinstance(layout, ConstantArray)
     repeats, _, *blocks = np.frombuffer(layout.data, np.int32).tolist()
-    given = [inputs[operand.index] for operand in kernel.operands if isinstance(operand, Input)]
+    operands = [inputs[operand.index] for operand in kernel.operands if isinstance(operand, Input)]
     if kernel.function == "tflmgen_concatenation":
-        rows = [array.reshape(repeats, size) for array, size in zip(given, blocks, strict=True)]
+        rows = [array.reshape(repeats, size) for array, size in zip(operands, blocks, strict=True)]
         return [np.concatenate(rows, axis=1)]
-    return list(np.split(given[0].reshape(repeats, sum(blocks)), np.cumsum(blocks)[:-1], axis=1))
+    return list(np.split(operands[0].reshape(repeats, sum(blocks)), np.cumsum(blocks)[:-1], axis=1))
 
 
 def _copied(function: str, fields: dict[str, Any], source: NDArray[Any], op: OperatorInstance) -> NDArray[Any]:

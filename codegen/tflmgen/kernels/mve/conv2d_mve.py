@@ -150,8 +150,8 @@ def check_table(data: bytes, call: PackedCall, taps: tuple[int, int], own: int, 
     row, column = tap // taps[1] * steps[0], tap % taps[1] * steps[1]
     offset = (row * call.number("input_width") + column) * call.inputs + channel
     for name, wanted in (("offset", offset), ("row", row), ("column", column)):
-        given = table[name].reshape(-1)
-        if (given[:terms] != wanted).any() or given[terms:].any():
+        offsets = table[name].reshape(-1)
+        if (offsets[:terms] != wanted).any() or offsets[terms:].any():
             raise ValueError(f"the table's {name}s are not the window's")
 
 

@@ -45,7 +45,7 @@ def conv2d_groups_mve(request: GroupedConvolution) -> Kernel | None:
     step = channels // groups
     packed = padded_bytes(layer.weights)
     rows = [np.arange(first, first + step) for first in range(0, channels, step)]
-    streams = [pair_stream(packed[some], layer.channels(some)) for some in rows]
+    streams = [pair_stream(packed[channels], layer.channels(channels)) for channels in rows]
     fields = (
         *window.fields(channels),
         *window.dilation_fields,
@@ -66,20 +66,20 @@ def transpose_conv_mve(request: TransposedConvolution) -> Kernel | None:
     if phases is None or pixel >= MOST_PIXEL:
         return None
     words: list[Words] = []
-    most, clamped = 0, False
+    longest, clamped = 0, False
     for taps, part in phases:
         shape = source.max_shape
-        over = Window(Steps(False, 1, 1), (shape[0], shape[1], shape[2], shape[3]), taps)
-        table, packed = table_of(over, inputs), padded_bytes(part.weights)
+        part_window = Window(Steps(False, 1, 1), (shape[0], shape[1], shape[2], shape[3]), taps)
+        table, packed = table_of(part_window, inputs), padded_bytes(part.weights)
         exact = fit(part)
         if table is None or exact is None or not exact.fixable:
             return None
         clamped |= exact.clamped
         words += [table, pair_stream(packed, part)]
-        most = max(most, packed.shape[1])
+        longest = max(longest, packed.shape[1])
     fields: Fields = (*transposed_fields(op, window), ("padding_value", zero_point(source)))
     macs = source.elements * layer.weights.size // inputs
-    return _kernel(2, "transpose_conv", fields, (layer, clamped), words, most, macs)
+    return _kernel(2, "transpose_conv", fields, (layer, clamped), words, longest, macs)
 
 
 def _kernel(
@@ -100,8 +100,10 @@ def _kernel(
     scratch = Null() if COLUMN_BYTES * chunks <= STACK_BYTES else Scratch(COLUMN_BYTES * chunks)
     stream = ConstantArray.of("stream", np.concatenate(words), DType.UINT32)
     operands: tuple[Operand, ...] = (Input(source), stream, scratch, Output(0))
-    given = params(f"tflmgen_{name}_mve_s8", fields, ends)
-    return Kernel(f"tflmgen_{name}_mve_s8", HEADER, operands, given, macs=macs, variant="mve", family=f"{name}_mve")
+    call_params = params(f"tflmgen_{name}_mve_s8", fields, ends)
+    return Kernel(
+        f"tflmgen_{name}_mve_s8", HEADER, operands, call_params, macs=macs, variant="mve", family=f"{name}_mve"
+    )
 
 
 def _read(call: PackedCall) -> list[UnpackedPart]:

@@ -126,12 +126,12 @@ def _first_row(window: Window, y: int, lines: int) -> int:
     return next((r for r in rows[: window.taps[0] + lines - 1] if r >= 0), _FAR)
 
 
-def _pieces(width: int, most: int) -> Iterator[tuple[int, int]]:
+def _pieces(width: int, widest: int) -> Iterator[tuple[int, int]]:
     """The first pixel and the pixels of each piece of a line: tflmgen_depthwise_patch_mve_next."""
     x = 0
     while x < width:
         left = width - x
-        count = left if left <= most else left - 4 if left < most + 4 and left >= 8 else most
+        count = left if left <= widest else left - 4 if left < widest + 4 and left >= 8 else widest
         yield x, count
         x += count
 

@@ -15,10 +15,10 @@ from tflmgen.kernels.numeric.int8_layer import Integers
 _INT32 = 2**31
 
 
-def _fitting(values: Integers, what: str) -> Integers:
+def _fitting(values: Integers, subject: str) -> Integers:
     """`values`, of 32 bits each."""
     if values.size and (values.min() < -_INT32 or values.max() >= _INT32):
-        raise ValueError(f"{what} leave 32 bits")
+        raise ValueError(f"{subject} leave 32 bits")
     return values
 
 

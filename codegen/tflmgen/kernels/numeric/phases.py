@@ -36,9 +36,9 @@ def phases_of(window: Window, layer: Layer, zero: int) -> list[tuple[tuple[int, 
     phases = []
     for phase in np.ndindex(*strides):
         rows, columns = (_taps(p, t, stride, b) for p, t, stride, b in zip(phase, taps, strides, before, strict=True))
-        some = np.ascontiguousarray(weights[:, rows][:, :, columns]).reshape(channels, -1)
-        bias = layer.bias + zero * (layer.weights.sum(axis=1) - some.sum(axis=1))
-        phases.append(((len(rows), len(columns)), replace(layer, weights=some, bias=bias)))
+        part = np.ascontiguousarray(weights[:, rows][:, :, columns]).reshape(channels, -1)
+        bias = layer.bias + zero * (layer.weights.sum(axis=1) - part.sum(axis=1))
+        phases.append(((len(rows), len(columns)), replace(layer, weights=part, bias=bias)))
     return phases
 
 

@@ -270,9 +270,9 @@ class Window:
         return ("dilation_height", self.steps.dilation_height), ("dilation_width", self.steps.dilation_width)
 
 
-def _first_inside(over: Extent, size: int, taps: int, stride: int, dilation: int) -> NDArray[np.int64]:
+def _first_inside(extent: Extent, size: int, taps: int, stride: int, dilation: int) -> NDArray[np.int64]:
     """Per position of the window, its first pixel inside an input of `size`; _FAR if there is none."""
-    origins = np.arange(over.output, dtype=np.int64) * stride - over.padding
+    origins = np.arange(extent.output, dtype=np.int64) * stride - extent.padding
     firsts = origins + np.maximum(0, -(origins // dilation)) * dilation
     firsts = np.where(origins < 0, firsts, origins)
     inside = (firsts < size) & (firsts <= origins + (taps - 1) * dilation)

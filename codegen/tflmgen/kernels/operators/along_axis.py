@@ -85,8 +85,8 @@ def _arg(name: str) -> Callable[[OperatorInstance, Target], Kernel]:
 
 
 def _parse_cumsum(options: Options | None) -> Direction:
-    given = options or {}
-    return Direction(bool(given.get("exclusive", False)), bool(given.get("reverse", False)))
+    fields = options or {}
+    return Direction(bool(fields.get("exclusive", False)), bool(fields.get("reverse", False)))
 
 
 def _cumsum_scale(op: OperatorInstance) -> float:

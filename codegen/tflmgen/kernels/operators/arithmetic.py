@@ -88,15 +88,15 @@ def _kernel(
     name: str, quantized_fields: Callable[[OperatorInstance], Fields]
 ) -> Callable[[OperatorInstance, Target], KernelChoice]:
     def kernel(op: OperatorInstance, target: Target) -> KernelChoice:
-        fast: list[Kernel] = []
+        kernels: list[Kernel] = []
         if op.outputs[0].dtype is DType.INT8:
             assert op.outputs[0].quantization is not None
             limits = activation_range(op.attributes.activation, DType.INT8, op.outputs[0].quantization)
             if name == "mul":
-                fast = fast_kernels(Multiplication(op, target, mul_scale(op), limits))
+                kernels = fast_kernels(Multiplication(op, target, mul_scale(op), limits))
             else:
-                fast = fast_kernels(Addition(op, target, add_scales(op), 1 if name == "add" else -1, limits))
-        return choose_fastest([*fast, portable(op)], target)
+                kernels = fast_kernels(Addition(op, target, add_scales(op), 1 if name == "add" else -1, limits))
+        return choose_fastest([*kernels, portable(op)], target)
 
     def portable(op: OperatorInstance) -> Kernel:
         dtype = op.outputs[0].dtype

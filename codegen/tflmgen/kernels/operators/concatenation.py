@@ -49,20 +49,20 @@ class Axis:
 
 
 def _parse_concatenation(options: Options | None) -> Axis:
-    given = options or {}
-    if given.get("fused_activation_function", 0):
+    fields = options or {}
+    if fields.get("fused_activation_function", 0):
         raise ValueError("a fused activation is not supported")
-    return Axis(int(given.get("axis", 0)))
+    return Axis(int(fields.get("axis", 0)))
 
 
 def _parse_pack(options: Options | None) -> Axis:
-    given = options or {}
-    return Axis(int(given.get("axis", 0)), int(given.get("values_count", 0)))
+    fields = options or {}
+    return Axis(int(fields.get("axis", 0)), int(fields.get("values_count", 0)))
 
 
 def _parse_unpack(options: Options | None) -> Axis:
-    given = options or {}
-    return Axis(int(given.get("axis", 0)), int(given.get("num", 0)))
+    fields = options or {}
+    return Axis(int(fields.get("axis", 0)), int(fields.get("num", 0)))
 
 
 def _parse_split(options: Options | None) -> Axis:

@@ -67,22 +67,22 @@ def parse(options: Options | None) -> ConvAttributes:
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
-    over = window_of(op)
-    return ((input_type(op, 0).shape[0], over.height.output, over.width.output, input_type(op, 1).shape[0]),)
+    window = window_of(op)
+    return ((input_type(op, 0).shape[0], window.height.output, window.width.output, input_type(op, 1).shape[0]),)
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
     if stays_packed(op, target):
-        channels, over = static_shape(input_type(op, 1))[0], window_of(op)
+        channels, window = static_shape(input_type(op, 1))[0], window_of(op)
         padding: Fields = (("padding_value", zero_point(input_type(op, 0))),)
-        fields = (*_geometry(op, over, channels), *padding)
+        fields = (*_geometry(op, window, channels), *padding)
         return packed_kernel("tflmgen_conv2d_s4", "tflmgen_conv2d_s8", op, op.attributes.activation, fields, ())
     return choose_fastest([*_fast_kernels(op, target), on_fpu(portable_kernel(op), target)], target)
 
 
-def _geometry(op: OperatorInstance, over: Window, channels: int) -> Fields:
+def _geometry(op: OperatorInstance, window: Window, channels: int) -> Fields:
     channel = ("filter_channels", static_shape(input_type(op, 1))[3])
-    return (*over.fields(channels), *over.dilation_fields, *FORWARD, channel)
+    return (*window.fields(channels), *window.dilation_fields, *FORWARD, channel)
 
 
 def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
@@ -102,15 +102,15 @@ def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
 
 def portable_kernel(op: OperatorInstance) -> Kernel:
     channels, filter_height, filter_width, filter_channels = static_shape(input_type(op, 1))
-    over = window_of(op)
+    window = window_of(op)
     macs = op.outputs[0].elements * filter_height * filter_width * filter_channels
     if is_hybrid(op):
         flags = (("asymmetric", _quantizes_with_zero_point(op)),)
-        geometry = (*over.fields(channels), *over.dilation_fields, ("filter_channels", filter_channels))
-        return hybrid_kernel("conv2d", op, op.attributes.activation, over.input[0], macs, geometry, flags)
-    geometry = _geometry(op, over.flat, channels)
-    unread = over.input[3] if channels > _last_channels(op) else 0
-    return go_backward(op, _forward(op, geometry, macs), over, range(over.flat.input[2]), unread)
+        geometry = (*window.fields(channels), *window.dilation_fields, ("filter_channels", filter_channels))
+        return hybrid_kernel("conv2d", op, op.attributes.activation, window.input[0], macs, geometry, flags)
+    geometry = _geometry(op, window.flat, channels)
+    unread = window.input[3] if channels > _last_channels(op) else 0
+    return go_backward(op, _forward(op, geometry, macs), window, range(window.flat.input[2]), unread)
 
 
 def _forward(op: OperatorInstance, geometry: Fields, macs: int) -> Kernel:

@@ -51,18 +51,18 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
     del target
     batches, *sizes, channels = static_shape(input_type(op, 0))
     *taps, _, output_channels = static_shape(input_type(op, 1))
-    over, output = _extents(op), op.outputs[0]
+    extents, output = _extents(op), op.outputs[0]
     least, greatest = op.attributes.activation.bounds
     fields = (
         ("batches", batches),
         ("input", tuple(sizes)),
         ("input_channels", channels),
-        ("output", tuple(e.output for e in over)),
+        ("output", tuple(e.output for e in extents)),
         ("output_channels", output_channels),
         ("filter", tuple(taps)),
         ("stride", op.attributes.strides),
         ("dilation", op.attributes.dilations),
-        ("padding", tuple(e.padding for e in over)),
+        ("padding", tuple(e.padding for e in extents)),
         ("output_min", least),
         ("output_max", greatest),
     )

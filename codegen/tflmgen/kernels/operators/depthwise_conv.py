@@ -47,8 +47,8 @@ OUTPUT_CHANNELS = 3
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
-    over = window_of(op)
-    return ((input_type(op, 0).shape[0], over.height.output, over.width.output, input_type(op, 1).shape[3]),)
+    window = window_of(op)
+    return ((input_type(op, 0).shape[0], window.height.output, window.width.output, input_type(op, 1).shape[3]),)
 
 
 def kernel(op: OperatorInstance, target: Target) -> KernelChoice:
@@ -75,15 +75,15 @@ def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
 
 def portable_kernel(op: OperatorInstance) -> Kernel:
     _, filter_height, filter_width, channels = static_shape(input_type(op, 1))
-    over, output = window_of(op), op.outputs[0]
-    geometry = (*over.fields(channels), *over.dilation_fields)
+    window, output = window_of(op), op.outputs[0]
+    geometry = (*window.fields(channels), *window.dilation_fields)
     macs = output.elements * filter_height * filter_width
     if is_hybrid(op):
-        return hybrid_kernel("depthwise_conv2d", op, op.attributes.activation, over.input[0], macs, geometry)
+        return hybrid_kernel("depthwise_conv2d", op, op.attributes.activation, window.input[0], macs, geometry)
     one_each = channels == static_shape(input_type(op, 0))[3]
     # Of more channels than fit into one group of lanes, each group's outputs are written before the next is read.
     group = LANES_F32 if output.dtype is DType.FLOAT32 and channels == LANES_F32 else 1
-    distance = over.group_distance(group) if one_each else over.overlap_distance(channels)
+    distance = window.group_distance(group) if one_each else window.overlap_distance(channels)
     over_input = overlaps(output, distance)
     results = output_fields(op, op.attributes.activation)
     weights, bias = filter_operand(op), bias_operand(op, OUTPUT_CHANNELS)

@@ -14,7 +14,7 @@ from tflmgen.kernels.operators.custom import CustomOperator
 from tflmgen.kernels.option_fields import flag, integer, real
 from tflmgen.kernels.rules import COMMON, input_type, one_type, static_shape
 
-MOST = 2**20
+LARGEST_OPTION = 2**20
 PER_CLASS = 100
 """Detections per class where the options don't say."""
 
@@ -36,9 +36,11 @@ class DetectionAttributes:
 
 def parse(options: Options) -> DetectionAttributes:
     regular = flag(options, "use_regular_nms") if "use_regular_nms" in options else False
-    per_class = integer(options, "detections_per_class", 1, MOST) if "detections_per_class" in options else PER_CLASS
-    classes = integer(options, "num_classes", 1, MOST)
-    per_detection = min(integer(options, "max_classes_per_detection", 1, MOST), classes)
+    per_class = (
+        integer(options, "detections_per_class", 1, LARGEST_OPTION) if "detections_per_class" in options else PER_CLASS
+    )
+    classes = integer(options, "num_classes", 1, LARGEST_OPTION)
+    per_detection = min(integer(options, "max_classes_per_detection", 1, LARGEST_OPTION), classes)
     if per_detection > 1 and not regular:
         raise ValueError("max_classes_per_detection is more than 1: each box can have its best class only")
     overlap = real(options, "nms_iou_threshold")
@@ -47,7 +49,7 @@ def parse(options: Options) -> DetectionAttributes:
     y, x, h, w = (real(options, f"{side}_scale") for side in "yxhw")
     if 0 in (y, x, h, w):
         raise ValueError("a scale of the boxes is 0")
-    detections = integer(options, "max_detections", 1, MOST)
+    detections = integer(options, "max_detections", 1, LARGEST_OPTION)
     threshold = real(options, "nms_score_threshold")
     return DetectionAttributes(detections, per_class, classes, regular, threshold, overlap, (y, x, h, w))
 

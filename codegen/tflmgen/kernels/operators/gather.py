@@ -30,8 +30,8 @@ class GatherAxis:
 
 
 def _parse(options: Options | None) -> GatherAxis:
-    given = options or {}
-    return GatherAxis(int(given.get("axis", 0)), int(given.get("batch_dims", 0)))
+    fields = options or {}
+    return GatherAxis(int(fields.get("axis", 0)), int(fields.get("batch_dims", 0)))
 
 
 def _shape(op: OperatorInstance, index: int) -> Ints:
@@ -45,8 +45,8 @@ def _axis(op: OperatorInstance) -> int | None:
 def _batch_dims(op: OperatorInstance) -> int | None:
     """How many leading dimensions are shared, or None where the axis or the indices leave no room for them."""
     axis, rank = _axis(op), len(_shape(op, 1))
-    given = op.attributes.batch_dims
-    count = given + rank if given < 0 else given
+    batch_dims = op.attributes.batch_dims
+    count = batch_dims + rank if batch_dims < 0 else batch_dims
     if axis is None or not 0 <= count <= min(axis, rank):
         return None
     return int(count) if _shape(op, 0)[:count] == _shape(op, 1)[:count] else None

@@ -117,8 +117,8 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
         return Kernel("tflmgen_lstm_fixed_s8", "lstm_fixed.h", operands, fields, in_place, macs)
     if is_integer(op):
         suffix = "s8" if input_type(op, 0).dtype is DType.INT8 else "s16"
-        if suffix == "s8" and (fast := fast_kernels(Lstm(op, target, sequence, in_place, macs))):
-            return choose_fastest(fast, target)
+        if suffix == "s8" and (kernels := fast_kernels(Lstm(op, target, sequence, in_place, macs))):
+            return choose_fastest(kernels, target)
         fields = Params("tflmgen_lstm_integer", (*sequence, *multiplier_fields(op)))
         operands = (Input(0), *arrays, *numbers_of_gates(op), *STATES, gates)
         return Kernel(f"tflmgen_lstm_{suffix}", "lstm.h", operands, fields, in_place, macs)

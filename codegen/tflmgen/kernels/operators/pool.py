@@ -58,8 +58,8 @@ def _window(op: OperatorInstance) -> Window:
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
-    over, shape = _window(op), input_type(op, 0).shape
-    return ((shape[0], over.height.output, over.width.output, shape[3]),)
+    window, shape = _window(op), input_type(op, 0).shape
+    return ((shape[0], window.height.output, window.width.output, shape[3]),)
 
 
 def portable_pool(op: OperatorInstance, kind: str) -> Kernel:
@@ -76,16 +76,16 @@ def portable_pool(op: OperatorInstance, kind: str) -> Kernel:
     if op.attributes.zeros:
         struct, zeros = f"tflmgen_pool2d_zeros_{suffix}", "zeros_"
         fields += (("zero", 0 if suffix == "f32" else zero_point(output)),)
-    name, over = f"tflmgen_{kind}_pool2d_{zeros}{suffix}", overlaps(output, window.group_distance(1))
+    name, overlap = f"tflmgen_{kind}_pool2d_{zeros}{suffix}", overlaps(output, window.group_distance(1))
     family = "average_pool2d_s8" if (kind, suffix) == ("average", "s8") else ""
-    return Kernel(name, "pool2d.h", (Input(0), Output(0)), params(struct, fields), over, family=family)
+    return Kernel(name, "pool2d.h", (Input(0), Output(0)), params(struct, fields), overlap, family=family)
 
 
 def _kernel(kind: str) -> Callable[[OperatorInstance, Target], KernelChoice]:
     def kernel(op: OperatorInstance, target: Target) -> KernelChoice:
         portable, is_int8 = portable_pool(op, kind), op.outputs[0].dtype is DType.INT8
-        fast = fast_kernels(Pooling(op, target, portable, kind, _window(op))) if is_int8 else []
-        return choose_fastest([*fast, portable], target)
+        kernels = fast_kernels(Pooling(op, target, portable, kind, _window(op))) if is_int8 else []
+        return choose_fastest([*kernels, portable], target)
 
     return kernel
 

@@ -62,13 +62,13 @@ def axes(op: OperatorInstance) -> frozenset[int] | None:
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
-    gone, shape = axes(op) or frozenset(), input_type(op, 0).shape
+    reduced, shape = axes(op) or frozenset(), input_type(op, 0).shape
     if op.attributes.keep_dims:
-        return (tuple(1 if axis in gone else dim for axis, dim in enumerate(shape)),)
-    return (tuple(dim for axis, dim in enumerate(shape) if axis not in gone),)
+        return (tuple(1 if axis in reduced else dim for axis, dim in enumerate(shape)),)
+    return (tuple(dim for axis, dim in enumerate(shape) if axis not in reduced),)
 
 
-def loops(shape: tuple[int, ...], gone: frozenset[int]) -> tuple[tuple[str, ParamValue], ...]:
+def loops(shape: tuple[int, ...], summed_axes: frozenset[int]) -> tuple[tuple[str, ParamValue], ...]:
     """TFLMGEN_REDUCE_FIELDS: neighbouring dimensions of one kind merged, each kind filled up to three loops.
 
     Kinds alternate, so that of at most 6 dimensions no kind can need more than three loops.
@@ -77,10 +77,10 @@ def loops(shape: tuple[int, ...], gone: frozenset[int]) -> tuple[tuple[str, Para
     for axis, (extent, stride) in enumerate(zip(shape, strides_of(shape), strict=True)):
         if extent == 1:
             continue
-        if merged and merged[-1][0] == (axis in gone):
+        if merged and merged[-1][0] == (axis in summed_axes):
             merged[-1] = (merged[-1][0], merged[-1][1] * extent, stride)
         else:
-            merged.append((axis in gone, extent, stride))
+            merged.append((axis in summed_axes, extent, stride))
 
     def of_kind(kind: bool) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
         rows = [(1, 0)] * 3 + [(extent, stride) for reduced, extent, stride in merged if reduced is kind]
@@ -150,9 +150,9 @@ def _sums_fit(op: OperatorInstance) -> bool:
 
 def _kept_channels(op: OperatorInstance, x: Interval) -> Interval:
     """What each channel of the output is made of."""
-    gone = axes(op) or frozenset()
+    reduced = axes(op) or frozenset()
     last = len(input_type(op, 0).shape) - 1
-    return x if last not in gone else x.spread(channels_of(op.outputs[0]))
+    return x if last not in reduced else x.spread(channels_of(op.outputs[0]))
 
 
 def _extreme_range(op: OperatorInstance, inputs: Inputs) -> Outputs:
@@ -196,18 +196,18 @@ def _fold_extreme(function: Callable[..., Any], limit: int) -> Callable[..., Arr
 
 def _reduction(function: Callable[..., Any]) -> Fold:
     def evaluate(op: OperatorInstance) -> list[Array] | None:
-        gone = axes(op)
+        reduced = axes(op)
         array = operands(op)[0]
         exact = input_type(op, 0).dtype in (DType.INT32, DType.INT64, DType.BOOL) or not array.size
-        return result(op, function(array, axis=tuple(sorted(gone)))) if exact and gone is not None else None
+        return result(op, function(array, axis=tuple(sorted(reduced)))) if exact and reduced is not None else None
 
     return of_constants(evaluate)
 
 
 def _real(function: Callable[..., Any]) -> Real:
     def evaluate(op: OperatorInstance, operands: Sequence[Reals]) -> Reals:
-        gone = tuple(sorted(axes(op) or ()))
-        return np.asarray(function(operands[0], axis=gone)).reshape(op.outputs[0].max_shape)
+        reduced = tuple(sorted(axes(op) or ()))
+        return np.asarray(function(operands[0], axis=reduced)).reshape(op.outputs[0].max_shape)
 
     return evaluate
 

@@ -29,8 +29,8 @@ class Sampling:
 
 
 def parse(options: Options | None) -> Sampling:
-    given = options or {}
-    return Sampling(bool(given.get("align_corners", False)), bool(given.get("half_pixel_centers", False)))
+    fields = options or {}
+    return Sampling(bool(fields.get("align_corners", False)), bool(fields.get("half_pixel_centers", False)))
 
 
 def _resized(op: OperatorInstance) -> Ints:

@@ -53,11 +53,11 @@ class SignalFilterBank(CustomOperator):
     rules = (
         *COMMON,
         input_is(0, "input", DType.UINT32),
-        *(input_is(i, f"tensor of {what}", DType.INT16) for i, what in enumerate(_BANDS, 1)),
+        *(input_is(i, f"tensor of {content}", DType.INT16) for i, content in enumerate(_BANDS, 1)),
         output_is(DType.UINT64),
         vector(0, "input"),
-        *(vector(i, f"tensor of {what}") for i, what in enumerate(_BANDS, 1)),
-        *(constant(i, f"tensor of {what}") for i, what in enumerate(_BANDS, 1)),
+        *(vector(i, f"tensor of {content}") for i, content in enumerate(_BANDS, 1)),
+        *(constant(i, f"tensor of {content}") for i, content in enumerate(_BANDS, 1)),
         Rule(
             "one more band than num_channels, each within the input and the weights",
             _bands_fit,
@@ -182,7 +182,7 @@ class SignalPCAN(CustomOperator):
         input_is(1, "noise estimate", DType.UINT32),
         input_is(2, "table of gains", DType.INT16),
         output_is(DType.UINT32),
-        *(vector(i, what) for i, what in enumerate(("input", "noise estimate", "table of gains"))),
+        *(vector(i, content) for i, content in enumerate(("input", "noise estimate", "table of gains"))),
         Rule(
             "an input and a noise estimate of equal shapes",
             lambda op: input_type(op, 0).shape == input_type(op, 1).shape,

@@ -14,7 +14,7 @@ from tflmgen.kernels.option_fields import flag, integer
 from tflmgen.kernels.rules import COMMON, input_is, input_type, one_type, output_is, static_shape
 
 HEADER = "signal_frames.h"
-MOST = 2**20
+LARGEST_OPTION = 2**20
 """Samples that one frame, one delay may have."""
 
 FRAME_AND_VALID = Rule(
@@ -67,7 +67,10 @@ class SignalFramer(CustomOperator):
     )
 
     def attributes(self, options: Options) -> _Framer:
-        size, step = integer(options, "frame_size", 1, MOST), integer(options, "frame_step", 1, MOST)
+        size, step = (
+            integer(options, "frame_size", 1, LARGEST_OPTION),
+            integer(options, "frame_step", 1, LARGEST_OPTION),
+        )
         return _Framer(size, step, flag(options, "prefill"))
 
     def infer(self, op: OperatorInstance) -> tuple[Shape, Shape]:
@@ -126,10 +129,10 @@ class SignalStacker(CustomOperator):
 
     def attributes(self, options: Options) -> _Stacker:
         return _Stacker(
-            integer(options, "num_channels", 1, MOST),
-            integer(options, "stacker_left_context", 0, MOST),
-            integer(options, "stacker_right_context", 0, MOST),
-            integer(options, "stacker_step", 1, MOST),
+            integer(options, "num_channels", 1, LARGEST_OPTION),
+            integer(options, "stacker_left_context", 0, LARGEST_OPTION),
+            integer(options, "stacker_right_context", 0, LARGEST_OPTION),
+            integer(options, "stacker_step", 1, LARGEST_OPTION),
         )
 
     def infer(self, op: OperatorInstance) -> tuple[Shape, Shape]:
@@ -165,7 +168,7 @@ class SignalDelay(CustomOperator):
     rules = (*COMMON, input_is(0, "input", DType.INT16), output_is(DType.INT16), NOT_SCALAR, NOT_EMPTY)
 
     def attributes(self, options: Options) -> _Delay:
-        return _Delay(integer(options, "delay_length", 0, MOST))
+        return _Delay(integer(options, "delay_length", 0, LARGEST_OPTION))
 
     def infer(self, op: OperatorInstance) -> tuple[Shape]:
         return (input_type(op, 0).shape,)
@@ -206,7 +209,7 @@ class SignalOverlapAdd(CustomOperator):
     )
 
     def attributes(self, options: Options) -> _OverlapAdd:
-        return _OverlapAdd(integer(options, "frame_step", 1, MOST))
+        return _OverlapAdd(integer(options, "frame_step", 1, LARGEST_OPTION))
 
     def infer(self, op: OperatorInstance) -> tuple[Shape]:
         *outer, frames, _ = static_shape(input_type(op, 0))

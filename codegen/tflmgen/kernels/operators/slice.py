@@ -26,16 +26,16 @@ class Masks:
 
 
 def _parse(options: Options | None) -> Masks:
-    given = options or {}
-    if int(given.get("ellipsis_mask", 0)).bit_count() > 1:
+    fields = options or {}
+    if int(fields.get("ellipsis_mask", 0)).bit_count() > 1:
         raise ValueError("ellipsis_mask has more than one bit")
     return Masks(
-        begin=int(given.get("begin_mask", 0)),
-        end=int(given.get("end_mask", 0)),
-        ellipsis=int(given.get("ellipsis_mask", 0)),
-        new_axis=int(given.get("new_axis_mask", 0)),
-        shrink_axis=int(given.get("shrink_axis_mask", 0)),
-        offset=bool(given.get("offset", False)),
+        begin=int(fields.get("begin_mask", 0)),
+        end=int(fields.get("end_mask", 0)),
+        ellipsis=int(fields.get("ellipsis_mask", 0)),
+        new_axis=int(fields.get("new_axis_mask", 0)),
+        shrink_axis=int(fields.get("shrink_axis_mask", 0)),
+        offset=bool(fields.get("offset", False)),
     )
 
 

@@ -86,8 +86,8 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
         kernel = replace(kernel, family="svdf_f32")
         return choose_fastest([on_fpu(kernel, target)], target)
     to_state, to_output = map(quantize_multiplier, _factors(op))
-    if fast := fast_kernels(Svdf(op, target, to_state, to_output)):
-        return choose_fastest(fast, target)
+    if kernels := fast_kernels(Svdf(op, target, to_state, to_output)):
+        return choose_fastest(kernels, target)
     folded = offsets(op)
     added: Operand = ConstantArray.of("offsets", folded, DType.INT32) if folded.any() else Null()
     function = "tflmgen_svdf_s8" if input_type(op, STATE).dtype is DType.INT8 else "tflmgen_svdf_s8_s16"

@@ -25,7 +25,7 @@ _WIDEST = 2**20 - 1
 """Of windows: d l must fit 32 bits."""
 
 _FARTHEST = 2**21
-FEW = 4
+FEWEST_RESCALED = 4
 """Channels that are searched for thoroughly though they are most of a layer's."""
 
 
@@ -64,22 +64,22 @@ def bounded_channels(layer: Layer) -> tuple[Bounded, Booleans] | None:
     ends = [output_of(layer, bound) for bound in (least, greatest)]
     low, high = (np.clip(end, layer.low, layer.high) for end in ends)
     search = _Search(layer, least, greatest, thresholds(layer, least, greatest))
-    found = search.constants(low == high, low)
+    constants = search.constants(low == high, low)
     nearest = np.rint(factors(layer) * 2.0 ** (_LOW_BITS + _SHIFT)).astype(np.int64)
     steps = finest_steps(layer, nearest)
     for offset in OFFSETS:
-        rows = np.flatnonzero(found[2] < 0)
-        if not len(rows) or (offset and len(rows) > max(FEW, len(nearest) // 2)):
+        rows = np.flatnonzero(constants[2] < 0)
+        if not len(rows) or (offset and len(rows) > max(FEWEST_RESCALED, len(nearest) // 2)):
             break
         part, multipliers = search.channels(rows), np.clip(nearest[rows] + offset * steps[rows], 1, 2**32 - 1)
         for top in part.tops():
             new, values = part.attempt(multipliers, top)
-            new &= found[2][rows] < 0
-            found[:, rows] = np.where(new, values, found[:, rows])
-    exact = (found >= 0)[2, :, 0]
+            new &= constants[2][rows] < 0
+            constants[:, rows] = np.where(new, values, constants[:, rows])
+    exact = (constants >= 0)[2, :, 0]
     saturated = [np.clip(end, -128, 127) for end in ends]
     clamped = (saturated[0] != low) | (saturated[1] != high)
-    multipliers, starts, widths = np.where(exact, found[:, :, 0], 0)
+    multipliers, starts, widths = np.where(exact, constants[:, :, 0], 0)
     return Bounded(multipliers, starts, widths, bool(clamped[exact].any())), exact
 
 
@@ -102,18 +102,18 @@ class _Search:
 
     def constants(self, constant: Booleans, outputs: Integers) -> Integers:
         """(multiplier, start, width) of channels that always have one output; a width of -1 for all others."""
-        found = np.full((3, *constant.shape), -1, dtype=np.int64)
-        one, none = np.ones_like(outputs), np.zeros_like(outputs)
+        terms = np.full((3, *constant.shape), -1, dtype=np.int64)
+        ones, none = np.ones_like(outputs), np.zeros_like(outputs)
         above, below = self.greatest - self._bias + 1, self.least - self._bias - 1
         fixed = constant & (self.least == self.greatest)
         for chosen, multiplier, start, width in (
-            (constant & (outputs == self.layer.low), one, above, none),
-            (constant & (outputs == self.layer.high), one, below, none),
-            (fixed, (2**32 - 1) * one, (127 - outputs) * 16 + 8, 2**12 * one),
+            (constant & (outputs == self.layer.low), ones, above, none),
+            (constant & (outputs == self.layer.high), ones, below, none),
+            (fixed, (2**32 - 1) * ones, (127 - outputs) * 16 + 8, 2**12 * ones),
         ):
             values = np.stack([multiplier, (start << _FRACTION_BITS) + (1 << (_FRACTION_BITS - 1)), width])
-            found = np.where(chosen & (np.abs(start) < _FARTHEST), values, found)
-        return found
+            terms = np.where(chosen & (np.abs(start) < _FARTHEST), values, terms)
+        return terms
 
     def tops(self) -> tuple[Integers, ...]:
         """The accumulators at which windows begin, the likeliest first."""
@@ -136,15 +136,15 @@ class _Search:
         missed &= top - before <= widest
         steps = _TOP - (OUTPUTS.astype(np.int64)[None, :] << _SHIFT)
         at_distance, before_distance = (np.clip(top - a, -1, _WIDEST) for a in (at, before))
-        most = np.where(reached, steps - product(at_distance), 2**40).min(axis=1, keepdims=True)
+        upper = np.where(reached, steps - product(at_distance), 2**40).min(axis=1, keepdims=True)
         fewest = np.where(missed, steps - product(before_distance) + 1, -(2**40)).max(axis=1, keepdims=True)
-        most, fewest = np.minimum(most, high), np.maximum(fewest, 1)
-        fraction = (((fewest + most) >> 1 << _FRACTION_BITS) + high - 1) // np.maximum(high, 1)
+        upper, fewest = np.minimum(upper, high), np.maximum(fewest, 1)
+        fraction = (((fewest + upper) >> 1 << _FRACTION_BITS) + high - 1) // np.maximum(high, 1)
         fraction = np.clip(fraction, 1, 2**_FRACTION_BITS - 1)
         offset = (fraction * high) >> _FRACTION_BITS
         width = np.minimum((2**32 - offset) * 2**_LOW_BITS // multipliers, _WIDEST)
         starts = top - self._bias
-        exact = (offset >= fewest) & (offset <= most) & (np.abs(starts) < _FARTHEST) & (multipliers < 2**32)
+        exact = (offset >= fewest) & (offset <= upper) & (np.abs(starts) < _FARTHEST) & (multipliers < 2**32)
         exact &= (~reached | ((top - at >= 0) & (top - at <= width))).all(axis=1, keepdims=True)
         exact &= (~missed | (top - before >= 0)).all(axis=1, keepdims=True)
         highest = np.where(told_apart, at, -_TOP).max(axis=1, keepdims=True)

@@ -82,9 +82,9 @@ def rescalings(layer: Layer, biases: Integers) -> Rescalings | None:
     low, high = (np.clip(end, layer.low, layer.high) for end in ends)
     staircase = _Staircase(layer, biases[:, None], least, greatest, thresholds(layer, least, greatest))
     shifts = staircase.finest_shifts()
-    found = np.zeros((4, len(biases), 1), dtype=np.int64)
+    requantisation = np.zeros((4, len(biases), 1), dtype=np.int64)
     constant = low == high
-    found[1] = np.where(constant, low + 128, 0)
+    requantisation[1] = np.where(constant, low + 128, 0)
     missing = ~constant
     nearest = np.rint(factors(layer) * 2.0 ** (2 * _BITS + shifts)).astype(np.int64)
     steps = finest_steps(layer, nearest)
@@ -95,14 +95,14 @@ def rescalings(layer: Layer, biases: Integers) -> Rescalings | None:
         part, multipliers = staircase.channels(chosen), (nearest + offset * steps)[chosen]
         addends, negatives, exact = part.addends(multipliers, shifts[chosen])
         rows = multipliers >> _BITS, addends, ((multipliers % 2**_BITS) << 8) + shifts[chosen], negatives
-        for row, values in zip(found, rows, strict=True):
+        for row, values in zip(requantisation, rows, strict=True):
             row[chosen] = np.where(exact, values, row[chosen])
         missing[chosen] &= ~exact
     if missing.any():
         return None
     saturated = [np.clip(end, -128, 127) for end in ends]
     clamped = bool((((saturated[0] != low) | (saturated[1] != high)) & ~constant).any())
-    multiplier, addend, shift, negative = found[:, :, 0]
+    multiplier, addend, shift, negative = requantisation[:, :, 0]
     return Rescalings(multiplier, addend, shift, negative, biases, bool(negative.any()), clamped)
 
 
@@ -205,10 +205,10 @@ class _Staircase:
         low, high = bounds(reached & (at >= 0), missed & (before >= 0))
         negative_low, negative_high = bounds(reached & (at < 0), missed & (before < 0))
         both = np.maximum(low, negative_low), np.minimum(high, negative_high)
-        one = both[0] <= both[1]
-        addends = np.where(one, _between(*both), _between(low, high))
-        negatives = np.where(one, 0, _between(negative_low, negative_high) - addends)
-        exact = (multipliers >= 2 ** (2 * _BITS)) & (one | ((low <= high) & (negative_low <= negative_high)))
+        is_first = both[0] <= both[1]
+        addends = np.where(is_first, _between(*both), _between(low, high))
+        negatives = np.where(is_first, 0, _between(negative_low, negative_high) - addends)
+        exact = (multipliers >= 2 ** (2 * _BITS)) & (is_first | ((low <= high) & (negative_low <= negative_high)))
         return addends, negatives, exact
 
 

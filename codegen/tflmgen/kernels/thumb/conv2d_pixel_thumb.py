@@ -31,11 +31,11 @@ def conv2d_pixel_thumb(request: Convolution | GroupedConvolution) -> Kernel | No
         stream_of(layer.weights[first : first + outputs], exact.all_words[first : first + outputs])
         for first in range(0, channels, outputs)
     ]
-    over = window.flat
+    flat = window.flat
     fields = params(
         "tflmgen_conv2d_pixel_thumb_s8",
-        over.fields(channels),
-        over.dilation_fields,
+        flat.fields(channels),
+        flat.dilation_fields,
         (("padding_value", zero_point(input_type(op, 0))),),
         FORWARD,
         (("groups", groups), ("group_inputs", window.input[3] // groups), ("group_outputs", outputs)),
@@ -43,15 +43,12 @@ def conv2d_pixel_thumb(request: Convolution | GroupedConvolution) -> Kernel | No
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
     distance = window.overlap_distance(channels, outputs)
+    words = ConstantArray.of("stream", np.concatenate(streams), DType.UINT32)
+    operands = (Input(0), words, Scratch(terms + terms % 2, 1), Output(0))
     kernel = Kernel(
         "tflmgen_conv2d_pixel_thumb_s8",
         HEADER,
-        (
-            Input(0),
-            ConstantArray.of("stream", np.concatenate(streams), DType.UINT32),
-            Scratch(terms + terms % 2, 1),
-            Output(0),
-        ),
+        operands,
         fields,
         (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
         request.macs,
@@ -59,7 +56,7 @@ def conv2d_pixel_thumb(request: Convolution | GroupedConvolution) -> Kernel | No
     )
     if groups > 1 or len(op.outputs[0].shape) != 4:
         return kernel
-    return go_backward(op, kernel, window, range(over.input[2]))
+    return go_backward(op, kernel, window, range(flat.input[2]))
 
 
 def _of_product(request: MatrixProduct) -> Kernel | None:

@@ -196,8 +196,8 @@ def _read(call: PackedCall) -> list[UnpackedPart]:
     if _lines_are_columns(call):
         weights = weights.reshape(channels, call.taps[1], call.taps[0]).transpose(0, 2, 1).reshape(channels, taps)
     return [
-        _part(np.flatnonzero(some), weights, np.array(constants), far)
-        for far, some in ((False, ~far_ones), (True, far_ones))
+        _part(np.flatnonzero(channels), weights, np.array(constants), far)
+        for far, channels in ((False, ~far_ones), (True, far_ones))
     ]
 
 

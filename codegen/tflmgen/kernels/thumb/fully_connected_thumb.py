@@ -71,14 +71,14 @@ def weight_words(weights: Integers) -> NDArray[np.uint32]:
 
 def stream_of(weights: Integers, constants: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """The words of all groups, then those of units that are left; constants: [units, words]."""
-    ones = single_units(len(weights))
-    whole = len(weights) - ones
+    single_count = single_units(len(weights))
+    whole = len(weights) - single_count
     packed = weight_words(weights[:whole])
     words = np.zeros((len(packed) * GROUP, constants.shape[1]), dtype=np.uint32)
     words[:whole] = constants[:whole]
     groups = np.concatenate([packed, words.reshape(len(packed), GROUP * words.shape[1])], axis=1)
     left = weights.shape[1] + weights.shape[1] % 2
-    rows = np.zeros((ones, left + -left % UNROLLED), dtype=np.uint8)
+    rows = np.zeros((single_count, left + -left % UNROLLED), dtype=np.uint8)
     first = rows.shape[1] - left
     rows[:, first : first + weights.shape[1]] = weights[whole:] + 128
     singles = np.concatenate([rows.view("<u4"), constants[whole:]], axis=1)

@@ -35,19 +35,21 @@ def transpose_conv_thumb(request: TransposedConvolution) -> Kernel | None:
             weights = part[:, ::-1, ::-1].reshape(channels, -1)
             parts.append(replace(layer, weights=weights, bias=bias - point * weights.sum(axis=1)))
     exact = [raised_rescalings(part) for part in parts]
-    if any(one is None for one in exact):
+    if any(requantisation is None for requantisation in exact):
         return None
-    known = [one for one in exact if one is not None]
-    clamped = any(one.clamped for one in known)
-    streams = [stream_of(part.weights, one.all_words) for part, one in zip(parts, known, strict=True)]
-    most = max(part.weights.shape[1] for part in parts)
+    known = [requantisation for requantisation in exact if requantisation is not None]
+    clamped = any(requantisation.clamped for requantisation in known)
+    streams = [
+        stream_of(part.weights, requantisation.all_words) for part, requantisation in zip(parts, known, strict=True)
+    ]
+    longest = max(part.weights.shape[1] for part in parts)
     return Kernel(
         "tflmgen_transpose_conv_thumb_s8",
         HEADER,
         (
             Input(2),
             ConstantArray.of("stream", np.concatenate(streams), DType.UINT32),
-            Scratch(most + most % 2, 1),
+            Scratch(longest + longest % 2, 1),
             Output(0),
         ),
         params(

@@ -79,8 +79,8 @@ class Monitor:
     def command(self, line: str) -> str:
         """What the command prints."""
         *before, line = [line] if line.startswith("#") else COMMANDS.split(line)
-        for one in before:
-            self.command(one)
+        for typed_line in before:
+            self.command(typed_line)
         if assigned := ASSIGNMENT.match(line):
             name, is_default, value = assigned.groups()
             if not is_default or name not in self._variables:
@@ -133,21 +133,21 @@ class Monitor:
 
     def _file(self, path: str) -> Path:
         name = path.removeprefix("@").replace("\\ ", " ")
-        found = next((one for one in (Path(name), self._folder / name) if one.is_file()), None)
-        if found is None or not path.startswith("@"):
+        existing = next((path for path in (Path(name), self._folder / name) if path.is_file()), None)
+        if existing is None or not path.startswith("@"):
             raise MonitorError(f"Could not find file '{name}'")
-        return found.resolve()
+        return existing.resolve()
 
     def _words(self, line: str) -> list[str]:
         words, rest = [], line
         while rest:
-            found = next((match for token in TOKENS if (match := re.match(token, rest))), None)
+            token = next((match for token in TOKENS if (match := re.match(token, rest))), None)
             variable = VARIABLE.match(rest)
             if variable and variable[1] in self._variables:
                 rest = self._variables[variable[1]] + rest[variable.end() :]
-            elif found is None:
+            elif token is None:
                 raise MonitorError(f"Could not tokenize here:\n{line}\n{'^'.rjust(len(line) - len(rest) + 1)}")
             else:
-                rest = rest[found.end() :]
-                words += [found[0]] if found[0].strip() and not found[0].startswith("#") else []
+                rest = rest[token.end() :]
+                words += [token[0]] if token[0].strip() and not token[0].startswith("#") else []
         return words

@@ -24,7 +24,7 @@ from tflmgen.explore import (
     row_streams,
 )
 from tflmgen.frontend import Model, TensorKey, find_bounds, import_model, read_source
-from tflmgen.ir import Module, Op, Program, Target, walk
+from tflmgen.ir import NO_CHECKS, DeviceChecks, Module, Op, Program, Target, walk
 from tflmgen.kernels import Operators, Selector, reader_of, with_custom
 from tflmgen.memory import packing_bound
 from tflmgen.options import BuildOptions, Validate
@@ -102,25 +102,27 @@ def _compiled(
     check_meaning(module, program, anew.selected, loop_limits)
     check_constants(module, program, anew.selected, reader_of)
     remarks = remarks_of(imported, module.removed, program)
-    sources = emit(program, name, module.sha256, options.text, options.progress_hook, remarks=remarks)
-    check_sources(program, name, sources)
+    checks = DeviceChecks(options.check_memory, options.check_weights.value)
+    sources = emit(program, name, module.sha256, options.text, options.progress_hook, remarks=remarks, checks=checks)
+    check_sources(program, name, sources, checks)
     plan_options = {"name": name, "optimize": options.optimize.value, "max_iterations": options.max_iterations or []}
     plan = plan_json(module, plan_choice.best, program, sources, plan_options, packing_bound(modules[0]))
     plan["proof"] = _proof(model, module, settings.options.validate)
     return Compilation(name, module, program, sources, plan, _plugin_files(modules[0], selector.operators))
 
 
-def check_sources(program: Program, name: str, sources: Sources) -> None:
+def check_sources(program: Program, name: str, sources: Sources, checks: DeviceChecks = NO_CHECKS) -> None:
     """Raises InternalError where the generated C does not do what the Program says."""
     entries = [
         Entry(
             tuple(name + tensor.function for tensor in entry.inputs),
             tuple(name + tensor.function for tensor in entry.outputs),
             name + entry.invoke,
+            name + entry.push,
         )
         for entry in sources.entries
     ]
-    check_text(program, name, sources.files[f"src/{name}.c"], sources.files[f"src/{name}_weights.h"], entries)
+    check_text(program, name, sources.files, entries, checks)
 
 
 def _proof(model: Model | None, module: Module, effort: Validate) -> list[Json]:

@@ -66,6 +66,14 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
         "progress_hook": typer.Option(
             "--progress-hook", help="Run the macro TFLMGEN_PROGRESS(step) after each operator, for a watchdog."
         ),
+        "check_memory": typer.Option(
+            "--check-memory",
+            help="Put guard bytes beside arena and state; each invoke checks them.",
+        ),
+        "check_weights": typer.Option(
+            "--check-weights",
+            help="Compare the CRC-32 of the constants in flash at the first invoke (start), or at each (invoke).",
+        ),
         "no_overlap": typer.Option(
             "--no-overlap",
             help="Keep every output disjoint from its inputs, to see what overlap saves.",

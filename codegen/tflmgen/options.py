@@ -35,6 +35,14 @@ class Validate(str, Enum):
     FULL = "full"
 
 
+class CheckWeights(str, Enum):
+    """When the device compares its constants in flash with their CRC-32: never, at the first invoke, or at each."""
+
+    OFF = "off"
+    START = "start"
+    INVOKE = "invoke"
+
+
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
     """What the user decides about a model that is not a .tflite file, as texts.
@@ -58,6 +66,8 @@ class BuildOptions:
     max_shape          upper bounds of dynamic shapes; frontend/shape_bounds.py has the syntax
     max_dim            upper bound of every other dynamic dimension
     progress_hook      call a macro after each operator
+    check_memory       guard bytes beside arena and state, which each invoke checks
+    check_weights      when the CRC-32 of the constants in flash is checked
     no_overlap         keep outputs disjoint from inputs, and choose the fastest kernels whatever their scratch
     no_range_analysis  keep channels and branches that value-range analysis would remove
     winograd           allow Winograd kernels for 3x3 convolutions
@@ -76,6 +86,8 @@ class BuildOptions:
     max_shape: list[str] | None = None
     max_dim: int | None = None
     progress_hook: bool = False
+    check_memory: bool = False
+    check_weights: CheckWeights = CheckWeights.OFF
     no_overlap: bool = False
     no_range_analysis: bool = False
     winograd: bool = False
@@ -101,6 +113,8 @@ class BuildOptions:
         words += [f"--max-shape {shape}" for shape in self.max_shape or ()]
         words += [f"--max-dim {self.max_dim}"] if self.max_dim is not None else []
         words += ["--progress-hook"] if self.progress_hook else []
+        words += ["--check-memory"] if self.check_memory else []
+        words += [f"--check-weights {self.check_weights.value}"] if self.check_weights != CheckWeights.OFF else []
         words += [f"--push-rows {name}" for name in self.push_rows or ()]
         words += [f"--ram-budget {self.ram_budget}"] if self.ram_budget is not None else []
         words += ["--no-overlap"] if self.no_overlap else []

@@ -14,7 +14,9 @@ typedef enum {
     TFLMGEN_ERROR_ITERATIONS = 2, /* a loop ran longer than it was allowed to */
     TFLMGEN_ERROR_ARGUMENT = 3,   /* an input's value is outside of what the model accepts */
     TFLMGEN_ERROR_STATE = 4,      /* what was to be loaded is no state of this model */
-    TFLMGEN_MORE = 5              /* no error: the input comes by rows, and this was not the last one */
+    TFLMGEN_MORE = 5,             /* no error: the input comes by rows, and this was not the last one */
+    TFLMGEN_ERROR_MEMORY = 6,     /* bytes beside the arena or the state were overwritten: --check-memory */
+    TFLMGEN_ERROR_WEIGHTS = 7     /* the constants in flash have changed: --check-weights */
 } tflmgen_status;
 
 typedef struct {

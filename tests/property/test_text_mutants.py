@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from support.mutate_text import PLAN, WEIGHTS, Mutator
+from support.mutate_text import DESCRIPTOR, HEADER, PLAN, WEIGHTS, Mutator
 from support.pipeline import compile_bytes
 from support.random_program import Seeded
 from support.repository import ROOT
@@ -42,7 +42,13 @@ def accepts(program: Program, sources: Sources) -> bool:
 
 def mutants(sources: Sources, label: str) -> Iterator[tuple[Mutator, Sources]]:
     choose = Seeded(len(label))
-    for path, mutators in ((f"src/{NAME}.c", PLAN), (f"src/{NAME}_weights.h", WEIGHTS)):
+    parts = (
+        (f"src/{NAME}.c", PLAN),
+        (f"src/{NAME}_weights.h", WEIGHTS),
+        (f"include/{NAME}.h", HEADER),
+        (f"src/{NAME}_model.c", DESCRIPTOR),
+    )
+    for path, mutators in parts:
         text = sources.files[path]
         for mutator in mutators * ROUNDS:
             changed = mutator(text, choose)
@@ -58,4 +64,4 @@ def test_corrupted_text_is_refused(seeds: range) -> None:
         for mutator, corrupted in mutants(sources, label):
             assert not accepts(program, corrupted), (label, mutator.__name__)
             refused[mutator.__name__] += 1
-    assert set(refused) >= {mutator.__name__ for mutator in (*PLAN, *WEIGHTS)} - {"change_limit"}
+    assert set(refused) >= {mutator.__name__ for mutator in (*PLAN, *WEIGHTS, *HEADER, *DESCRIPTOR)} - {"change_limit"}

@@ -200,5 +200,73 @@ def exchange_elements(text: str, choose: Chooser) -> str:
     return text[: first.start()] + second[0] + text[first.end() : second.start()] + first[0] + text[second.end() :]
 
 
+_MACRO_NUMBER = re.compile(r"^#define \w+_(?!OPTIONS|SHA256|VERSION)[A-Z_]+ [({]?(-?\d+)(?!\.)\b", re.MULTILINE)
+_PROTOTYPE = re.compile(r"^(?!typedef|#|extern)(?:const )?\w+ \*?(\w+)\((.*)\);\n", re.MULTILINE)
+_FIELD_NUMBER = re.compile(r"^ +\.(?:bytes|row_bytes|\w+_count) = (\d+),$", re.MULTILINE)
+_FIELD_NAME = re.compile(r"^ +\.(?:data|dim|inputs|outputs|invoke|reset) = (\w+),$", re.MULTILINE)
+_FIELD = re.compile(r"^ +\.\w+ = [^\n]+,\n", re.MULTILINE)
+_CALLED = re.compile(r"^    (?:return \(void \*\)\(uintptr_t\))?(\w+)\(\w*\);$", re.MULTILINE)
+
+
+def _other(pattern: re.Pattern[str]) -> Callable[[str, Chooser], str]:
+    """One name of a pattern instead of another one."""
+
+    def change(text: str, choose: Chooser) -> str:
+        match = _one(pattern, text, choose)
+        names = sorted({m[1] for m in pattern.finditer(text)} - ({match[1]} if match else set()))
+        if match is None or not names:
+            return text
+        return _with(text, match, 1, names[choose.integer(0, len(names) - 1)])
+
+    return change
+
+
+def change_macro(text: str, choose: Chooser) -> str:
+    """A size, a rank, an extent or a zero point of the public header."""
+    return _greater(_MACRO_NUMBER)(text, choose)
+
+
+def drop_prototype(text: str, choose: Chooser) -> str:
+    match = _one(_PROTOTYPE, text, choose)
+    return text if match is None else text[: match.start()] + text[match.end() :]
+
+
+def take_other_arguments(text: str, choose: Chooser) -> str:
+    match = _one(_PROTOTYPE, text, choose)
+    return text if match is None else _with(text, match, 2, "int other")
+
+
+HEADER: tuple[Mutator, ...] = (change_macro, drop_prototype, take_other_arguments)
+"""Of the public header."""
+
+
+def change_descriptor_number(text: str, choose: Chooser) -> str:
+    return _greater(_FIELD_NUMBER)(text, choose)
+
+
+def name_another_function(text: str, choose: Chooser) -> str:
+    """A struct of the descriptor has the function or the struct of another tensor."""
+    return _other(_FIELD_NAME)(text, choose)
+
+
+def drop_field(text: str, choose: Chooser) -> str:
+    """A field is 0."""
+    match = _one(_FIELD, text, choose)
+    return text if match is None else text[: match.start()] + text[match.end() :]
+
+
+def ask_another_tensor(text: str, choose: Chooser) -> str:
+    """A function of the descriptor calls that of another tensor."""
+    return _other(_CALLED)(text, choose)
+
+
+DESCRIPTOR: tuple[Mutator, ...] = (
+    change_descriptor_number,
+    name_another_function,
+    drop_field,
+    ask_another_tensor,
+)
+"""Of the descriptor of generic callers."""
+
 WEIGHTS: tuple[Mutator, ...] = (change_element, exchange_elements)
 """Of the header with arrays."""

@@ -11,12 +11,15 @@ from tflmgen import __version__
 from tflmgen.backend.c_names import identifier, unique_identifiers
 from tflmgen.backend.c_text import array_lines, comment, enumerators, float_literal
 from tflmgen.backend.emit_body import Body, BodyWriter
+from tflmgen.backend.fault_checks import HEADER, FaultChecks, fault_checks, plan_values
 from tflmgen.backend.remarks import NO_REMARKS, Remarks
 from tflmgen.backend.rendering import render
 from tflmgen.backend.state_blob import HEADER_BYTES, blob_header
 from tflmgen.ir import (
+    NO_CHECKS,
     Access,
     ConstantArray,
+    DeviceChecks,
     DType,
     Fixed,
     Flash,
@@ -159,6 +162,7 @@ def emit(
     progress_hook: bool = False,
     layers: bool = False,
     remarks: Remarks = NO_REMARKS,
+    checks: DeviceChecks = NO_CHECKS,
 ) -> Sources:
     """C for `program`; every public name begins with `name`, a C identifier.
 
@@ -169,10 +173,13 @@ def emit(
     bodies = [body for f in program.functions for body in (*writer.streams(f), writer.function(f))]
     entries = tuple(_entries(program, writer))
     parts = _plan_parts(program, writer, model_sha256)
-    headers = _headers(writer, entries, bool(parts["bools"]))
+    used = ((writer.places.constant(key), array) for key, array in writer.places.used.items())
+    faults = fault_checks(checks, program, used, bool(parts["in_arena"]))
+    headers = _headers(writer, entries, bool(parts["bools"]), faults)
     common = _common(program, name, model_sha256, options, entries) | {"fingerprint": fingerprint}
+    common |= {"checks": faults if checks.has_any else None, "needed_bytes": faults.arena_bytes}
     weights = render("library/weights.h.j2", arrays=_arrays(writer), **common)
-    plan = {"bodies": bodies, "headers": headers, **parts, **common}
+    plan = {"bodies": bodies, "headers": headers, **parts, **common, **plan_values(faults)}
     source = render("library/plan.c.j2", not_finite=False, **plan)
     if _NOT_FINITE.search(source + weights):
         source = render("library/plan.c.j2", not_finite=True, **plan)
@@ -192,8 +199,10 @@ def _fingerprint(*made_of: str | int) -> int:
     return int.from_bytes(hashlib.sha256(repr((__version__, *made_of)).encode()).digest()[:4], "big")
 
 
-def _headers(writer: BodyWriter, entries: Sequence[ApiEntry], keeps_bools: bool) -> tuple[str, ...]:
-    """What the plan's source includes: kernels, the check of bools where an input or the state has some, types."""
+def _headers(
+    writer: BodyWriter, entries: Sequence[ApiEntry], keeps_bools: bool, faults: FaultChecks
+) -> tuple[str, ...]:
+    """What the plan's source includes: kernels, checks of bools where an input or the state has some, types, faults."""
     inputs = [tensor for entry in entries for tensor in entry.inputs]
     outputs = [tensor for entry in entries for tensor in entry.outputs]
     checked = {"bools.h"} if keeps_bools or any(tensor.is_bool for tensor in inputs) else set()
@@ -202,7 +211,8 @@ def _headers(writer: BodyWriter, entries: Sequence[ApiEntry], keeps_bools: bool)
         a.dtype is DType.BOOL for a in writer.places.used.values()
     )
     types = {"common.h"} if typed else set()
-    return tuple(sorted({*writer.headers, *checked, *types}))
+    guarded = {HEADER} if faults.has_guards or faults.crc_when else set()
+    return tuple(sorted({*writer.headers, *checked, *types, *guarded}))
 
 
 def _common(
@@ -265,7 +275,7 @@ def entry_names(keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"_{name}_signature" if name.startswith(tensors) else f"_{name}" for name in names)
 
 
-_RESERVED = ("invoke", "push_row", "model", "reset", "state_save", "state_load")
+_RESERVED = ("invoke", "push_row", "model", "reset", "check", "state_save", "state_load")
 
 
 def _entries(program: Program, writer: BodyWriter) -> list[ApiEntry]:

@@ -18,6 +18,8 @@ STATUS = {
     1: "TFLMGEN_ERROR_BOUND: a dimension became larger than its bound",
     2: "TFLMGEN_ERROR_ITERATIONS: a loop ran longer than allowed",
     3: "TFLMGEN_ERROR_ARGUMENT: an argument is out of range",
+    6: "TFLMGEN_ERROR_MEMORY: bytes beside the arena or the state were overwritten",
+    7: "TFLMGEN_ERROR_WEIGHTS: the constants in flash have changed",
 }
 
 

@@ -5,6 +5,7 @@ Decided here: well-formedness of a Module (verify), and nothing about any operat
 """
 
 from tflmgen.ir.constants import constant_array, contents
+from tflmgen.ir.device_checks import GUARD_BYTES, NO_CHECKS, DeviceChecks
 from tflmgen.ir.graph import (
     Block,
     Call,
@@ -96,6 +97,8 @@ from tflmgen.ir.unpacked import Outputs, PackedCall, Reader, Unpacked, UnpackedP
 from tflmgen.ir.well_formed import verify
 
 __all__ = [
+    "GUARD_BYTES",
+    "NO_CHECKS",
     "STREAM_VARIANT",
     "Access",
     "Argument",
@@ -111,6 +114,7 @@ __all__ = [
     "ConstantArray",
     "CostedKernel",
     "DType",
+    "DeviceChecks",
     "Dim",
     "Fixed",
     "Flash",

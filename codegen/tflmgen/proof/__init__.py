@@ -4,10 +4,10 @@ In: the Module after the passes, the Program, what computes operators, and Sourc
 Decided here: nothing. Shares no code with schedule, memory, exploration, lowering and emission.
 """
 
-from tflmgen.proof.c_library_text import Entry
 from tflmgen.proof.c_text_check import check_text
 from tflmgen.proof.meaning import check_meaning
 from tflmgen.proof.packed_constants import check_constants
+from tflmgen.proof.signature_functions import Entry
 from tflmgen.proof.symbolic_memory import check_memory
 
 __all__ = ["PROVED", "Entry", "check_constants", "check_meaning", "check_memory", "check_text"]

@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from tflmgen.ir import Access, DType, Fixed, Port, Program, ProgramFunction, Signature, Slot
+from tflmgen.proof.c_fault_checks import FaultText
 from tflmgen.proof.c_statements import Names
 from tflmgen.proof.c_syntax import Node, UnreadableError, elements, field, integer, parts, text_of, unwrapped, words_of
 from tflmgen.proof.program_statements import pointer
+from tflmgen.proof.signature_functions import BLOB_HEADER_BYTES, Entry, dimension_verb
 from tflmgen.proof.statements import Pointer
 
-_MACROS = {
-    "AT(tensor) ((void *)(tflmgen_shared_arena + at_##tensor))",
-    "AT(tensor) ((void *)(arena + at_##tensor))",
-    "STATE_AT(tensor) ((void *)(state + at_##tensor))",
-}
-"""How places in memory are written."""
-
-_ARENA = re.compile(r"static uint8_t arena \[ (\d+) \] ;")
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """The C functions of a signature: of each input and output the one that returns where it lies, and invoke."""
-
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    invoke: str
+_ARENA = re.compile(r"static uint8_t arena \[ (.+) \] ;")
 
 
 def flat(root: Node) -> Iterator[Node]:
@@ -56,16 +42,29 @@ def offsets_of(nodes: Iterable[Node]) -> dict[str, int]:
     return offsets
 
 
-def check_memory(nodes: Iterable[Node], program: Program) -> None:
+def has_arena(nodes: Iterable[Node]) -> bool:
+    """Whether the library has an arena of its own."""
+    return any(node.type == "declaration" and _ARENA.fullmatch(words_of(node)) for node in nodes)
+
+
+def check_memory(nodes: Iterable[Node], program: Program, faults: FaultText) -> None:
     """Raises UnreadableError where macros of places mean something else, or the arena is too small."""
+    arena, state = faults.array("arena"), faults.array("state")
+    macros = {
+        "AT(tensor) ((void *)(tflmgen_shared_arena + at_##tensor))",
+        f"AT(tensor) ((void *)({arena} + at_##tensor))",
+        f"STATE_AT(tensor) ((void *)({state} + at_##tensor))",
+    }
     for node in nodes:
         if node.type == "preproc_function_def":
             words = " ".join(text_of(node).split())
-            if words.removeprefix("#define ") not in _MACROS:
+            if words.removeprefix("#define ") not in macros:
                 raise UnreadableError(node, "this macro is not known")
-        arena = _ARENA.fullmatch(words_of(node)) if node.type == "declaration" else None
-        if arena is not None and int(arena[1]) < program.arena_bytes:
-            raise UnreadableError(node, "the arena is too small")
+        declared = _ARENA.fullmatch(words_of(node)) if node.type == "declaration" else None
+        if declared is not None and declared[1] not in (
+            {faults.bytes(program.arena_bytes)} | ({"1"} if not program.arena_bytes else set())
+        ):
+            raise UnreadableError(node, "the arena has another size")
 
 
 def start_of(function: ProgramFunction, access: Access) -> Pointer:
@@ -84,9 +83,11 @@ def check_entry(
     names: Names,
     c_name: str,
     same_places: Callable[[Pointer, Pointer], bool],
-) -> None:
-    """Raises UnreadableError where the C API returns other places than the Program's, or invoke does something else.
+    faults: FaultText,
+) -> dict[str, str]:
+    """C function -> the variable that it sets or returns, of dimensions that are known at run time only.
 
+    Raises UnreadableError where the C API returns other places than the Program's, or invoke does something else.
     bodies: of all functions by name. c_name: of the C function of the signature's function. same_places: whether a
     place of the text is one of the Program.
     """
@@ -99,17 +100,53 @@ def check_entry(
         (statement,) = parts(bodies[name])
         if statement.type != "return_statement" or not same_places(names.pointer(*parts(statement)), place):
             raise UnreadableError(statement, f"'{name}' returns another place")
-    _Invoke(signature, names, c_name).check(list(parts(bodies[entry.invoke])), inputs, outputs)
+    for port, place in zip(signature.inputs, inputs, strict=False):
+        if port.pushed:
+            _check_push(bodies[entry.push], place, port, names, entry)
+    invoke = _Invoke(signature, names, c_name, faults)
+    invoke.check(list(parts(bodies[entry.invoke])), inputs, outputs)
+    return {
+        f"{function}_{dimension_verb(port, is_input)}": invoke.variables[is_input, i]
+        for is_input, ports, functions in (
+            (True, signature.inputs, entry.inputs),
+            (False, signature.outputs, entry.outputs),
+        )
+        for i, (port, function) in enumerate(zip(ports, functions, strict=True))
+        if port.type.dynamic_axes
+    }
+
+
+def _check_push(body: Node, place: Pointer, port: Port, names: Names, entry: Entry) -> None:
+    """Raises UnreadableError unless a row goes to the input's place, and the model is invoked."""
+    copy, call = parts(body)
+    arguments = list(parts(field(next(parts(copy)), "arguments")))
+    if (
+        text_of(field(next(parts(copy)), "function")) != "memcpy"
+        or (names.pointer(arguments[0]), text_of(arguments[1])) != (place, "row")
+        or integer(arguments[2]) != port.invoke_type.bytes
+        or words_of(call) != f"return {entry.invoke} ( ) ;"
+    ):
+        raise UnreadableError(body, f"'{entry.push}' does something else")
+
+
+def _is_pushed(port: Port) -> bool:
+    return port.pushed
 
 
 class _Invoke:
     """The invoke function of a signature, statement by statement."""
 
-    def __init__(self, signature: Signature, names: Names, c_name: str) -> None:
-        self._signature, self._names, self._c_name = signature, names, c_name
+    def __init__(self, signature: Signature, names: Names, c_name: str, faults: FaultText) -> None:
+        self._signature, self._names, self._c_name, self._faults = signature, names, c_name, faults
+        self.variables: dict[tuple[bool, int], str] = {}
+        """(of an input, its number) -> the variable with its dimensions."""
 
     def check(self, nodes: list[Node], inputs: Sequence[Pointer], outputs: Sequence[Pointer]) -> None:
         """inputs, outputs: places of the function's inputs and results, those of dimensions behind those of tensors."""
+        checks = self._faults.before_invoke
+        if [words_of(node) for node in nodes[: len(checks)]] != checks:
+            raise ValueError(f"'{self._c_name}' checks other memory first")
+        nodes = nodes[len(checks) :]
         conditions: list[str] = []
         while nodes and nodes[0].type == "if_statement":
             conditions.append(words_of(nodes.pop(0)))
@@ -120,11 +157,11 @@ class _Invoke:
             if port.type.dtype is DType.BOOL:
                 self._normalized(nodes.pop(0), place, port)
         self._run(nodes)
-        for place in outputs[len(self._signature.outputs) :]:
-            expression = next(parts(nodes.pop(0)))
-            if self._names.loaded(field(expression, "right"), "tflmgen_s32") != place:
-                raise UnreadableError(expression, "a dimension is read from another place")
-        if [words_of(node) for node in nodes] != ["return TFLMGEN_OK ;"]:
+        further = iter(outputs[len(self._signature.outputs) :])
+        for i, port in enumerate(self._signature.outputs):
+            for axis in port.type.dynamic_axes:
+                self._returned(nodes.pop(0), next(further), i, axis)
+        if [words_of(node) for node in nodes] != [self._faults.last_of_invoke]:
             raise ValueError(f"the call of '{self._c_name}' is followed by something else")
 
     def _stored(self, node: Node, place: Pointer) -> str:
@@ -136,11 +173,23 @@ class _Invoke:
             raise UnreadableError(node, "a dimension goes to another place")
         return words_of(field(expression, "right"))
 
+    def _returned(self, node: Node, place: Pointer, number: int, axis: int) -> None:
+        """A dimension of an output goes from the plan's place to its place in the shape that is returned."""
+        expression = next(parts(node))
+        if self._names.loaded(field(expression, "right"), "tflmgen_s32") != place:
+            raise UnreadableError(expression, "a dimension is read from another place")
+        variable, _, index = words_of(field(expression, "left")).partition(" [ ")
+        if index != f"{axis} ]" or self.variables.setdefault((False, number), variable) != variable:
+            raise UnreadableError(expression, "a dimension goes to another place")
+
     def _conditions(self, dims: Iterator[str]) -> Iterator[str]:
-        for port in self._signature.inputs:
+        for number, port in enumerate(self._signature.inputs):
             axes, shape = port.type.dynamic_axes, port.type.max_shape
             for axis in axes:
                 variable = next(dims)
+                base = variable.partition(" [ ")[0]
+                if self.variables.setdefault((True, number), base) != base:
+                    raise ValueError(f"'{variable}' is of another input")
                 if axes != (0,) and not variable.endswith(f" [ {axis} ]"):
                     raise ValueError(f"'{variable}' is not dimension {axis}")
                 yield f"if ( {variable} < 0 || {variable} > {shape[axis]} ) {{ return TFLMGEN_ERROR_BOUND ; }}"
@@ -167,15 +216,16 @@ class _Invoke:
 
 
 def check_state(
-    program: Program, plan: str, bodies: Mapping[str, Node], name: str, counters: Sequence[str], names: Names
+    faults: FaultText, plan: str, bodies: Mapping[str, Node], name: str, counters: Sequence[str], names: Names
 ) -> None:
     """Raises ValueError where the state begins with other bytes, or a reset does not bring these back.
 
     counters: declarations of the static numbers of streams, which begin anew.
     """
+    program, state = faults.program, faults.array("state")
     zeros = [f"{counter.split()[1]} = 0 ;" for counter in counters]
-    copies = ["memcpy ( state , initial_state , sizeof state ) ;"] if program.state_bytes else []
-    if [words_of(node) for node in parts(bodies[f"{name}_reset"])] != [*zeros, *copies]:
+    copies = [f"memcpy ( {state} , initial_state , sizeof initial_state ) ;"] if program.state_bytes else []
+    if [words_of(node) for node in parts(bodies[f"{name}_reset"])] != [*zeros, *faults.resets, *copies]:
         raise ValueError("a reset does something else")
     if not program.state_bytes:
         return
@@ -184,22 +234,36 @@ def check_state(
         data, place = program.images[variable.initial].data, variable.access.place
         assert isinstance(place, Fixed)
         image[place.offset : place.offset + len(data)] = np.frombuffer(data, dtype=np.uint8)
-    for kind, array in (("const uint8_t", "initial_state"), ("uint8_t", "state")):
-        match = re.search(rf"static {kind} {array}\[{program.state_bytes}\] = \{{([^}}]*)\}};", plan)
+    first = "[TFLMGEN_GUARD_BEFORE] =" if faults.has_guards else ""
+    for kind, array, count, begin in (
+        ("const uint8_t", "initial_state", str(program.state_bytes), ""),
+        ("uint8_t", "state", faults.bytes(program.state_bytes), first),
+    ):
+        declared = re.escape(f"static {kind} {array}[{count}] = {{")
+        match = re.search(rf"{declared}\s*{re.escape(begin)}([^}}]*)\}};", plan)
         if match is None or elements(match[1], np.dtype("|u1")).tobytes() != image.tobytes():
             raise ValueError(f"'{array}' has other contents than the variables at first")
+    _check_blob_header(plan, program.state_bytes)
     save, load = ([words_of(node) for node in parts(bodies[f"{name}_state_{verb}"])] for verb in ("save", "load"))
     if save != [
         "memcpy ( blob , state_header , sizeof state_header ) ;",
-        "memcpy ( ( uint8_t * ) blob + sizeof state_header , state , sizeof state ) ;",
+        f"memcpy ( ( uint8_t * ) blob + sizeof state_header , {state} , sizeof initial_state ) ;",
     ]:
         raise ValueError("saving the state does something else")
     if load[:2] != [
         "if ( memcmp ( blob , state_header , sizeof state_header ) != 0 ) { return TFLMGEN_ERROR_STATE ; }",
-        "memcpy ( state , ( const uint8_t * ) blob + sizeof state_header , sizeof state ) ;",
+        f"memcpy ( {state} , ( const uint8_t * ) blob + sizeof state_header , sizeof initial_state ) ;",
     ]:
         raise ValueError("loading the state does something else")
     _check_loaded_bools(program, list(parts(bodies[f"{name}_state_load"]))[2:], names)
+
+
+def _check_blob_header(plan: str, state_bytes: int) -> None:
+    """Raises ValueError unless a saved state begins with TFLS, version 1 and its size; a hash of 16 bytes follows."""
+    match = re.search(rf"static const uint8_t state_header\[{BLOB_HEADER_BYTES}\] = \{{([^}}]*)\}};", plan)
+    header = elements(match[1], np.dtype("|u1")).tobytes() if match else b""
+    if len(header) != BLOB_HEADER_BYTES or header[:12] != b"TFLS" + struct.pack("<II", 1, state_bytes):
+        raise ValueError("a saved state begins with something else")
 
 
 def _check_loaded_bools(program: Program, nodes: Sequence[Node], names: Names) -> None:
@@ -216,26 +280,36 @@ def _check_loaded_bools(program: Program, nodes: Sequence[Node], names: Names) -
             raise UnreadableError(node, "these are not the bools of the state")
 
 
-_FURTHER = (
-    re.compile(r"(\w+) = rows ;"),
-    re.compile(r"memcpy \( (\w+) , shape , sizeof \1 \) ;"),
-    re.compile(r"return (\w+) ;"),
-)
-"""Functions that set a dimension, or a shape, or return a shape: each has a variable of its own."""
+_FURTHER = {
+    "rows": "{variable} = rows ;",
+    "set_shape": "memcpy ( {variable} , shape , sizeof {variable} ) ;",
+    "shape": "return {variable} ;",
+}
+"""The one statement of functions that set a dimension, or a shape, or return a shape, by how their names end."""
 
 
-def check_further(bodies: Mapping[str, Node], entries: Sequence[Entry], name: str) -> None:
-    """Raises UnreadableError for functions of the C API that are of no signature and no known kind."""
-    known = {f"{name}_{verb}" for verb in ("reset", "state_save", "state_load")}
+def check_further(
+    bodies: Mapping[str, Node], entries: Sequence[Entry], name: str, faults: FaultText, variables: Mapping[str, str]
+) -> None:
+    """Raises UnreadableError for functions of the C API that are of no signature and no known kind.
+
+    variables: of each function for dimensions the variable that it sets or returns.
+    """
+    if len(set(variables.values())) != len(variables):
+        raise ValueError("two tensors have their dimensions in one variable")
+    own = faults.own_function
+    if own is not None and [words_of(node) for node in parts(bodies[f"{name}_check"])] != own:
+        raise UnreadableError(bodies[f"{name}_check"], "this checks something else")
+    known = {f"{name}_check"} if own is not None else set()
+    known |= {f"{name}_{verb}" for verb in ("reset", "state_save", "state_load")}
     known.update(value for entry in entries for value in (*entry.inputs, *entry.outputs, entry.invoke))
-    variables: set[str] = set()
+    known.update(
+        e.push for e, s in zip(entries, faults.program.signatures, strict=True) if any(map(_is_pushed, s.inputs))
+    )
     for function in bodies.keys() - known:
+        kind = next((kind for kind in _FURTHER if function in variables and function.endswith(kind)), "")
         words = [words_of(node) for node in parts(bodies[function])]
-        if len(words) == 2 and words[0].startswith("memcpy ("):
-            entry = next((e for e in entries if words[1] == f"return {e.invoke} ( ) ;"), None)
-            if entry is not None:
-                continue
-        match = next((m for kind in _FURTHER if len(words) == 1 and (m := kind.fullmatch(words[0]))), None)
-        if match is None or match[1] in variables:
+        if not kind or words != [_FURTHER[kind].format(variable=variables[function])]:
             raise UnreadableError(bodies[function], f"'{function}' does something else")
-        variables.add(match[1])
+    for function in variables.keys() - bodies.keys():
+        raise ValueError(f"'{function}' is missing")

@@ -1,7 +1,8 @@
 """Shows that the generated C does what the Program says: the text is parsed again and compared statement by statement.
 
-Shares nothing with the templates and with what fills them in. What is read: the plan's source with its enumerators,
-structs, functions, streams and the functions of the C API, and the arrays of constants.
+Shares nothing with the templates and with what fills them in. What is read: every file of the library. The plan's
+source with its enumerators, structs, functions, streams and the functions of the C API; the arrays of constants; the
+public header and the descriptor.
 """
 
 from __future__ import annotations
@@ -11,20 +12,23 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tflmgen.errors import InternalError
-from tflmgen.ir import ConstantArray, DType, KernelCall, ParamValue, Program, ProgramFunction
+from tflmgen.ir import NO_CHECKS, ConstantArray, DeviceChecks, DType, KernelCall, ParamValue, Program, ProgramFunction
 from tflmgen.proof import c_statements, program_statements
+from tflmgen.proof.c_api_text import check_api
+from tflmgen.proof.c_fault_checks import FaultText
 from tflmgen.proof.c_library_text import (
-    Entry,
     check_entry,
     check_further,
     check_memory,
     check_state,
     flat,
+    has_arena,
     offsets_of,
     start_of,
 )
 from tflmgen.proof.c_stream import stream_form
 from tflmgen.proof.c_syntax import Node, UnreadableError, arrays, field, parse, text_of, words_of
+from tflmgen.proof.signature_functions import Entry
 from tflmgen.proof.statements import (
     CallOf,
     Copy,
@@ -40,13 +44,22 @@ from tflmgen.proof.statements import (
 STREAM_PARAMETERS = "( const void * input , void * scratch , void * output )"
 
 
-def check_text(program: Program, name: str, plan: str, weights: str, entries: Sequence[Entry]) -> None:
-    """Raises InternalError where the C of the plan, or of its weights, is not what the Program says.
+def check_text(
+    program: Program, name: str, files: Mapping[str, str], entries: Sequence[Entry], checks: DeviceChecks = NO_CHECKS
+) -> None:
+    """Raises InternalError where a file of the generated library is not what the Program says.
 
-    name: how all public names begin. plan, weights: the library's source, and the header with its arrays.
+    name: how all public names begin. files: the library's, by their paths. checks: what the device is to check of its
+    memory.
     """
+    paths = f"src/{name}.c", f"src/{name}_weights.h", f"include/{name}.h", f"src/{name}_model.c", "library.json"
+    if files.keys() != set(paths):
+        raise InternalError(f"the generated library has files that nothing checks: {sorted(files.keys() ^ set(paths))}")
+    plan, weights, header, descriptor, settings = (files[path] for path in paths)
     try:
-        _Text(program, plan, weights).check(entries, name)
+        text = _Text(program, plan, weights, checks)
+        text.check(entries, name)
+        check_api(header, descriptor, settings, name, entries, text.faults)
     except (UnreadableError, ValueError, KeyError) as error:
         raise InternalError(f"the generated C is not the plan's: {error}") from error
 
@@ -54,7 +67,7 @@ def check_text(program: Program, name: str, plan: str, weights: str, entries: Se
 class _Text:
     """The plan's source, read once."""
 
-    def __init__(self, program: Program, plan: str, weights: str) -> None:
+    def __init__(self, program: Program, plan: str, weights: str, checks: DeviceChecks) -> None:
         self._program = program
         self._root = parse(plan)
         self._plan = plan
@@ -70,7 +83,9 @@ class _Text:
         self._statics = [words_of(node).removeprefix("static ") for node in self._declarations]
         for node in self._declarations:
             self._names.keep_struct(node)
-        check_memory(nodes, program)
+        self.faults = FaultText(checks, program, self._arrays, has_arena(nodes))
+        self.faults.check_declarations(self._declarations, plan)
+        check_memory(nodes, program, self.faults)
 
     def check(self, entries: Sequence[Entry], name: str) -> None:
         statics = [node for node in self._functions if _is_static(node)]
@@ -182,17 +197,20 @@ class _Text:
 
     def _check_library(self, entries: Sequence[Entry], name: str, c_names: Mapping[str, str]) -> None:
         bodies = {_name(node): field(node, "body") for node in self._functions if not _is_static(node)}
+        variables: dict[str, str] = {}
         for signature, entry in zip(self._program.signatures, entries, strict=True):
             function = self._program.function(signature.function)
-            check_entry(signature, function, entry, bodies, self._names, c_names[function.name], self._same_places)
+            c_name = c_names[function.name]
+            same = self._same_places
+            variables |= check_entry(signature, function, entry, bodies, self._names, c_name, same, self.faults)
         for function in self._program.functions:
             for i, access in enumerate(function.results):
                 initial = self._initial.get(f"{c_names[function.name]}_result_{i}")
                 if initial is not None and self._names.pointer(initial) != start_of(function, access):
                     raise UnreadableError(initial, "a result lies elsewhere at first")
         counters = [words for words in self._statics if words.startswith("uint32_t ")]
-        check_state(self._program, self._plan, bodies, name, counters, self._names)
-        check_further(bodies, entries, name)
+        check_state(self.faults, self._plan, bodies, name, counters, self._names)
+        check_further(bodies, entries, name, self.faults, variables)
 
 
 def _is_static(node: Node) -> bool:

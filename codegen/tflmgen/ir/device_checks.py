@@ -1,0 +1,28 @@
+"""What the device is to check of its memory while it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+GUARD_BYTES = 16
+"""Of each guard: TFLMGEN_GUARD of checks.h. The guard behind an arena belongs to the bytes that it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceChecks:
+    """Checks in the generated C.
+
+    memory   guard bytes before and behind arena and state, compared at the end of each invoke
+    weights  when the CRC-32 of all constants in flash is compared: "start", at the first invoke, "invoke", at each, or
+             "off"
+    """
+
+    memory: bool = False
+    weights: str = "off"
+
+    @property
+    def has_any(self) -> bool:
+        return self.memory or self.weights != "off"
+
+
+NO_CHECKS = DeviceChecks()

@@ -73,7 +73,7 @@ def _check_macros(header: str, name: str, ports: Sequence[_ApiPort], faults: Fau
         wanted[f"{prefix}_STATE_BYTES"] = str(program.state_bytes)
         wanted[f"{prefix}_STATE_BLOB_BYTES"] = str(program.state_bytes + BLOB_HEADER_BYTES)
     for port in ports:
-        wanted.update((f"{port.macro}_{what}", value) for what, value in _tensor_macros(port))
+        wanted.update((f"{port.macro}{what}", value) for what, value in _tensor_macros(port))
     written = dict(_DEFINE.findall(header))
     for what in _QUOTED:
         if not written.pop(f"{prefix}_{what}", "").startswith('"'):
@@ -87,15 +87,15 @@ def _check_macros(header: str, name: str, ports: Sequence[_ApiPort], faults: Fau
 
 def _tensor_macros(port: _ApiPort) -> Iterator[tuple[str, str]]:
     type_ = port.type
-    yield "BYTES", str(type_.bytes)
-    yield "ELEMENTS", str(type_.elements)
-    yield "RANK", str(len(type_.max_shape))
-    yield "SHAPE", "{" + (", ".join(map(str, type_.max_shape)) or "1") + "}"
+    yield "_BYTES", str(type_.bytes)
+    yield "_ELEMENTS", str(type_.elements)
+    yield "_RANK", str(len(type_.max_shape))
+    yield "_SHAPE", "{" + (", ".join(map(str, type_.max_shape)) or "1") + "}"
     if type_.quantization and len(type_.quantization.scales) == 1:
-        yield "SCALE", repr(float(np.float32(type_.quantization.scales[0])))
-        yield "ZERO_POINT", f"({type_.quantization.zero_points[0] if type_.quantization.zero_points else 0})"
+        yield "_SCALE", repr(float(np.float32(type_.quantization.scales[0])))
+        yield "_ZERO_POINT", f"({type_.quantization.zero_points[0] if type_.quantization.zero_points else 0})"
     if port.is_input and port.port.pushed:
-        yield "ROWS", str(port.port.type.max_shape[1])
+        yield "_ROWS", str(port.port.type.max_shape[1])
 
 
 def _same_values(macro: str, written: str, wanted: str) -> bool:

@@ -73,11 +73,11 @@ def _check_macros(header: str, name: str, ports: Sequence[_ApiPort], faults: Fau
         wanted[f"{prefix}_STATE_BYTES"] = str(program.state_bytes)
         wanted[f"{prefix}_STATE_BLOB_BYTES"] = str(program.state_bytes + BLOB_HEADER_BYTES)
     for port in ports:
-        wanted.update((f"{port.macro}{what}", value) for what, value in _tensor_macros(port))
+        wanted.update((f"{port.macro}{ending}", value) for ending, value in _tensor_macros(port))
     written = dict(_DEFINE.findall(header))
-    for what in _QUOTED:
-        if not written.pop(f"{prefix}_{what}", "").startswith('"'):
-            raise ValueError(f"the header has no {prefix}_{what}")
+    for ending in _QUOTED:
+        if not written.pop(f"{prefix}_{ending}", "").startswith('"'):
+            raise ValueError(f"the header has no {prefix}_{ending}")
     if len(_DEFINE.findall(header)) != len(written) + len(_QUOTED) or written.keys() != wanted.keys():
         raise ValueError(f"the header has other macros: {sorted(written.keys() ^ wanted.keys())[:4]}")
     for macro, value in wanted.items():
@@ -128,12 +128,12 @@ def _prototypes(port: _ApiPort) -> Iterator[str]:
     yield f"{constant}{port.type.dtype.c_type} * {port.function} ( void ) ;"
     if port.type.dynamic_axes:
         verb = dimension_verb(port.port, port.is_input)
-        returns, given = {
+        returns, parameters = {
             "set_rows": ("void ", "int32_t rows"),
             "set_shape": ("void ", "const int32_t * shape"),
             "shape": ("const int32_t * ", "void"),
         }[verb]
-        yield f"{returns}{port.function}_{verb} ( {given} ) ;"
+        yield f"{returns}{port.function}_{verb} ( {parameters} ) ;"
 
 
 def _declarations(root: Node) -> Iterator[Node]:
@@ -232,13 +232,13 @@ def _dim_body(port: _ApiPort) -> list[str]:
 
 def _fields(node: Node) -> dict[str, Node]:
     """Designated initializers."""
-    found: dict[str, Node] = {}
+    fields: dict[str, Node] = {}
     for pair in parts(node):
         name = text_of(field(pair, "designator")).removeprefix(".").strip()
-        if name in found:
+        if name in fields:
             raise ValueError(f"'{name}' has two values")
-        found[name] = unwrapped(field(pair, "value"))
-    return found
+        fields[name] = unwrapped(field(pair, "value"))
+    return fields
 
 
 _ESCAPE = re.compile(rb"\\([0-7]{3})")

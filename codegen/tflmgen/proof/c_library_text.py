@@ -229,6 +229,25 @@ def check_state(
         raise ValueError("a reset does something else")
     if not program.state_bytes:
         return
+    _check_contents(faults, plan)
+    _check_blob_header(plan, program.state_bytes)
+    save, load = ([words_of(node) for node in parts(bodies[f"{name}_state_{verb}"])] for verb in ("save", "load"))
+    if save != [
+        "memcpy ( blob , state_header , sizeof state_header ) ;",
+        f"memcpy ( ( uint8_t * ) blob + sizeof state_header , {state} , sizeof initial_state ) ;",
+    ]:
+        raise ValueError("saving the state does something else")
+    if load[:2] != [
+        "if ( memcmp ( blob , state_header , sizeof state_header ) != 0 ) { return TFLMGEN_ERROR_STATE ; }",
+        f"memcpy ( {state} , ( const uint8_t * ) blob + sizeof state_header , sizeof initial_state ) ;",
+    ]:
+        raise ValueError("loading the state does something else")
+    _check_loaded_bools(program, list(parts(bodies[f"{name}_state_load"]))[2:], names)
+
+
+def _check_contents(faults: FaultText, plan: str) -> None:
+    """Raises ValueError where the state or its copy in flash begin with other bytes than the variables."""
+    program = faults.program
     image = np.zeros(program.state_bytes, dtype=np.uint8)
     for variable in program.state:
         data, place = program.images[variable.initial].data, variable.access.place
@@ -243,19 +262,6 @@ def check_state(
         match = re.search(rf"{declared}\s*{re.escape(begin)}([^}}]*)\}};", plan)
         if match is None or elements(match[1], np.dtype("|u1")).tobytes() != image.tobytes():
             raise ValueError(f"'{array}' has other contents than the variables at first")
-    _check_blob_header(plan, program.state_bytes)
-    save, load = ([words_of(node) for node in parts(bodies[f"{name}_state_{verb}"])] for verb in ("save", "load"))
-    if save != [
-        "memcpy ( blob , state_header , sizeof state_header ) ;",
-        f"memcpy ( ( uint8_t * ) blob + sizeof state_header , {state} , sizeof initial_state ) ;",
-    ]:
-        raise ValueError("saving the state does something else")
-    if load[:2] != [
-        "if ( memcmp ( blob , state_header , sizeof state_header ) != 0 ) { return TFLMGEN_ERROR_STATE ; }",
-        f"memcpy ( {state} , ( const uint8_t * ) blob + sizeof state_header , sizeof initial_state ) ;",
-    ]:
-        raise ValueError("loading the state does something else")
-    _check_loaded_bools(program, list(parts(bodies[f"{name}_state_load"]))[2:], names)
 
 
 def _check_blob_header(plan: str, state_bytes: int) -> None:

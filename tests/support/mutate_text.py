@@ -212,7 +212,7 @@ def _other(pattern: re.Pattern[str]) -> Callable[[str, Chooser], str]:
     """One name of a pattern instead of another one."""
 
     def change(text: str, choose: Chooser) -> str:
-        match = _one(pattern, text, choose)
+        match = _random_match(pattern, text, choose)
         names = sorted({m[1] for m in pattern.finditer(text)} - ({match[1]} if match else set()))
         if match is None or not names:
             return text
@@ -227,12 +227,12 @@ def change_macro(text: str, choose: Chooser) -> str:
 
 
 def drop_prototype(text: str, choose: Chooser) -> str:
-    match = _one(_PROTOTYPE, text, choose)
+    match = _random_match(_PROTOTYPE, text, choose)
     return text if match is None else text[: match.start()] + text[match.end() :]
 
 
 def take_other_arguments(text: str, choose: Chooser) -> str:
-    match = _one(_PROTOTYPE, text, choose)
+    match = _random_match(_PROTOTYPE, text, choose)
     return text if match is None else _with(text, match, 2, "int other")
 
 
@@ -251,7 +251,7 @@ def name_another_function(text: str, choose: Chooser) -> str:
 
 def drop_field(text: str, choose: Chooser) -> str:
     """A field is 0."""
-    match = _one(_FIELD, text, choose)
+    match = _random_match(_FIELD, text, choose)
     return text if match is None else text[: match.start()] + text[match.end() :]
 
 

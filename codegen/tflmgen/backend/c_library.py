@@ -32,12 +32,12 @@ from tflmgen.ir import (
 )
 
 _NOT_FINITE = re.compile(r"\b(INFINITY|NAN)\b")
-"""Macros of <math.h> by which c_text writes floats that are no numbers."""
+"""Macros of <math.h> that float literals may use."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiDim:
-    """A dimension known at run time only: axis, greatest extent, and C for the place where the plan keeps it."""
+    """A dynamic dimension: axis, greatest extent, and the C expression of the place that keeps its size."""
 
     axis: int
     max_extent: int
@@ -46,10 +46,10 @@ class ApiDim:
 
 @dataclass(frozen=True, slots=True)
 class ApiRows:
-    """What a tensor has with dimensions known at run time only; `bytes` are those for each element of these.
+    """C API of a tensor's dynamic dimensions; `bytes` is the size of one element of these dimensions.
 
-    function: sets them (an input; `is_shape`: by the whole shape, not by the number of rows) or gets the shape (an
-    output); variable: keeps the shape, of an input the dimensions.
+    function: name of the C function that sets the dimensions of an input (`is_shape`: it takes the whole shape, else
+    the number of rows) or gets the shape of an output. variable: name of the static variable that keeps them.
     """
 
     dims: tuple[ApiDim, ...]
@@ -68,7 +68,7 @@ class ApiRows:
 
 @dataclass(frozen=True, slots=True)
 class ApiTensor:
-    """One input or output in the C API. pushed: how many rows make one input, one for each invoke; 0: it is whole."""
+    """One input or output in the C API. pushed: rows per input if each invoke takes one row, else 0."""
 
     port: Port
     role: str
@@ -88,7 +88,7 @@ class ApiTensor:
 
     @property
     def items(self) -> int:
-        """Elements of the C array: bytes, where a byte holds two."""
+        """Number of elements of the C array; for packed nibbles the number of bytes."""
         return self.port.type.elements if self.port.type.dtype.bits >= 8 else self.port.type.bytes
 
     @property
@@ -107,7 +107,7 @@ class ApiTensor:
 
     @property
     def fixed_dims(self) -> tuple[tuple[int, int], ...]:
-        """The dimensions that are known, with their axes."""
+        """(axis, extent) of each static dimension."""
         return tuple((axis, dim) for axis, dim in enumerate(self.port.type.shape) if isinstance(dim, int))
 
     @property
@@ -195,14 +195,14 @@ def emit(
 
 
 def _fingerprint(*made_of: str | int) -> int:
-    """32 bits of the version of tflmgen and of what else a library is made of."""
+    """First 32 bits of SHA-256 over the version of tflmgen and `made_of`."""
     return int.from_bytes(hashlib.sha256(repr((__version__, *made_of)).encode()).digest()[:4], "big")
 
 
 def _headers(
     writer: BodyWriter, entries: Sequence[ApiEntry], keeps_bools: bool, faults: FaultChecks
 ) -> tuple[str, ...]:
-    """What the plan's source includes: kernels, checks of bools where an input or the state has some, types, faults."""
+    """Headers that the plan's source includes: kernels, the checks of bools in inputs or state, types, and faults."""
     inputs = [tensor for entry in entries for tensor in entry.inputs]
     outputs = [tensor for entry in entries for tensor in entry.outputs]
     checked = {"bools.h"} if keeps_bools or any(tensor.is_bool for tensor in inputs) else set()
@@ -218,7 +218,7 @@ def _headers(
 def _common(
     program: Program, name: str, model_sha256: str, options: str, entries: tuple[ApiEntry, ...]
 ) -> dict[str, object]:
-    """What every file of the library says of the model."""
+    """Template values common to all files of the library."""
     return {
         "name": name,
         "NAME": name.upper(),
@@ -233,7 +233,7 @@ def _common(
 
 
 def _plan_parts(program: Program, writer: BodyWriter, model_sha256: str) -> Mapping[str, object]:
-    """What stands around the functions of the plan's source."""
+    """Template values of the plan's source besides its functions: weights, offsets, statics and state."""
     return {
         "weights": bool(writer.places.used),
         "pointers": _result_pointers(program, writer),
@@ -266,7 +266,7 @@ def _arrays(writer: BodyWriter) -> list[dict[str, object]]:
 
 
 def entry_names(keys: Sequence[str]) -> tuple[str, ...]:
-    """What follows a model's name in the names of each signature's functions; empty where there is but one."""
+    """Infix of each signature's C functions, behind the model's name; empty for a single signature."""
     if len(keys) == 1:
         return ("",)
     names = unique_identifiers(keys, _RESERVED)
@@ -332,7 +332,7 @@ def _port_place(writer: BodyWriter, function: ProgramFunction, access: Access, i
 
 
 def _taken(port: Port) -> Port:
-    """The port as one invoke takes it."""
+    """The port with the type that a single invoke takes."""
     return replace(port, type=port.invoke_type)
 
 
@@ -341,7 +341,7 @@ def _pushed_rows(port: Port) -> int:
 
 
 def _result_pointers(program: Program, writer: BodyWriter) -> list[dict[str, str]]:
-    """Static pointers to the results that an exchange of pointers may put in one home or another."""
+    """Static pointers to results whose address varies, since loop variables exchange pointers instead of contents."""
     return [
         {
             "name": writer.result_pointer(function.name, i),
@@ -355,7 +355,7 @@ def _result_pointers(program: Program, writer: BodyWriter) -> list[dict[str, str
 
 
 def _kept_bools(program: Program, writer: BodyWriter) -> list[tuple[str, int]]:
-    """The places of the bools that the state keeps, and how many there are."""
+    """C expression and number of elements of each bool tensor in the state."""
     kept = (variable.access for variable in program.state)
     return [(writer.places.access(a), a.value.type.elements) for a in kept if a.value.type.dtype is DType.BOOL]
 
@@ -375,7 +375,7 @@ def _bytes_lines(data: bytes) -> list[str]:
 
 
 def _step_lines(source: str, bodies: list[Body]) -> tuple[dict[int, int], dict[tuple[int, int], list[int]]]:
-    """The lines of the plan's source where the code of steps, and of stages of streams, begins (1 is the first)."""
+    """Line numbers in the plan's source, from 1: step -> its first line; (step, stage of a stream) -> its calls."""
     numbers: dict[int, int] = {}
     stages: dict[tuple[int, int], list[int]] = {}
     lines = source.splitlines()

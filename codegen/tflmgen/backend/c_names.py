@@ -86,7 +86,7 @@ _HEADERS = (
     "stdint stdio stdlib string tgmath time wchar wctype"
 )
 _OWN = frozenset(["at", "run", "signature", "tflmgen"])
-"""First words of names that generated code and the runtime use for themselves."""
+"""First words of names reserved for generated code and the runtime."""
 
 
 def library_name(text: str) -> str:

@@ -101,7 +101,7 @@ def wrapped(line: str) -> list[str]:
 
 
 def _split_arguments(text: str) -> list[str]:
-    """A call's arguments, each with its comma; the last one with what follows it."""
+    """The arguments of a call, each with its comma; the last one with the rest of the line."""
     arguments, depth = [""], 0
     for character in text:
         if not (character == " " and not arguments[-1]):

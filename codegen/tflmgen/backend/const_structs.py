@@ -1,7 +1,7 @@
-"""Const structs with the numbers of kernel calls: each stands beside its first call.
+"""Const structs with the params of kernel calls, each declared at its first call.
 
-Calls with equal numbers share one struct. Where the block of its first call doesn't hold the others (the two branches
-of an If, two functions), it stands before the function instead.
+Calls with equal params share one struct. If another such call is outside the C block of the first (in the other branch
+of an If, or in another function), the struct is declared before the function.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ConstStructs:
         self._before: list[str] = []
 
     def name(self, params: Params) -> tuple[str, list[str]]:
-        """The struct's name, and the lines that stand before this call in order to declare it."""
+        """The name of the struct, and the lines that declare it before this call (none if it is declared elsewhere)."""
         if params in self._names:
             return self._names[params], []
         base = params.struct.removeprefix("tflmgen_")
@@ -42,7 +42,7 @@ class ConstStructs:
         return self._names[params], []
 
     def take_before(self) -> tuple[str, ...]:
-        """The lines of structs that stand before the function whose calls were named since this was called last."""
+        """Declarations to write before the current function; the list of pending declarations becomes empty."""
         lines, self._before = tuple(self._before), []
         return lines
 
@@ -56,7 +56,7 @@ def _declared_in_blocks(program: Program) -> frozenset[Params]:
 
 
 def _calls(program: Program) -> Iterator[tuple[Params, _Scope]]:
-    """Each call's struct and block, in the order in which the C is written: a function's streams stand before it."""
+    """Params and C block of each call, in the order of the C text: a function's streams come before it."""
     fresh = count()
     for function in program.functions:
         for instruction in walk_instructions(function.body):
@@ -80,7 +80,7 @@ def _calls_in(body: Iterable[Instruction], scope: _Scope, fresh: Iterator[int]) 
 
 
 def _shortened(params: Params) -> Iterator[tuple[str, ParamValue]]:
-    """The fields, those that have an element for each dimension that there may be without the unused dimensions."""
+    """The fields of a struct; arrays with one element per loop of a nest are cut to the loops in use."""
     rank = dict(params.fields).get("rank")
     for field, value in params.fields:
         if isinstance(rank, int) and isinstance(value, tuple) and len(value) == MAX_RANK and not any(value[rank:]):

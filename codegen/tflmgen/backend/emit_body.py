@@ -49,7 +49,7 @@ _TRANSFERS = {
     "arguments": "arguments of the call",
     "results": "results of the call",
 }
-"""What the copies at a boundary of the schedule are of."""
+"""Kind of boundary -> what it copies, for the comment."""
 _LONG = 64
 """Most characters of a tensor's name that is shown whole."""
 
@@ -167,7 +167,7 @@ class BodyWriter:
         return function in self._failing
 
     def result_pointer(self, function: str, index: int) -> str:
-        """The static pointer that tells where a result lies whose place the last invocation chose."""
+        """Name of the static pointer to a result whose address varies between invocations."""
         return f"{self._functions[function]}_result_{index}"
 
     def _block(self, body: Sequence[Instruction], indent: str) -> Iterator[Line]:
@@ -235,7 +235,7 @@ class BodyWriter:
         yield Line("}")
 
     def _shown(self, step: int, outputs: Sequence[Access]) -> Iterator[Line]:
-        """What shows the outputs of a step, if the library is to."""
+        """The line that reports the outputs of a step, in a library that shows its layers."""
         for number, access in enumerate(outputs) if self._layers else ():
             yield Line(_layer(step, f"{number}u", self.places.access(access), access.bytes))
 
@@ -256,7 +256,7 @@ class BodyWriter:
         yield Line("}")
 
     def _marked(self, step: int, macro: str) -> Iterator[Line]:
-        """What shows that a branch begins, if the library is to."""
+        """The line that reports the start of a branch or iteration, in a library that shows its layers."""
         if self._layers:
             yield Line(f"{_INDENT}{_layer(step, f'TFLMGEN_LAYER_{macro}', 'NULL', 0)}")
 
@@ -310,7 +310,7 @@ class BodyWriter:
         return "NULL" if argument.place is None else self.places.packed(argument.place, call.origin, call.header)
 
     def _copy(self, copy: ByteCopy, step: int, values: Values) -> str:
-        """values: those that the bytes may be of."""
+        """C lines of one copy. values: candidates for the tensor that the bytes belong to, for its name."""
         filler, destination = self._filler(copy), self.places.copied(copy.destination, step, values)
         if filler is not None:
             return f"memset({destination}, {filler}, {copy.bytes});"
@@ -318,7 +318,7 @@ class BodyWriter:
         return f"{function}({destination}, {self.places.copied(copy.source, step, values)}, {copy.bytes});"
 
     def _filler(self, copy: ByteCopy) -> int | None:
-        """The byte that a constant source repeats, if it does."""
+        """The byte that fills a constant source; None if its bytes differ."""
         if not isinstance(copy.source, Flash):
             return None
         data = self._program.constants[copy.source.name].data
@@ -338,7 +338,7 @@ def _wrapped(lines: Iterable[Line]) -> Iterator[Line]:
 
 
 def _failing(program: Program) -> frozenset[str]:
-    """The functions that may return an error: by themselves, or since they call one that may."""
+    """Names of the functions that may return an error, themselves or through a function that they call."""
     failing: set[str] = set()
     for function in program.functions:
         if any(_may_fail(instruction, failing) for instruction in walk_instructions(function.body)):
@@ -381,7 +381,7 @@ def cycles(permutation: dict[int, int]) -> Iterator[list[int]]:
 
 
 def _short(name: str) -> str:
-    """A tensor's name; of a long one, that a converter has joined of several with semicolons, the first."""
+    """A tensor's name; of a long name that a converter joined with semicolons, the first part."""
     first = name.partition(";")[0]
     return name if len(name) <= _LONG or first == name else f"{first};..."
 

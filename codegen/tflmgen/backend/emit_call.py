@@ -1,4 +1,4 @@
-"""One kernel call as C lines; a call whose params have numbers of the run time gets a copy of them."""
+"""One kernel call as C lines; params with values known at run time only are copied to a local struct first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tflmgen.ir import KernelCall
 _INDENT = "    "
 
 Marked = tuple[str, bool]
-"""A line of C, and whether it is that of the call."""
+"""A line of C, and whether it is the line of the call itself."""
 
 
 def call_lines(call: KernelCall, arguments: Sequence[str], struct: str) -> Iterator[Marked]:

@@ -1,4 +1,4 @@
-"""A stream as a C function: a table that says which call comes next, and a switch with each different call once."""
+"""A stream of rows as a C function: a table with the order of calls, and a switch with each distinct call once."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ PARAMETERS = "const void *input, void *scratch, void *output"
 _TAB = "    "
 
 Pointer = Callable[[Place, Origin, str], str]
-"""C for a place in memory that an operator uses, whose kernel is in this header."""
+"""(place, operator, header of its kernel) -> C expression of the address."""
 Caller = Callable[[RowCallAt, list[str]], list[str]]
-"""Lines of C for the call of a kernel with these pointers; a const struct may stand before it."""
+"""(call, pointer arguments) -> C lines of the call, with the declaration of its const struct if that is new."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Static variables of a stream whose input comes by rows: the next entry of its table, the bytes of its output."""
+    """Static variables of a stream whose input is pushed by rows: next table entry, bytes of output written."""
 
     next: str
     written: str
 
 
 Marked = tuple[str, int | None]
-"""A line of C, and the stage of the stream whose code begins there, if one does."""
+"""A line of C, and the stage of the stream whose code begins there, or None."""
 
 
 def stream_lines(
     rows: RowProgram, pointer: Pointer, caller: Caller, resume: Resume | None, remarks: Remarks = NO_REMARKS
 ) -> Iterator[Marked]:
-    """The body of the function, whose parameters are PARAMETERS.
+    """C lines of the body of a function with PARAMETERS.
 
     With `resume` it returns false where it waits for the next row, true after the last.
     """

@@ -1,4 +1,4 @@
-"""Schedule, homes and offsets become the Program."""
+"""Lowering: schedule, slots (homes) and offsets become the Program, the last form before C."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _PlaceT = TypeVar("_PlaceT", Fixed, Slot, Flash, Fixed | Slot, Place)
 
 
 NAME_LENGTH = 24
-"""How much of a tensor's name goes into the name of its array."""
+"""Most characters of a tensor's name in the name of its array."""
 
 
 def lower(
@@ -72,7 +72,7 @@ def lower(
     plan: Candidate,
     loop_limits: Mapping[int, int] = MappingProxyType({}),
 ) -> Program:
-    """Writes down every call, copy and place. Constants that no instruction reads are left out.
+    """The Program of a plan: every call, copy and address. Constants that no instruction reads are left out.
 
     loop_limits  While.id -> most iterations
     """
@@ -117,7 +117,7 @@ class _Lowering:
         return ProgramFunction(function.name, scheduled.is_entry, slots, groups, *accesses, body)
 
     def _function_slots(self) -> tuple[tuple[Home, ...], tuple[tuple[int, ...], ...]]:
-        """The slots of the function that was just lowered, and which of them change places; starts afresh."""
+        """Slots of the function lowered last, and the groups of slots that exchange pointers; both are then reset."""
         used = [g for g in self._storage.groups if any(i in self._slots for i in g)]
         groups = tuple(tuple(self._slot(i) for i in group) for group in used)
         homes = tuple(Home(self._fixed(i), self._storage.buffers[i].bytes) for i in self._slots)
@@ -245,7 +245,7 @@ class _Lowering:
         )
 
     def _is_behind(self, step: Step, kernel: Kernel, backward: Kernel) -> bool:
-        """Whether an output lies over its input such that only the kernel that goes backward may compute it."""
+        """Whether an output overlaps its input so that only a kernel that processes pixels last to first is correct."""
         for claim in backward.overlaps:
             output, source = step.op.outputs[claim.output], step.op.inputs[claim.input]
             if source is not None and {output, source} <= self._storage.home.keys():
@@ -322,7 +322,7 @@ class _Lowering:
         return Fixed(self._layout.offsets[buffer], self._storage.buffers[buffer].memory)
 
     def _constant(self, array: ConstantArray, wanted: str) -> str:
-        """The pool's name for an array; equal bytes of one C type are kept once, under the name wanted first."""
+        """The constant's name in the pool; arrays of one C type with equal bytes share the first name."""
         key = (array.dtype.c_type, hashlib.sha256(array.data).digest())
         if key not in self._pool:
             name, number = identifier(wanted), 2

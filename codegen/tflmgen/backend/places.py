@@ -26,14 +26,14 @@ NAME_LENGTH = 32
 """Most characters of a tensor's name in the name of its offset."""
 
 Values = Sequence[Access | Value | None]
-"""What bytes that are copied may be of."""
+"""Candidates for the tensor that copied bytes belong to."""
 
 _MACRO: Mapping[Memory, str] = {"arena": "AT", "state": "STATE_AT"}
 
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """An enumerator of the generated C: at_`name` is `place.offset`, and `text` says what lies there."""
+    """An enumerator at_`name` of the generated C with value `place.offset`; `text` is its comment."""
 
     name: str
     place: Fixed
@@ -41,7 +41,7 @@ class Offset:
 
 
 class Places:
-    """Writes places of one program as C; collects the offsets and constants that were written."""
+    """C expressions of the addresses in one program; records the offsets and constants in use."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -54,22 +54,22 @@ class Places:
 
     @property
     def used(self) -> Mapping[str, ConstantArray]:
-        """The constants that were written so far."""
+        """The constants that the text written so far uses."""
         return {key: array for key, array in self._program.constants.items() if key in self._captions}
 
     def offsets(self, memory: Memory) -> list[Offset]:
-        """The offsets that were written so far, in the order of their first use."""
+        """The offsets in `memory` that the text written so far uses, in the order of first use."""
         return [named for named in self._offsets.values() if named.place.memory == memory]
 
     def constant(self, name: str) -> str:
         return self._constants[name]
 
     def caption(self, name: str) -> str:
-        """What a constant that was written is."""
+        """Comment of a constant in use."""
         return self._captions[name]
 
     def enter(self, function: ProgramFunction) -> Iterator[tuple[str, str]]:
-        """Names the slots of the function that is written from now on: their names, and where each points at first."""
+        """Begins a function: yields the name and the initial address (as C) of each of its pointer slots."""
         accesses = [a for a in walk_accesses(function) if isinstance(a.place, Slot)]
         first_accesses = [next((a for a in accesses if a.place == Slot(i)), None) for i in range(len(function.slots))]
         words = unique_identifiers(f"slot_{_word(a.value.name) if a else i}" for i, a in enumerate(first_accesses))
@@ -78,7 +78,7 @@ class Places:
             yield word, self.start(function, access) if access else self.named(home.place, word, "")
 
     def start(self, function: ProgramFunction, access: Access) -> str:
-        """Where a value of a function, which is at a slot, is as the function is entered."""
+        """C expression of the address that a value in a pointer slot has on entry to the function."""
         assert isinstance(access.place, Slot)
         home = function.slots[access.place.index].place
         place = replace(home, offset=home.offset + access.place.offset)
@@ -92,7 +92,7 @@ class Places:
         return self.named(access.place, value.name, str(value.type))
 
     def packed(self, place: Place, origin: Origin, header: str) -> str:
-        """Scratch memory of an operator, or a constant that was made for its kernel, of this header."""
+        """C expression of an operator's scratch memory, or of a constant packed for its kernel in `header`."""
         operator = f"operator {origin.operator}: {origin.operator_name}"
         if not isinstance(place, Flash):
             return self.named(place, f"{origin.operator_name}_{origin.operator}_scratch", f"scratch of {operator}")
@@ -103,7 +103,7 @@ class Places:
         return self.named(place, array.name, _type(array))
 
     def copied(self, place: Place, step: int, values: Values) -> str:
-        """A place that bytes are copied from or to: that of one of these values, a part of it, or a temporary one."""
+        """C expression of the source or target of a copy: one of `values`, a part of one, or a temporary."""
         accesses = [self._known(value) for value in values if value is not None]
         if isinstance(place, Fixed):
             for access in sorted((a for a in accesses if a), key=lambda a: a.place != place):
@@ -122,7 +122,7 @@ class Places:
         return None if place is None else Access(place, value)
 
     def named(self, place: Place, name: str, text: str) -> str:
-        """The place as C: the name and the text are those of what lies there."""
+        """C expression of `place`; `name` and `text` are the name and comment of its tensor or temporary."""
         if isinstance(place, Fixed):
             return f"{_MACRO[place.memory]}({self._offset(place, _word(name), text).name})"
         if isinstance(place, Slot):
@@ -151,7 +151,7 @@ def _type(array: ConstantArray) -> str:
 def _word(name: str) -> str:
     """A tensor's name as one C word: its last part, with the one before if both are short.
 
-    Of the names that a converter joined with semicolons the first is meant: that of the result.
+    Of names that a converter joined with semicolons the first is used, which names the result.
     """
     parts = [part for part in name.split(";")[0].split("/") if part] or [name]
     joined = "_".join(parts[-2:])

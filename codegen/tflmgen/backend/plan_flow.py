@@ -1,4 +1,4 @@
-"""Who reads what, for plan.json: the tensors of each buffer, where each step's operands come from, whose weights."""
+"""Data flow for plan.json: tensors of each buffer, steps that write each operand, weights by step."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Json = dict[str, Any]
 
 
 def tensors_of(buffer: int, storage: Storage, liveness: Liveness, subgraphs: Mapping[Value, int]) -> Iterator[Json]:
-    """The tensors that a buffer holds, in turn or side by side."""
+    """The tensors that share a buffer, one after another in time or side by side."""
     for value in storage.buffers[buffer].values:
         yield {
             "name": value.name,
@@ -69,7 +69,7 @@ def subgraph_names(module: Module) -> dict[int, str]:
 
 
 def operand_steps(schedule: Schedule) -> dict[int, list[int]]:
-    """Step -> the steps that made what it reads: a function's entry for its inputs, a loop's init for its variables."""
+    """Step -> steps that write its operands: the entry for a function's inputs, the init for loop variables."""
     writers: dict[Value, int] = {}
     read: dict[int, tuple[Value, ...]] = {}
     for scheduled in schedule.functions:
@@ -115,7 +115,7 @@ def _results(function: Function) -> tuple[Value, ...]:
 
 
 def stages_of(op: Op, selection: Selection, step: int, lines: Mapping[tuple[int, int], Sequence[int]]) -> list[Json]:
-    """The operators of a stream, in the order in which they were; none for an operator that is no stream."""
+    """The operators of a stream in the order of the graph; empty for other operators."""
     stream = selection.of(op)
     if not isinstance(stream, RowStream):
         return []
@@ -141,7 +141,7 @@ def stages_of(op: Op, selection: Selection, step: int, lines: Mapping[tuple[int,
 
 
 def overlaps_by_step(program: Program) -> dict[int, Json]:
-    """Step of a kernel's call -> how many bytes outputs and inputs have in common, and whether it goes backward."""
+    """Step of a kernel call -> bytes that outputs and inputs share, and whether pixels are processed last to first."""
     return {
         instruction.step: {
             "overlapped_bytes": _overlapped(instruction),
@@ -168,7 +168,7 @@ def _overlapped(call: KernelCall) -> int:
 
 
 def weights_by_step(program: Program, used: Mapping[str, int]) -> dict[int, int]:
-    """Step -> bytes of constants that it is the first to read; `used` are the bytes of those in flash, by name."""
+    """Step -> bytes of the constants that it reads first. used: name -> bytes of each constant in flash."""
     weight_bytes: dict[int, int] = {}
     charged: set[str] = set()
     for function in program.functions:

@@ -1,4 +1,4 @@
-"""What a layer is, for plan.json: its window, its quantisation; of an operator in a stream, also its memory."""
+"""Description of a layer for plan.json: window, quantisation and, for an operator in a stream, memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 
 def layer_of(op: Op) -> Json:
-    """`window` of an operator that moves one over an image; `quantization` of one with quantised operands."""
+    """Fields of a layer: `window` for convolutions and pools, `quantization` for quantised operands."""
     window, quantization = _window(op), _quantization(op)
     return {**({"window": window} if window else {}), **({"quantization": quantization} if quantization else {})}
 
@@ -54,7 +54,7 @@ def _quantized(value: Value | None) -> Json | None:
 
 
 def stage_memory(stream: RowStream, stage: int) -> Json:
-    """Of an operator in a stream: bytes of the constants that it reads, and of its output's line buffer."""
+    """Memory of operator `number` of a stream, in bytes: constants that it reads, and its output's line buffer."""
     calls = [call for number, call in enumerate(stream.calls) if call.stage == stage and number in set(stream.order)]
     return {
         "weights_bytes": _constant_bytes(stream.stages[stage].op, [call.kernel for call in calls]),
@@ -70,6 +70,6 @@ def _constant_bytes(op: Op, kernels: Sequence[Kernel]) -> int:
 
 
 def _line_bytes(calls: Sequence[RowCall], row_bytes: int) -> int:
-    """From the first to the last row that is written into the stream's scratch; none of what goes to its output."""
+    """Bytes of scratch between the first and the last row written there; 0 for rows written to the stream's output."""
     offsets = [call.write.offset for call in calls if isinstance(call.write, Line)]
     return max(offsets) - min(offsets) + row_bytes if offsets else 0

@@ -1,4 +1,4 @@
-"""Multiply-accumulates in plan.json: those that are computed beside those of the file, by operator and in all."""
+"""Multiply-accumulates (MACs) in plan.json, by operator and in total: computed, and as in the file."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def executions(steps: Sequence[Json]) -> dict[int, int]:
 
 
 def with_file_macs(steps: Sequence[Json], removed: Mapping[Place, int]) -> list[Json]:
-    """`steps` with `file_macs` for each operator: its MACs and the `removed` ones, those of value-range analysis.
+    """`steps` with `file_macs` for each operator: computed MACs plus those that value-range analysis removed.
 
-    Where an operator of the file became several steps (a function inlined twice), each has an equal part of these.
+    removed: operator -> MACs. If an operator became several steps (a function inlined twice), they share it equally.
     """
     parts: dict[Place, list[Json]] = {}
     copies = [_copied(step) for step in steps]
@@ -42,7 +42,7 @@ def with_file_macs(steps: Sequence[Json], removed: Mapping[Place, int]) -> list[
 
 
 def total_macs(steps: Sequence[Json], removed: Mapping[Place, int]) -> dict[str, int]:
-    """MACs of one call, as often as each step runs (see executions); operators that are gone count once, in `file`."""
+    """MACs of one call, weighted by `executions`; removed operators count once, in `file` only."""
     times = executions(steps)
     operators = [step for step in steps if step["kind"] == "operator"]
     left = {(part["subgraph"], part["operator"]) for part in _operators(steps)}
@@ -63,7 +63,7 @@ def _copied(step: Json) -> Json:
 
 
 def _operators(steps: Sequence[Json]) -> Iterator[Json]:
-    """Operators of the file: those of a stream in its place."""
+    """The operators of the file, with the stages of a stream in place of the stream."""
     for step in steps:
         if step["kind"] == "operator":
             yield from step.get("stages", (step,))

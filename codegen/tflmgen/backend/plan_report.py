@@ -1,4 +1,4 @@
-"""plan.json: everything that was decided, for reports, tests and other tools. Its schema is schema/plan.json."""
+"""plan.json: all decisions of a compilation, for reports, tests and other tools. Schema: schema/plan.json."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _removed(removed: Removed) -> Json:
 
 
 def _copied_pieces(program: Program) -> dict[int, int]:
-    """Step of an operator whose outputs are made of pieces -> bytes of those that do not lie in place."""
+    """Step of an operator assembled from pieces (CONCATENATION ...) -> bytes of the pieces that are copied."""
     return {
         instruction.step: sum(copy.bytes for copy in instruction.copies)
         for function in program.functions
@@ -167,7 +167,7 @@ def _loops(schedule: Schedule, program: Program) -> Iterator[Json]:
 
 
 def _variable(variable: StateVariable, storage: Storage) -> Json:
-    """A variable; its home may be larger than itself, where it shares it with what it is a piece of."""
+    """JSON of a state variable; its slot is larger than the variable if it is a piece of another value."""
     value, place = variable.access.value, variable.access.place
     return {
         "name": variable.name,
@@ -268,14 +268,14 @@ def _step(op: Op, index: int, parent: int, function: str, selection: Selection, 
 
 
 def _named(kernel: Computation) -> tuple[str | None, str]:
-    """The C function and the variant; a stream's function has no name but by its step."""
+    """C function and kernel variant of a call; a stream's function is named by its step."""
     if isinstance(kernel, Kernel):
         return kernel.function, kernel.variant
     return ("", STREAM_VARIANT) if isinstance(kernel, RowStream) else (None, "view")
 
 
 def _choice(choice: Selected) -> Json:
-    """What a kernel was expected to take, and those that it was preferred to, the next best one first."""
+    """Estimated cycles of the chosen kernel, and the rejected candidates, cheapest first."""
     if not isinstance(choice, KernelChoice) or not choice.chosen.cycles:
         return {}
     others = [

@@ -1,4 +1,4 @@
-"""What generated C says of operators without a call of their own, and of channels that are not computed."""
+"""Comments of the generated C on fused operators and dead channels."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ NO_REMARKS: Remarks = MappingProxyType({})
 
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _WIDTH = 104
-"""Most characters of a line of such a comment, without its indentation and what makes it a comment."""
+"""Most characters of a comment line, without indentation and delimiters."""
 
 
 def remarks_of(imported: Module, removed: Iterable[Removed], program: Program) -> Remarks:
-    """For each operator of the program: the file's operators that passes joined to it, and its dead channels."""
+    """Sentences for each operator of the program: the operators that passes fused into it, and its dead channels."""
     remarks: dict[Origin, list[str]] = defaultdict(list)
     for origin, joined in _joined(imported, program).items():
         names = ", ".join(
@@ -51,7 +51,7 @@ def remarks_of(imported: Module, removed: Iterable[Removed], program: Program) -
 
 
 def remark_lines(remarks: Sequence[str]) -> list[str]:
-    """C comments; no-break spaces hold together what stays on one line."""
+    """The sentences as C comments, wrapped; a no-break space is never a line break."""
     lines = (line for remark in remarks for line in wrap(remark, _WIDTH))
     return [f"/* {comment(line.replace(_NO_BREAK, ' '))} */" for line in lines]
 
@@ -61,7 +61,7 @@ def _number(origin: Origin, beside: Origin) -> str:
 
 
 def _joined(imported: Module, program: Program) -> dict[Origin, list[Origin]]:
-    """Operator of the program -> those of the file without code whose results it makes or whose operands it takes."""
+    """Operator of the program -> operators of the file that were fused into it and have no code of their own."""
     origins = _origins_of_values(program)
     kept = {origin for origin, _ in _operators(program)}
     ops = [n for f in imported.functions for n in walk(f.body) if isinstance(n, Op)]
@@ -82,7 +82,7 @@ def _origins_of_values(program: Program) -> dict[Value, Origin]:
 
 
 def _operators(program: Program) -> Iterator[tuple[Origin, tuple[Value, ...]]]:
-    """The operators that the program has a call, a comment or a statement for, and what they make."""
+    """Operators with a call, comment or statement in the program, each with the values that it writes."""
     for function in program.functions:
         for instruction in walk_instructions(function.body):
             if isinstance(instruction, KernelCall) and instruction.rows is not None:
@@ -101,7 +101,7 @@ def _operators(program: Program) -> Iterator[tuple[Origin, tuple[Value, ...]]]:
 
 
 def _next_kept(op: Op, readers: Mapping[Value, Sequence[Op]], kept: set[Origin]) -> Iterable[Origin]:
-    """The operators with code that read what `op` makes, by way of others without."""
+    """The nearest operators with code that read the results of `op`, directly or through operators without code."""
     kept_readers: dict[Origin, None] = {}
     seen, waiting = {op}, [op]
     while waiting:

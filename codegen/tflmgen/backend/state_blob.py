@@ -1,4 +1,4 @@
-"""The header of a saved state: what NAME_state_load() compares before it believes a blob."""
+"""The header of a saved state, which NAME_state_load() compares before it accepts a blob."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tflmgen.ir import Fixed, Program
 
 MAGIC = b"TFLS"
 VERSION = 1
-"""Of the format: header, then the state's bytes."""
+"""Version of the format: header, then the bytes of the state."""
 
 HEADER_BYTES = 28
 

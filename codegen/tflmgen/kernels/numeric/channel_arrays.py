@@ -1,6 +1,6 @@
-"""What the portable kernels of layers have beside the filter: arrays of biases, multipliers and shifts, read back.
+"""Reads back the constants of portable layer kernels: filter, biases, multipliers and shifts.
 
-An argument each, behind the input and the filter. A filter of int4 is an array of int8, unless it stays packed.
+Each is an argument of the call, in this order after the input. An int4 filter is stored as int8 unless it stays packed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ HEADERS = (
 
 
 def read_channel_arrays(call: PackedCall) -> list[UnpackedSums]:
-    """Biases of 32 or 64 bits, and (multiplier, shift) of each channel, or of all by the struct."""
+    """Filter [channels, terms], biases [channels] and (multiplier, shift) [channels, 2] that the call reads.
+
+    Biases have 32 or 64 bits. A struct with a field `multiplier` has one scale for all channels.
+    Raises ValueError where the number of biases or scales is not the number of channels.
+    """
     bias, channels = call.arguments[2], call.channels
     wide = "_b64" in call.function or ("_s16" in call.function and "_b32" not in call.function)
     starts: Integers = np.zeros(channels, dtype=np.int64)
@@ -42,7 +46,10 @@ def read_channel_arrays(call: PackedCall) -> list[UnpackedSums]:
 
 
 def _weights(call: PackedCall) -> Integers | None:
-    """The filter [channels, terms] less its zero point; None where it is packed, which only a tensor is."""
+    """The filter [channels, terms] minus its zero point; None where int4 weights stay packed.
+
+    Raises ValueError where the number of weights is not a multiple of the number of channels.
+    """
     if "_s4" in call.function:
         return None
     weights = np.frombuffer(call.words(1), dtype="i1").astype(np.int64)

@@ -1,4 +1,4 @@
-"""Constants of layers of int16 activations by int8 weights whose sums fit 32 bits."""
+"""Constants of layers with int16 activations, int8 weights and accumulators that fit 32 bits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tflmgen.kernels.numeric.weights import sum_suffix
 
 @dataclass(frozen=True, slots=True)
 class Int16Layer:
-    """weights [channels, terms]; bias and multiplier of each channel."""
+    """Weights [channels, terms]; bias [channels]; multipliers [channels] of the requantisation."""
 
     weights: Integers
     bias: Integers
@@ -22,7 +22,7 @@ class Int16Layer:
 
 
 def int16_layer(op: OperatorInstance, weights: Integers, scales: Sequence[tuple[int, int]]) -> Int16Layer | None:
-    """The layer of an operator [input, filter, bias]; None where 32 bits or one multiplication would not do."""
+    """The layer of an operator [input, filter, bias]; None where 32 bits or one multiplication do not suffice."""
     bias = np.zeros(len(weights), dtype=np.int64)
     if len(op.inputs) > 2 and op.inputs[2] is not None:
         if op.constants[2] is None or sum_suffix(op) != "b64":

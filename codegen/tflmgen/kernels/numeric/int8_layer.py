@@ -1,4 +1,4 @@
-"""Constants of int8 layers of sums of products: what every kernel with packed weights is made from."""
+"""Constants of int8 layers (convolution, fully connected): the input of every weight packer."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Layer:
 def layer_of(
     op: OperatorInstance, weights: Integers, scales: Sequence[tuple[int, int]], activation: Activation
 ) -> Layer | None:
-    """The layer of an operator [input, filter, bias]; None where the bias is known at run time only.
+    """The layer of an operator [input, filter, bias]; None where the bias is not constant.
 
-    weights: the constant filter's, [channels, terms].
+    weights: the constant filter [channels, terms].
     """
     bias = np.zeros(len(weights), dtype=np.int64)
     if len(op.inputs) > 2 and op.inputs[2] is not None:

@@ -24,7 +24,7 @@ from tflmgen.kernels.numeric.real_functions import Real
 from tflmgen.kernels.rules import input_type, scale, zero_point
 
 INTEGER_BITS = 4
-"""Of the fixed-point argument of TANH and LOGISTIC."""
+"""Integer bits of the fixed-point argument of TANH and LOGISTIC."""
 RSQRT_BITS = header_constant("inverse_sqrt.h", "TFLMGEN_INVERSE_SQRT_BITS")
 """Bits of fraction that RSQRT keeps of 1 / sqrt(x)."""
 
@@ -71,7 +71,7 @@ def _saturating_sigmoid(op: OperatorInstance, function: Callable[[int, int], int
 
 
 def slopes_table(op: OperatorInstance, positive: float, negative: float) -> Table:
-    """Elements from the zero point up and below it times a factor each."""
+    """Table of an int8 function with one factor for elements >= the zero point and another below it."""
     up, down = quantize_multiplier(positive), quantize_multiplier(negative)
     results = []
     for value in range(-128, 128):
@@ -115,7 +115,7 @@ def clamped_table(op: OperatorInstance, least: float, greatest: float) -> Table:
 
 
 def rsqrt_table(op: OperatorInstance) -> Table:
-    """Where the root does not exist, the greatest output."""
+    """Table of 1 / sqrt(x); x <= 0 gives the greatest output."""
     multiplier, shift = quantize_multiplier(rsqrt_scale(op))
     results = []
     for value in range(-128, 128):

@@ -1,7 +1,8 @@
-"""What the kernels for instruction sets make of a sum of products: their arithmetic as their headers document it.
+"""Requantisation as the kernels for DSP, MVE and Thumb compute it, modelled on integers for proofs.
 
-Every function returns one of sums [rows, n], which must ascend on either side of an accumulator of 0. Constants are
-[rows]. Sums that would wrap raise ValueError.
+`outputs` maps sums [rows, n] to int8 outputs [rows, n]; the sums of a row must ascend on either side of an accumulator
+of 0. Constants have shape [rows]. ValueError is raised where a kernel's 32-bit arithmetic would wrap. The formulas are
+those that the kernels' headers document.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _INT32 = 2**31
 
 
 def _fitting(values: Integers, subject: str) -> Integers:
-    """`values`, of 32 bits each."""
+    """`values` unchanged. Raises ValueError where one needs more than 32 bits; `subject` names them."""
     if values.size and (values.min() < -_INT32 or values.max() >= _INT32):
         raise ValueError(f"{subject} leave 32 bits")
     return values
@@ -27,16 +28,17 @@ def _saturated(values: Integers) -> Integers:
 
 
 def wrapped(values: Integers) -> Integers:
-    """Modulo 2^32, as signed numbers."""
+    """`values` modulo 2^32, as signed 32-bit integers."""
     result: Integers = (values + _INT32) % (2 * _INT32) - _INT32
     return result
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rounding:
-    """VQRDMULH and VRSHL (mve.h): start + sum, multiplied, rounded, shifted with rounding; plus the zero point.
+    """MVE (mve.h): start + sum, VQRDMULH by the multiplier, VRSHL by the shift, plus the zero point.
 
-    negative_shifts: as VRSHL takes them. signed: values below zero lose one unit before the shift.
+    negative_shifts: right shifts as negative numbers, as VRSHL takes them. signed: products below zero lose one unit
+    before the shift, which rounds halves away from zero.
     """
 
     starts: Integers
@@ -59,7 +61,7 @@ class Rounding:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HighProduct:
-    """SMMLA (dsp.h): (hi32((start + scale sum) m) + addend) >> shift, where a negative sum loses `fix` before that."""
+    """DSP (dsp.h, SMMLA): (hi32((start + scale * sum) * m) + addend - (fix if the sum is negative)) >> shift."""
 
     starts: Integers
     multipliers: Integers
@@ -84,7 +86,7 @@ class HighProduct:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TwoRoundings:
-    """Both roundings of TFLite (conv2d_dot_dsp.h): SMMULR of twice the sum, addend, shift."""
+    """DSP (conv2d_dot_dsp.h): both roundings of TFLite, by SMMULR of twice the sum, an addend and a shift."""
 
     starts: Integers
     multipliers: Integers
@@ -100,10 +102,11 @@ class TwoRoundings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Halves:
-    """Products of 32 bits (thumb.h): y = h m + ((l m + h f) >> 10) + c, the output is (y >> s) - 128.
+    """Thumb (thumb.h), multiplying in two halves: y = h m + ((l m + h f) >> 10) + c; the output is (y >> s) - 128.
 
-    words: m, c, 256 f + s [rows, 3], or also the bias and what is added to c where sum + bias < 0 [rows, 5]. raised:
-    what the kernel's sums have more than the products' sums.
+    h and l are sum >> 10 and sum & 1023. words: [rows, 3] with m, c and 256 f + s, or [rows, 5] with the bias and the
+    addend to c for sum + bias < 0 behind them. raised: the constant by which the kernel's sums exceed the sums of
+    products.
     """
 
     words: Integers
@@ -125,9 +128,10 @@ class Halves:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounded:
-    """A window of sums (thumb.h): d = b - sum, y = 2^31 - (f h >> 10) - (d h + (d l >> 12)), the output y >> 24.
+    """Thumb (thumb.h), linear within a range of sums: with d = b - sum the output is
+    (2^31 - (f h >> 10) - (d h + (d l >> 12))) >> 24 for 0 <= d <= r, 127 for d < 0, and -128 for d > r.
 
-    Below the window the output is 127, above it -128. words: 2^10 b + f, 2^10 r, 2^12 h + l [rows, 3], unsigned.
+    words: 2^10 b + f, 2^10 r and 2^12 h + l [rows, 3], unsigned.
     """
 
     words: Integers

@@ -1,7 +1,7 @@
-"""int4 filters that stay packed in flash, where code is to be small: kernels unpack one output channel at a time.
+"""int4 filters that stay packed in flash with `--optimize size`: kernels unpack one output channel at a time.
 
-Elsewhere they are int8 there (weights.filter_operand): cores without instructions for nibbles take longer to unpack
-them than to multiply.
+With other goals they are stored as int8 (weights.filter_operand): without instructions for nibbles, unpacking takes
+more cycles than multiplying.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def packed_kernel(
     fields: Fields,
     overlaps: tuple[Overlap, ...],
 ) -> Kernel:
-    """The call of a kernel of packed_s4.h; `fields` are the params' but those of quantisation and range."""
+    """The call of a kernel of packed_s4.h; `fields` are the params without quantisation and output range."""
     channels, *taps = static_shape(input_type(op, 1))
     scratch = Scratch(math.prod(taps))
     operands = (

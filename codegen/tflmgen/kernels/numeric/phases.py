@@ -1,4 +1,6 @@
-"""TRANSPOSE_CONV as convolutions, one for all outputs that are a stride apart: its window moves by one input pixel."""
+"""TRANSPOSE_CONV as stride_height * stride_width convolutions of stride 1, one per phase.
+
+Phase (p, q) computes the outputs whose row and column are p and q modulo the strides."""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from tflmgen.kernels.rules import input_type
 
 
 def transposed_fields(op: OperatorInstance, window: Window) -> Fields:
-    """TFLMGEN_WINDOW_FIELDS, with the convolution's input for the output and the reverse."""
+    """TFLMGEN_WINDOW_FIELDS of the transposed convolution: input and output of `window` change roles."""
     source, output = input_type(op, 2).max_shape, op.outputs[0].max_shape
     fields = dict(window.fields(source[3]))
     for side, shape in (("input", source), ("output", output)):
@@ -22,10 +24,10 @@ def transposed_fields(op: OperatorInstance, window: Window) -> Fields:
 
 
 def phases_of(window: Window, layer: Layer, zero: int) -> list[tuple[tuple[int, int], Layer]] | None:
-    """Taps (height, width) and layer of each phase; None where a phase has none.
+    """Taps (height, width) and layer of each phase, rows first; None where a phase has no taps.
 
-    window: of the convolution from the output to the input; layer.weights: [channels, taps * input channels]; zero: the
-    input's zero point.
+    window: the convolution from the output to the input. layer.weights: [channels, taps * input channels]. zero: the
+    input's zero point, which is folded into the biases.
     """
     taps, strides = window.taps, (window.steps.stride_height, window.steps.stride_width)
     if taps[0] < strides[0] or taps[1] < strides[1]:
@@ -43,5 +45,5 @@ def phases_of(window: Window, layer: Layer, zero: int) -> list[tuple[tuple[int, 
 
 
 def _taps(phase: int, taps: int, stride: int, padding: int) -> list[int]:
-    """Those that reach the outputs at `phase`, in the order of the inputs."""
+    """Taps that contribute to the outputs of `phase` along one axis, in the order of the input pixels they read."""
     return list(range((phase + padding) % stride, taps, stride))[::-1]

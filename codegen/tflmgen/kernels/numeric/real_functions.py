@@ -1,7 +1,7 @@
-"""Functions of real numbers that operators compute, of arrays of float64.
+"""Real functions of unary operators, on arrays of float64.
 
-From these follow tables of int8 and int16 functions, and what passes recognise spelled out in other operators. Where
-LiteRT rounds to single precision midway, so do they: its tables then come out bit for bit.
+Tables of int8 and int16 functions are made from them, and passes compare spelled-out functions with them. They round
+to single precision where LiteRT does, so that its tables are reproduced bit for bit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tflmgen.ir import OperatorInstance
 Reals = NDArray[np.float64]
 
 Real = Callable[[OperatorInstance, Sequence[Reals]], Reals]
-"""Output 0 of an operator on real numbers, given every input; what is no number is NaN or infinite."""
+"""Output 0 of an operator on real numbers, given every input; undefined results are NaN or infinite."""
 
 
 def of_elements(function: Callable[..., Any]) -> Real:
@@ -33,7 +33,7 @@ def of_elements(function: Callable[..., Any]) -> Real:
 
 
 def log(x: Reals) -> Reals:
-    """Where there is no logarithm, the least number."""
+    """Natural logarithm; arguments <= 0 give the least float."""
     positive = x > 0
     return np.where(positive, np.log(np.where(positive, x, 1.0)), -np.inf)
 

@@ -52,7 +52,7 @@ class Nest:
         return len(self.extents)
 
     def padded(self, values: Ints) -> Ints:
-        """`values`, one per loop, as the fixed-size array of a params struct."""
+        """`values` (one per loop) as the fixed-size array of a params struct, filled up to MAX_RANK."""
         return values + (0,) * (MAX_RANK - len(values))
 
 

@@ -1,4 +1,4 @@
-"""Readers of packed constants: what they share.
+"""Functions shared by the readers of packed constants.
 
 Each declaration of a kernel that packs weights has a reader beside its packer. It is written from the layout that the
 kernel's header documents: a record of the stream is a numpy structured type, and nothing that decides positions is
@@ -17,7 +17,7 @@ from tflmgen.kernels.numeric.int8_layer import Integers
 
 
 def records(data: bytes, fields: Sequence[tuple[str, DTypeLike, tuple[int, ...]]], count: int = -1) -> NDArray[np.void]:
-    """The bytes as records of these fields. Raises ValueError unless they are `count` whole records."""
+    """`data` as records of numpy fields. Raises ValueError unless it is `count` (-1: any number of) whole records."""
     layout = np.dtype(list(fields))
     if len(data) % layout.itemsize or (count >= 0 and len(data) != count * layout.itemsize):
         raise ValueError(f"{len(data)} bytes are not {count if count >= 0 else 'whole'} records of {layout.itemsize}")
@@ -25,7 +25,7 @@ def records(data: bytes, fields: Sequence[tuple[str, DTypeLike, tuple[int, ...]]
 
 
 def without_padding(weights: NDArray[np.generic], terms: int) -> Integers:
-    """The first `terms` columns. Raises ValueError where what fills up the others is not zero."""
+    """Weights [channels, terms] without the columns that pad them. Raises ValueError where one of these is not 0."""
     wide = weights.astype(np.int64)
     if wide[:, terms:].any():
         raise ValueError("weights behind the last term are not zero")
@@ -33,9 +33,9 @@ def without_padding(weights: NDArray[np.generic], terms: int) -> Integers:
 
 
 def pairs_of(channels: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first channels of pairs, and how far each pair is before the next one: 0 for the last.
+    """First channel of each pair, and its distance in channels to the next pair (0 for the last).
 
-    An odd channel at the end is paired with the one before it; a single one has no partner but itself.
+    With an odd number of channels the last pair overlaps the one before it; a single channel is paired with itself.
     """
     firsts = np.arange(0, channels, 2)
     if channels % 2:
@@ -44,7 +44,10 @@ def pairs_of(channels: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def agreeing(rows: NDArray[np.int64], *columns: NDArray[np.generic]) -> list[Integers]:
-    """Of each channel 0, 1, ... its entry of every column. Raises ValueError where entries of one channel differ."""
+    """Columns [records] reordered by channel: [channels]. rows: the channel of each record.
+
+    Raises ValueError where two records of one channel differ.
+    """
     chosen = np.zeros(int(rows.max()) + 1, dtype=np.int64)
     chosen[rows] = np.arange(len(rows))
     if not all((column == column[chosen[rows]]).all() for column in columns):
@@ -53,9 +56,9 @@ def agreeing(rows: NDArray[np.int64], *columns: NDArray[np.generic]) -> list[Int
 
 
 def reading_phases(call: PackedCall) -> list[tuple[list[int], list[int]]]:
-    """Of each phase of a TRANSPOSE_CONV, rows first, the filter's rows and columns that reach its outputs, last first.
+    """Filter rows and columns of each phase of a TRANSPOSE_CONV, last tap first; phases in row-major order.
 
-    An output at y gets tap k from the input's row (y + padding - k) / stride, where that is a whole number.
+    The output at row y gets tap k from input row (y + padding - k) / stride where that is an integer; columns likewise.
     """
 
     def along(side: str, taps: int) -> list[list[int]]:

@@ -1,8 +1,9 @@
-"""What operators with weights and biases share: support rules, folded biases and output multipliers.
+"""Support rules, folded biases and output multipliers of operators with weights and biases.
 
-Inputs are [input, filter, bias]; quantised ones compute output = rescale(bias + sum((input - zero point) * weight)).
-int16 inputs have zero point 0, int8 weights, and a bias and sums of 32 or 64 bits. float32 inputs beside int8 weights
-are quantised at run time (hybrid.py). int4 weights are int8 in flash.
+Inputs are [input, filter, bias]. Quantised operators compute
+output = requantise(bias + sum((input - zero point) * weight)). int16 inputs have zero point 0, int8 weights, and a bias
+and accumulators of 32 or 64 bits. float32 inputs with int8 weights are quantised at run time (hybrid.py). int4 weights
+are stored as int8.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from tflmgen.kernels.operator import Rule
 from tflmgen.kernels.rules import STATIC, input_type, per_tensor, scale, tensors, where_computed, zero_point
 
 INPUT_SPAN = 255
-"""Greatest magnitude of an int8 value less its zero point."""
+"""Greatest magnitude of an int8 value minus its zero point."""
 
 
 MAX_SHIFT_S64 = 7
@@ -50,7 +51,7 @@ MAX_BIAS_S64 = 2**46
 
 
 SMALL = (DType.INT8, DType.INT4)
-"""Types of the weights that kernels have as int8."""
+"""Types of weights that are stored as int8."""
 
 
 def filter_operand(op: OperatorInstance) -> Operand:
@@ -80,13 +81,13 @@ def output_multipliers(op: OperatorInstance, channels: int) -> list[float]:
 
 
 def _channel_sums(weights: NDArray[np.int64], axis: int) -> NDArray[np.int64]:
-    """Sum of weights per output channel, which lie along `axis`."""
+    """Sum of the weights of each output channel [channels]; `axis` is the dimension of output channels."""
     sums: NDArray[np.int64] = np.moveaxis(weights, axis, 0).reshape(weights.shape[axis], -1).sum(axis=1)
     return sums
 
 
 def has_zero_point(op: OperatorInstance) -> bool:
-    """Whether some weight that is not 0 stands for 0."""
+    """Whether the filter has a zero point other than 0 in some channel."""
     quantization = input_type(op, 1).quantization
     return quantization is not None and any(quantization.zero_points)
 
@@ -151,7 +152,7 @@ def range_fields(op: OperatorInstance, activation: Activation) -> Fields:
 
 
 def sum_suffix(op: OperatorInstance) -> str:
-    """Of a kernel for int16: how wide the sums are, which is as wide as the bias."""
+    """Suffix of an int16 kernel: the width of its accumulators, which is the width of the bias."""
     bias = bias_type(op)
     return "b32" if bias is not None and bias.dtype is DType.INT32 else "b64"
 
@@ -173,11 +174,11 @@ def overlaps(output: TensorType, elements: int) -> tuple[Overlap, ...]:
 
 
 FORWARD: Fields = (("backward", False),)
-"""The params field of a kernel that goes through the pixels of a flat window from the first or from the last."""
+"""Params field of kernels that may process pixels last to first: here first to last."""
 
 
 def go_backward(op: OperatorInstance, kernel: Kernel, window: Window, firsts: Iterable[int], unread: int = 0) -> Kernel:
-    """`kernel`, able to go backward if its window is pointwise; see Window.backward_distance."""
+    """`kernel`, which may process pixels last to first if its window is pointwise; see Window.backward_distance."""
     if not window.is_pointwise or kernel.params is None:
         return kernel
     output = op.outputs[0]
@@ -233,7 +234,7 @@ def is_int16(op: OperatorInstance) -> bool:
 
 
 def _wide_sums_fit(op: OperatorInstance) -> bool:
-    """Whether a 64-bit bias is known to leave room for the products, and so are the shifts."""
+    """Whether sums that start at a 64-bit bias cannot overflow: it is constant and below MAX_BIAS_S64."""
     bias = bias_type(op)
     if bias is None or bias.dtype is not DType.INT64:
         return True
@@ -319,7 +320,7 @@ def quantization_rules(axis: int, symmetric: bool = True, by_blocks: bool = Fals
 
 
 def bias_size_rule(axis: int) -> Rule:
-    """One bias per output channel, which the filter's dimension `axis` counts."""
+    """Rule: one bias per output channel, of which the filter has shape[axis]."""
 
     def holds(op: OperatorInstance) -> bool:
         bias = bias_type(op)

@@ -202,7 +202,7 @@ class Window:
         return max(0, int((written - last - still_read[:-1]).max()), int((written - still_read[1:]).max()))
 
     def group_distance(self, group: int) -> int:
-        """The same for a kernel with one output per input channel, which computes a pixel by groups of channels.
+        """Overlap distance, in elements, of a depthwise kernel that computes each pixel by groups of channels.
 
         A group's values are all read before its outputs are written, and no other channel's are read for them. The last
         group are the last `group` channels: where it overlaps the one before, some values are read after the outputs
@@ -218,7 +218,7 @@ class Window:
         return distance
 
     def block_distance(self, output_channels: int, block: int) -> int:
-        """The same for a kernel that reads the windows of `block` pixels, in order, before it writes the first."""
+        """Overlap distance, in elements, of a kernel that reads `block` pixels' windows before it writes."""
         still_read = self.still_read()
         starts = np.arange(block, len(still_read), block)
         written = starts * output_channels
@@ -226,7 +226,7 @@ class Window:
         return max(0, int((written - still_read).max(initial=0)))
 
     def starts_distance(self, output_channels: int, starts: Iterable[int]) -> int:
-        """The same for blocks of any size, which begin at pixel 0 and at the pixels `starts`."""
+        """Overlap distance, in elements, for blocks that begin at pixel 0 and at the pixels `starts`."""
         begun = np.array(list(starts), dtype=np.int64)
         still_read = self.still_read()[begun]
         return max(0, int((begun * output_channels - still_read).max(initial=0)))
@@ -243,10 +243,10 @@ class Window:
         return replace(self, input=(1, 1, batches * height * width, channels)) if self.is_pointwise else self
 
     def backward_distance(self, output_channels: int, firsts: Iterable[int], unread: int = 0) -> int:
-        """Least distance, in elements, by which a pointwise window's output must begin after the input it lies over.
+        """Least distance, in elements, by which the output must begin after the input that it overlaps.
 
-        The kernel goes through the pixels from the last to the first, in blocks that begin at `firsts`; as it writes a
-        block, it may not have read the first `unread` elements of it yet.
+        For a pointwise window whose kernel processes pixels last to first, in blocks that begin at `firsts`. When it
+        writes a block, the first `unread` elements of the block's input are not read yet.
         """
         more = self.input[3] - output_channels
         return max(0, max((first * more + unread for first in firsts), default=0))
@@ -271,7 +271,7 @@ class Window:
 
 
 def _first_inside(extent: Extent, size: int, taps: int, stride: int, dilation: int) -> NDArray[np.int64]:
-    """Per position of the window, its first pixel inside an input of `size`; _FAR if there is none."""
+    """First pixel inside an input of `size`, for each output position; _FAR where the window lies in padding."""
     origins = np.arange(extent.output, dtype=np.int64) * stride - extent.padding
     firsts = origins + np.maximum(0, -(origins // dilation)) * dilation
     firsts = np.where(origins < 0, firsts, origins)

@@ -19,7 +19,7 @@ ORDER = (
     "errors options option_groups",
     "terminal ir kernels frontend reference passes schedule memory explore backend proof plugins",
     "settings compiler",
-    "project emulators compare quantize report commands",
+    "project emulators compare conversion tensorflow_worker quantize report commands",
     "crash_site failure typer_classes plugin cli __main__",
 )
 """Rooms and root modules in the order of the data flow: each imports only what stands before it."""
@@ -35,9 +35,11 @@ REFERENCE_KNOWS = {"errors", "ir", "frontend"}
 ONLY_IN = {
     "jinja2": {"backend"},
     "flatbuffers": {"frontend"},
-    "google": {"frontend"},
+    "google": {"frontend", "tensorflow_worker"},
     "onnx": {"frontend"},
     "torch": {"frontend"},
+    "tensorflow": {"tensorflow_worker"},
+    "keras": {"tensorflow_worker"},
     "tflite": {"frontend"},
     "jsonschema": {"project"},
     "elftools": {"emulators"},

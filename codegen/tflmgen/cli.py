@@ -15,6 +15,7 @@ from tflmgen.failure import guarded, leave_on_sigterm
 from tflmgen.option_groups import with_groups
 from tflmgen.options import (
     BuildOptions,
+    ConvertOptions,
     Format,
     MonitorOptions,
     NewBoardOptions,
@@ -37,7 +38,8 @@ app = typer.Typer(
 
 # Files are tried when they are opened: one that may not be read is bad input (1), like one that is absent.
 Model = Annotated[
-    Path, typer.Argument(readable=False, metavar="MODEL", help="A TensorFlow Lite file, model.tflite, or an ONNX one.")
+    Path,
+    typer.Argument(readable=False, metavar="MODEL", help="A .tflite or .onnx file, or what `tflmgen convert` takes."),
 ]
 BoardName = Annotated[
     str,
@@ -77,13 +79,11 @@ def _print_version(requested: bool) -> None:
         raise typer.Exit
 
 
-def _quantized(model: Path, options: BuildOptions, output: OutputOptions) -> tuple[Path, BuildOptions]:
-    """The model, or with --quantize the file of the quantised one, and the options that remain."""
-    if options.quantize is None:
-        return model, options
-    from tflmgen.commands.quantize import quantize_first
+def _prepared(model: Path, options: BuildOptions, output: OutputOptions) -> tuple[Path, BuildOptions]:
+    """The file to go on with and the options that remain: a source of TensorFlow's is converted, --quantize done."""
+    from tflmgen.commands.convert_first import prepared
 
-    return quantize_first(model, options, output)
+    return prepared(model, options, output)
 
 
 @app.callback()
@@ -111,7 +111,7 @@ def build(
     """Write a PlatformIO project with MODEL as C, compile it, and compare its memory with the board's."""
     from tflmgen.commands.build import build_command
 
-    model, options = _quantized(model, options, output)
+    model, options = _prepared(model, options, output)
     build_command(model, board, directory, not no_compile, options, output)
 
 
@@ -140,7 +140,7 @@ def run(
     """Run MODEL's firmware on given inputs, on an emulated board or on this computer, and save its outputs."""
     from tflmgen.commands.run import run_command
 
-    model, options = _quantized(model, options, output)
+    model, options = _prepared(model, options, output)
     run_command(model, board, inputs, outputs, options, session, output)
 
 
@@ -180,7 +180,7 @@ def compare(
     from tflmgen.compare import Tolerance
 
     run_comparison = layers_command if layers else test_command
-    model, options = _quantized(model, options, output)
+    model, options = _prepared(model, options, output)
     run_comparison(model, board, vectors, Tolerance(atol, rtol), junit, options, session, output)
 
 
@@ -198,7 +198,7 @@ def bench(
     """Count the instructions of MODEL's firmware, per operator and in total, and measure its stack, flash and RAM."""
     from tflmgen.commands.bench import bench_command
 
-    model, options = _quantized(model, options, output)
+    model, options = _prepared(model, options, output)
     bench_command(model, board, inputs, report, options, session, output)
 
 
@@ -220,7 +220,7 @@ def flash(
     """Build MODEL's firmware and put it on an attached board."""
     from tflmgen.commands.flash import flash_command
 
-    model, options = _quantized(model, options, output)
+    model, options = _prepared(model, options, output)
     flash_command(model, board, port, directory, options, output)
 
 
@@ -251,7 +251,7 @@ def inspect(
     output: OutputOptions,
 ) -> None:
     """Show MODEL's subgraphs, operators, tensors and signatures, and the plan of its arena."""
-    model, options = _quantized(model, options, output)
+    model, options = _prepared(model, options, output)
     if pareto:
         from tflmgen.commands.pareto import pareto_command
 
@@ -283,7 +283,7 @@ def export_library(
     """Write MODEL as a C library for a build system, with an example that runs it."""
     from tflmgen.commands.export import export_command
 
-    model, options = _quantized(model, options, output)
+    model, options = _prepared(model, options, output)
     export_command(model, board, form, directory, options, output)
 
 
@@ -313,26 +313,36 @@ def quantize(
     output: OutputOptions,
 ) -> None:
     """Quantise a float MODEL with any control flow: a .tflite file in int8 or int16 that TFLite Micro runs, too."""
+    from tflmgen.commands.convert_first import convert_source_first
     from tflmgen.commands.quantize import quantize_command
 
+    model, source = convert_source_first(model, source, output)
     quantize_command(model, calibration, file, choices, signature, source, output)
 
 
-@command(epilog="Example:  tflmgen convert kws.onnx --shape input=1,49,10,1 -o kws.tflite")
+@command(epilog="Example:  tflmgen convert kws.keras -o kws.tflite")
 def convert(
-    source: Annotated[Path, typer.Argument(readable=False, metavar="SOURCE", help="An .onnx file, or PyTorch's .pt2.")],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            readable=False,
+            metavar="SOURCE",
+            help="A .keras, .h5, .pb, .pbtxt, .onnx or .pt2 file, a SavedModel's folder, or FILE.py:FUNCTION.",
+        ),
+    ],
     *,
     file: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="OUT.tflite", show_default="SOURCE.tflite", help="Written."),
     ] = None,
+    choices: ConvertOptions,
     options: SourceOptions,
     output: OutputOptions,
 ) -> None:
-    """Write SOURCE, an ONNX model or a PyTorch program, as a .tflite file, which TFLite's runtimes run, too."""
+    """Write SOURCE, a model of TensorFlow, ONNX or PyTorch, as a .tflite file, which TFLite's runtimes run, too."""
     from tflmgen.commands.convert import convert_command
 
-    convert_command(source, file, options, output)
+    convert_command(source, file, choices, options, output)
 
 
 boards_app = typer.Typer(cls=Group, invoke_without_command=True, context_settings=app.info.context_settings)

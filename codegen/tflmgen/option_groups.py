@@ -15,6 +15,7 @@ import typer
 
 from tflmgen.options import (
     BuildOptions,
+    ConvertOptions,
     MonitorOptions,
     NewBoardOptions,
     OutputOptions,
@@ -28,7 +29,7 @@ _SOURCE: Mapping[str, Any] = {
         "--shape",
         metavar="NAME=1,3,32,32",
         show_default=False,
-        help="Shape of an input of an ONNX model, for its dynamic dimensions. Repeatable.",
+        help="Shape of an input of a model that is converted, for its dynamic dimensions. Repeatable.",
     ),
     "constant": typer.Option(
         "--constant",
@@ -171,6 +172,42 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
         ),
         "board": typer.Option(
             "--board", metavar="BOARD", help="Measure flash, RAM and instructions on this board before and after."
+        ),
+    },
+    ConvertOptions: {
+        "inputs": typer.Option(
+            "--inputs", metavar="A,B", show_default="its placeholders", help="Nodes of a frozen graph that are inputs."
+        ),
+        "outputs": typer.Option(
+            "--outputs",
+            metavar="C,D",
+            show_default="what nothing reads",
+            help="Nodes of a frozen graph that are outputs.",
+        ),
+        "signature": typer.Option(
+            "--signature", metavar="KEY", show_default="all", help="Signature of a SavedModel to convert."
+        ),
+        "calibration": typer.Option(
+            "--calibration",
+            readable=False,
+            metavar="CAL.npz",
+            help="Inputs on which the result is compared with SOURCE, beside seeded ones.",
+        ),
+        "tolerance": typer.Option(
+            "--tolerance",
+            metavar="R",
+            min=0.0,
+            help="Largest difference of floats, relative to the largest magnitude in the tensor.",
+        ),
+        "quantize": typer.Option(
+            "--quantize",
+            readable=False,
+            metavar="CAL.npz",
+            show_default=False,
+            help="Quantise the result with this calibration data, too, to OUT-int8.tflite.",
+        ),
+        "keep": typer.Option(
+            "--keep", metavar="DIR", show_default="none are kept", help="Folder for the intermediate files."
         ),
     },
     NewBoardOptions: {

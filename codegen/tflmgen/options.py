@@ -127,6 +127,27 @@ class BuildOptions:
         return " ".join([f"--optimize {self.optimize.value}", *words])
 
 
+@dataclass(frozen=True, slots=True)
+class ConvertOptions:
+    """What the user decides about a conversion.
+
+    inputs, outputs  nodes of a frozen graph, names with commas between; None: placeholders, and what nothing reads
+    signature        signature of a SavedModel; None: all
+    calibration      input sets on which source and result are compared, too
+    tolerance        greatest difference of floats, relative to the greatest magnitude of the tensor
+    quantize         calibration data: the result is quantised, to another file
+    keep             folder for the intermediate files
+    """
+
+    inputs: str | None = None
+    outputs: str | None = None
+    signature: str | None = None
+    calibration: Path | None = None
+    tolerance: float = 1e-4
+    quantize: Path | None = None
+    keep: Path | None = None
+
+
 class Activations(str, Enum):
     """Element type of activations; auto: int8, and int16 or float32 where int8 costs too much accuracy."""
 

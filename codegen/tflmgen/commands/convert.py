@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from tflmgen.commands.convert_tensorflow import Port, converted, ports_of, proof_json, proof_lines
+from tflmgen.conversion import TensorFlowSource, tensorflow_source
 from tflmgen.errors import UsageError
 from tflmgen.frontend import Tensor, is_lowered, read_source, source_types, write_model
-from tflmgen.options import OutputOptions, SourceOptions
+from tflmgen.options import BuildOptions, ConvertOptions, OutputOptions, SourceOptions
 from tflmgen.project import check_writable, write_whole
 from tflmgen.terminal import Column, Console, Table, count
 
@@ -19,23 +21,59 @@ PORTS = (
     Column("in the .tflite file", min_width=16),
 )
 
-Port = dict[str, Any]
-"""An input or output: name, type in the source, and type and shape in the file, null where it became a constant."""
 
-
-def convert_command(source: Path, target: Path | None, options: SourceOptions, output: OutputOptions) -> None:
+def convert_command(
+    source: Path, target: Path | None, choices: ConvertOptions, options: SourceOptions, output: OutputOptions
+) -> None:
     """Writes the source's Model to `target`, by default SOURCE.tflite, and prints its inputs and outputs.
 
-    Raises UsageError for a source of another format, ModelError for a bad one.
+    Raises UsageError for a source of another format, ModelError for a bad one, or one whose result is not equal.
     """
-    console = Console(output)
-    path = target or Path(f"{source.stem}.tflite")
+    tensorflow = tensorflow_source(source)
+    path = target or Path(f"{tensorflow.stem if tensorflow else source.stem}.tflite")
     if source.suffix.lower() == ".tflite":
         raise UsageError(f"{source} is a .tflite file already: there is nothing to convert")
-    if not is_lowered(source):
-        raise UsageError(f"{source} is neither an .onnx file nor a .pt2 one")
     if path.resolve() == source.resolve():
         raise UsageError(f"--output {path} is the source itself")
+    if tensorflow is not None:
+        _convert_tensorflow(tensorflow, path, choices, options, output)
+    else:
+        _convert_lowered(source, path, choices, options, output)
+    if choices.quantize is not None:
+        from tflmgen.commands.quantize import quantize_first
+
+        quantize_first(path, BuildOptions(quantize=choices.quantize), output)
+
+
+def _convert_tensorflow(
+    source: TensorFlowSource, path: Path, choices: ConvertOptions, options: SourceOptions, output: OutputOptions
+) -> None:
+    console = Console(output)
+    result = converted(source, path, choices, options, output)
+    inputs, outputs = ports_of(result)
+    contents = {"model": source.path.name, "output": str(path), "bytes": len(result.data)}
+    contents |= {"inputs": inputs, "outputs": outputs, "mends": [*result.mends], "proof": proof_json(result)}
+    console.json(contents)
+    _print_ports(console, source.path.name, inputs, outputs)
+    for line in proof_lines(result, choices.tolerance):
+        console.line(line)
+    console.line(f"Wrote {path}: {count(len(result.data))} bytes.")
+
+
+def _convert_lowered(
+    source: Path, path: Path, choices: ConvertOptions, options: SourceOptions, output: OutputOptions
+) -> None:
+    if not is_lowered(source):
+        raise UsageError(
+            f"{source} is nothing that is converted: .keras, .h5, a SavedModel's folder, .pb, .pbtxt, "
+            "FILE.py:FUNCTION, .onnx and .pt2 are"
+        )
+    if replace(choices, quantize=None) != ConvertOptions():
+        raise UsageError(
+            "--inputs, --outputs, --signature, --calibration, --tolerance and --keep are for TensorFlow's sources; "
+            f"{source} is of another format"
+        )
+    console = Console(output)
     check_writable(path)
     with console.progress(f"Converting {source.name}"):
         model = read_source(source, options)
@@ -48,9 +86,13 @@ def convert_command(source: Path, target: Path | None, options: SourceOptions, o
     outputs = [_port(name, kind, tensors, dict(signature.outputs)) for name, kind in results.items()]
     contents = {"model": source.name, "output": str(path), "bytes": len(data), "inputs": inputs, "outputs": outputs}
     console.json(contents)
-    rows = [("input", *_row(port)) for port in inputs] + [("output", *_row(port)) for port in outputs]
-    console.table(Table(f"{source.name} as a .tflite file", PORTS, rows))
+    _print_ports(console, source.name, inputs, outputs)
     console.line(f"Wrote {path}: {count(len(data))} bytes.")
+
+
+def _print_ports(console: Console, name: str, inputs: Sequence[Port], outputs: Sequence[Port]) -> None:
+    rows = [("input", *_row(port)) for port in inputs] + [("output", *_row(port)) for port in outputs]
+    console.table(Table(f"{name} as a .tflite file", PORTS, rows))
 
 
 def _port(name: str, source_type: str, tensors: Sequence[Tensor], places: Mapping[str, int]) -> Port:

@@ -6,7 +6,14 @@ Decided here: validity of a file; control flow becomes regions, variables become
 
 from tflmgen.frontend.bidirectional import LAYERS
 from tflmgen.frontend.importer import import_model
-from tflmgen.frontend.model_source import TFLITE_ONLY, is_lowered, read_source, source_inputs, source_types
+from tflmgen.frontend.model_source import (
+    TFLITE_ONLY,
+    is_lowered,
+    read_source,
+    shape_options,
+    source_inputs,
+    source_types,
+)
 from tflmgen.frontend.onnx.located import ShapeInputError
 from tflmgen.frontend.shape_bounds import Shape, ShapeLimit, TensorKey, find_bounds, parse_shape_limit
 from tflmgen.frontend.subgraphs import CONTROL_FLOW
@@ -48,6 +55,7 @@ __all__ = [
     "printable",
     "read_model",
     "read_source",
+    "shape_options",
     "source_inputs",
     "source_types",
     "trip_count",

@@ -37,10 +37,15 @@ def read_source(path: Path, options: SourceOptions = TFLITE_ONLY) -> Model:
             )
         return read_model(path)
     module = _onnx_module(path)
-    shapes = {name: _shape(text) for name, text in map(_pair, options.shape or ())}
+    shapes = shape_options(options)
     constants = {name: _value(name, text) for name, text in map(_pair, options.constant or ())}
     model: Model = module.read_onnx(path, shapes, constants, options.nhwc_inputs)
     return model
+
+
+def shape_options(options: SourceOptions) -> dict[str, tuple[int, ...]]:
+    """The shapes of --shape by input. Raises UsageError."""
+    return {name: _shape(text) for name, text in map(_pair, options.shape or ())}
 
 
 def source_inputs(path: Path) -> dict[str, bool]:

@@ -5,10 +5,11 @@ Decided here: what each operator means, independent of its kernels, of the passe
 """
 
 from tflmgen.reference.evaluations import EVALUATIONS
-from tflmgen.reference.file_interpreter import Interpreter, Observe
+from tflmgen.reference.file_interpreter import Interpreter, Observe, type_of
+from tflmgen.reference.input_sets import InputSet, make_input_sets, with_small_integers
 from tflmgen.reference.module_interpreter import ModuleInterpreter, ObserveValue
 from tflmgen.reference.operation import Array, Operation, RunTimeError, UnsupportedError
-from tflmgen.reference.validation import EFFORTS, Effort, Ranges, Validation, validate
+from tflmgen.reference.validation import EFFORTS, Effort, Ranges, Validation, branches_of, validate
 from tflmgen.reference.validation_cache import validated
 from tflmgen.reference.work_budget import Budget, BudgetError
 
@@ -19,6 +20,7 @@ __all__ = [
     "Budget",
     "BudgetError",
     "Effort",
+    "InputSet",
     "Interpreter",
     "ModuleInterpreter",
     "Observe",
@@ -28,6 +30,10 @@ __all__ = [
     "RunTimeError",
     "UnsupportedError",
     "Validation",
+    "branches_of",
+    "make_input_sets",
+    "type_of",
     "validate",
     "validated",
+    "with_small_integers",
 ]

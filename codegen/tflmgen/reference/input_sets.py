@@ -30,7 +30,7 @@ class InputSet:
     planned: bool
 
 
-def input_sets(model: Model, ports: Sequence[Port], rng: np.random.Generator, count: int) -> Iterator[InputSet]:
+def make_input_sets(model: Model, ports: Sequence[Port], rng: np.random.Generator, count: int) -> Iterator[InputSet]:
     """`count` planned sets, then candidates for branches that none of them takes."""
     types = [port.type for port in ports]
     more = [("random", float(10.0 ** rng.uniform(-2, 2))) for _ in range(len(_PLANNED), count)]

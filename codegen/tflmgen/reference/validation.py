@@ -18,7 +18,7 @@ from tflmgen.ir import Module
 from tflmgen.ir import Signature as ModuleSignature
 from tflmgen.reference.file_interpreter import Interpreter
 from tflmgen.reference.first_difference import Trace, describe, differing, distance, magnitude_of, outside
-from tflmgen.reference.input_sets import InputSet, input_sets, with_small_integers
+from tflmgen.reference.input_sets import InputSet, make_input_sets, with_small_integers
 from tflmgen.reference.module_interpreter import ModuleInterpreter
 from tflmgen.reference.operation import Array, RunTimeError, UnsupportedError
 from tflmgen.reference.work_budget import STEP, Budget, BudgetError, ClockError
@@ -134,7 +134,7 @@ class _Run:
         self._file, self._compiled = Interpreter(model), ModuleInterpreter(module)
         self._has_floats = any(t.type_name == "float32" for g in model.subgraphs for t in g.tensors)
         self.sides: set[tuple[int, int, int]] = set()
-        self.branches = dict(_branches(model, [_entry(model, i).subgraph for i in range(len(module.signatures))]))
+        self.branches = dict(branches_of(model, [_entry(model, i).subgraph for i in range(len(module.signatures))]))
         self.result = Validation(sum(effort.sets if s.inputs else 1 for s in module.signatures))
         self._has_loops = any(op.name in LOOPS for g in model.subgraphs for op in g.operators)
         signatures = [t.shape_signature or () for g in model.subgraphs for t in g.tensors if t.has_rank]
@@ -147,7 +147,7 @@ class _Run:
         has_state = bool(self._module.function(signature.function).state)
         rng = np.random.default_rng(SEED)
         count = self._count if signature.inputs else 1
-        candidates = input_sets(self._model, signature.inputs, rng, count)
+        candidates = make_input_sets(self._model, signature.inputs, rng, count)
         for candidate in candidates:
             if not candidate.planned and len(self.sides) >= sum(self.branches.values()):
                 return
@@ -278,7 +278,7 @@ class _Run:
         return describe(label, f"output {output} '{signature.outputs[output].name}'", got[output], want[output])
 
 
-def _branches(model: Model, entries: Sequence[int]) -> Iterator[tuple[tuple[int, int], int]]:
+def branches_of(model: Model, entries: Sequence[int]) -> Iterator[tuple[tuple[int, int], int]]:
     """((subgraph, operator), number of branches) of each If, Case and While that can be reached."""
     pending, seen = list(entries), set(entries)
     while pending:

@@ -1,0 +1,54 @@
+"""A source of TensorFlow's for a command that goes on with a .tflite file: converted first, and kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from tflmgen.conversion import TensorFlowSource, tensorflow_source
+from tflmgen.errors import UsageError
+from tflmgen.options import BuildOptions, ConvertOptions, OutputOptions, SourceOptions
+from tflmgen.terminal import Console
+
+
+def prepared(model: Path, options: BuildOptions, output: OutputOptions) -> tuple[Path, BuildOptions]:
+    """The file to go on with, converted and quantised where that is asked for, and the options that remain."""
+    path, source = convert_source_first(model, options.source, output)
+    options = replace(options, shape=source.shape, constant=source.constant, nhwc_inputs=source.nhwc_inputs)
+    if options.quantize is None:
+        return path, options
+    from tflmgen.commands.quantize import quantize_first
+
+    return quantize_first(path, options, output)
+
+
+def convert_source_first(model: Path, options: SourceOptions, output: OutputOptions) -> tuple[Path, SourceOptions]:
+    """The same for a command without build options.
+
+    Raises UsageError where the file's place is taken by one that was not converted.
+    """
+    source = tensorflow_source(model)
+    if source is None:
+        return model, options
+    _convert(source, path := Path(f"{source.stem}.tflite"), options, output)
+    return path, SourceOptions()
+
+
+def _convert(source: TensorFlowSource, path: Path, options: SourceOptions, output: OutputOptions) -> None:
+    from tflmgen.commands.convert_tensorflow import converted, digest_of, is_conversion, proof_lines
+
+    console, choices = Console(output), ConvertOptions()
+    if path.exists():
+        known = is_conversion(path, digest_of(source, options))
+        if known is None:
+            raise UsageError(
+                f"{path} is in the way of what {source.path.name} becomes. Name another: "
+                f"tflmgen convert {source.path} -o OTHER.tflite"
+            )
+        if known:
+            console.line(f"{path} is {source.path.name}, converted before.")
+            return
+    result = converted(source, path, choices, options, output)
+    for line in proof_lines(result, choices.tolerance):
+        console.line(line)
+    console.line(f"Wrote {path}.")

@@ -1,0 +1,123 @@
+"""Conversion of a TensorFlow source for commands: options, progress, and what is printed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tflmgen.conversion import Choices, Conversion, TensorFlowSource, convert_source
+from tflmgen.errors import TflmgenError, UsageError
+from tflmgen.frontend import Tensor, read_model, shape_options
+from tflmgen.options import ConvertOptions, OutputOptions, SourceOptions
+from tflmgen.project import check_writable, write_whole
+from tflmgen.terminal import Console
+
+Port = dict[str, Any]
+"""An input or output: name, type in the source, and type and shape in the file, null where it became a constant."""
+
+
+def converted(
+    source: TensorFlowSource, target: Path, options: ConvertOptions, shapes: SourceOptions, output: OutputOptions
+) -> Conversion:
+    """Converts to `target`, written once it is proved. Raises UsageError for options of other formats."""
+    if shapes.constant or shapes.nhwc_inputs:
+        raise UsageError(f"--constant and --nhwc-inputs are for ONNX and PyTorch; {source.path} is a {source.title}")
+    if source.kind != "graph" and (options.inputs or options.outputs):
+        raise UsageError(f"--inputs and --outputs are for frozen graphs; {source.path} is a {source.title}")
+    if source.kind != "saved_model" and options.signature is not None:
+        raise UsageError(f"--signature is for SavedModels; {source.path} is a {source.title}")
+    if options.keep is not None and options.keep.is_file():
+        raise UsageError(f"--keep {options.keep} is a file; give a folder")
+    check_writable(target)
+    choices = Choices(
+        signature=options.signature,
+        inputs=_names(options.inputs),
+        outputs=_names(options.outputs),
+        shapes=shape_options(shapes),
+        calibration=options.calibration,
+        tolerance=options.tolerance,
+        keep=options.keep,
+        digest=digest_of(source, shapes),
+    )
+    with Console(output).progress(f"Converting {source.path.name}") as progress:
+        result = convert_source(source, choices, progress)
+    write_whole(target, result.data)
+    return result
+
+
+def digest_of(source: TensorFlowSource, options: SourceOptions) -> str:
+    """Digest of a source with the options that its conversion depends on; empty for Python, which may read anything."""
+    if source.kind == "python":
+        return ""
+    digest = hashlib.sha256("\n".join(options.shape or ()).encode())
+    files = sorted(p for p in source.path.rglob("*") if p.is_file()) if source.path.is_dir() else [source.path]
+    for file in files:
+        digest.update(f"\n{file.relative_to(source.path)}\n".encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:32]
+
+
+def is_conversion(path: Path, digest: str) -> bool | None:
+    """Whether a file is the conversion of what has this digest; None if it is no conversion of tflmgen's at all."""
+    try:
+        description = read_model(path).description
+    except TflmgenError:
+        return None
+    if not description.startswith("converted from "):
+        return None
+    return bool(digest) and description.endswith(f" {digest}")
+
+
+def ports_of(result: Conversion) -> tuple[list[Port], list[Port]]:
+    """Inputs and outputs of all entries; with several entries, names begin with their key."""
+    inputs: list[Port] = []
+    outputs: list[Port] = []
+    for entry, signature in zip(result.entries, result.model.signatures, strict=True):
+        tensors = result.model.subgraphs[signature.subgraph].tensors
+        for source_ports, places, ports in (
+            (entry.inputs, dict(signature.inputs), inputs),
+            (entry.outputs, dict(signature.outputs), outputs),
+        ):
+            prefix = f"{entry.key}:" if len(result.entries) > 1 else ""
+            ports += [_port(prefix, port.name, port.text, tensors, places) for port in source_ports]
+    return inputs, outputs
+
+
+def proof_json(result: Conversion) -> dict[str, Any]:
+    """The comparison for programs."""
+    proof = result.proof
+    return {
+        "compared": not proof.unsupported,
+        "equal": proof.equal,
+        "undecided": proof.undecided,
+        "undefined": proof.undefined,
+        "branches": list(proof.branches),
+        "errors": [{"signature": k, "output": o, "relative_error": e} for (k, o), e in proof.errors.items()],
+    }
+
+
+def proof_lines(result: Conversion, tolerance: float) -> Iterator[str]:
+    """What was rewritten, and how the comparison went."""
+    for mend in result.mends:
+        yield f"Mended: {mend}."
+    yield f"Compared: {result.proof.text}."
+    several = len(result.entries) > 1
+    for (key, name), error in result.proof.errors.items():
+        label = f"{key}:{name}" if several else name
+        yield f"  {label}: largest relative difference {error:.2g} ({tolerance:g} allowed)"
+
+
+def _port(prefix: str, name: str, source_type: str, tensors: Sequence[Tensor], places: Mapping[str, int]) -> Port:
+    tensor = tensors[places[name]] if name in places else None
+    return {
+        "name": prefix + name,
+        "source_type": source_type,
+        "dtype": tensor and tensor.type_name,
+        "shape": tensor and list(tensor.shape),
+    }
+
+
+def _names(text: str | None) -> list[str]:
+    return [name.strip() for name in (text or "").split(",") if name.strip()]

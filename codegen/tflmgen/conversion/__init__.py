@@ -1,0 +1,21 @@
+"""Models of TensorFlow as .tflite files: converted in a process of their own, and proved on data.
+
+In: a source of TensorFlow's and what the user says of it. Out: a Model, its bytes, and how the comparison went.
+Decided here: which files are TensorFlow's; names and order of inputs and outputs; how far a conversion may differ.
+"""
+
+from tflmgen.conversion.data_proof import Proof
+from tflmgen.conversion.source_conversion import Choices, Conversion, convert_in, convert_source
+from tflmgen.conversion.source_kind import TensorFlowSource, tensorflow_source
+from tflmgen.conversion.tensorflow_process import TensorFlowProcess
+
+__all__ = [
+    "Choices",
+    "Conversion",
+    "Proof",
+    "TensorFlowProcess",
+    "TensorFlowSource",
+    "convert_in",
+    "convert_source",
+    "tensorflow_source",
+]

@@ -1,0 +1,87 @@
+"""The whole way from a source of TensorFlow's to a .tflite file that was compared with it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tflmgen.conversion.data_proof import Proof, prove
+from tflmgen.conversion.port_names import SourceEntry, source_entries, with_source_names
+from tflmgen.conversion.source_kind import TensorFlowSource
+from tflmgen.conversion.tensorflow_process import TensorFlowProcess
+from tflmgen.frontend import Model, parse_model, write_model
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the user says of a source.
+
+    inputs, outputs  nodes of a frozen graph; empty: its placeholders, and what nothing reads
+    shapes           shapes of inputs
+    calibration      input sets on which it is compared, too
+    tolerance        greatest difference of floats, relative to the greatest magnitude of the tensor
+    keep             folder for the intermediate files
+    digest           of the source and the options, kept in the file
+    """
+
+    signature: str | None = None
+    inputs: Sequence[str] = ()
+    outputs: Sequence[str] = ()
+    shapes: Mapping[str, Sequence[int]] | None = None
+    calibration: Path | None = None
+    tolerance: float = 1e-4
+    keep: Path | None = None
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """A converted source. `mends`: sentences about what was rewritten before TensorFlow's converter."""
+
+    model: Model
+    data: bytes
+    entries: Sequence[SourceEntry]
+    mends: Sequence[str]
+    proof: Proof
+
+
+def convert_source(source: TensorFlowSource, choices: Choices, progress: Progress) -> Conversion:
+    """Converts and compares. Raises ModelError for a source that cannot be loaded, converted, or that differs."""
+    progress(f"Starting TensorFlow for {source.path.name}")
+    with TensorFlowProcess(str(source.path)) as process:
+        return convert_in(process, source, choices, progress)
+
+
+def convert_in(
+    process: TensorFlowProcess, source: TensorFlowSource, choices: Choices, progress: Progress
+) -> Conversion:
+    """convert_source() in a process that may have converted others before."""
+    process.source = str(source.path)
+    description = process.ask(
+        "load",
+        source=str(source.path.resolve()),
+        kind=source.kind,
+        function=source.function,
+        signature=choices.signature,
+        inputs=list(choices.inputs),
+        outputs=list(choices.outputs),
+        shapes={key: list(shape) for key, shape in (choices.shapes or {}).items()},
+    )
+    entries = source_entries(description)
+    progress(f"Converting {source.path.name}")
+    try:
+        answer = process.ask("convert")
+    finally:
+        if choices.keep is not None:
+            shutil.copytree(process.folder, choices.keep, dirs_exist_ok=True)
+    converted = parse_model((process.folder / "converted.tflite").read_bytes(), process.source)
+    model = with_source_names(converted, entries, answer["inputs"])
+    model = replace(model, description=f"converted from {source.path.name} {choices.digest}".rstrip())
+    data = write_model(model)
+    progress(f"Comparing with {source.path.name}")
+    proof = prove(model, entries, process, choices.calibration, choices.tolerance, description["stateful"])
+    return Conversion(parse_model(data, process.source), data, entries, answer["mends"], proof)

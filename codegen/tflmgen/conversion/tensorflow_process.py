@@ -1,0 +1,130 @@
+"""The process that has TensorFlow, as its owner sees it: requests, answers, and what is said when it dies.
+
+It is a Python of its own, so that TensorFlow's memory, threads, log and crashes are its own too: this one, or the one
+that TFLMGEN_TENSORFLOW names. The process ends with its owner: it reads requests until their stream closes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import tflmgen
+from tflmgen.errors import Location, ModelError, Problem
+
+INTERPRETER = "TFLMGEN_TENSORFLOW"
+"""Environment variable with the path of a Python that has TensorFlow."""
+_INSTALL = f"Install it: pip install 'tflmgen[tensorflow]', or set {INTERPRETER} to a Python that has it"
+_START = (
+    "import sys; sys.path.insert(0, sys.argv[1]); import tflmgen; sys.path.pop(0); "
+    "from tflmgen.tensorflow_worker.serve import serve; serve(sys.argv[2])"
+)
+"""Only the package itself comes from the owner's path: everything else is the interpreter's."""
+
+
+class TensorFlowProcess:
+    """A running process with a folder for files. Use it in a `with` statement.
+
+    source  what errors name; it may be changed between requests
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self._interpreter = _interpreter(source)
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> TensorFlowProcess:
+        self.folder = Path(tempfile.mkdtemp(prefix="tflmgen-tensorflow-"))
+        quiet = {"TF_CPP_MIN_LOG_LEVEL": "2", "TF_ENABLE_ONEDNN_OPTS": "0", "CUDA_VISIBLE_DEVICES": "-1"}
+        environment = {**os.environ, **quiet, "KERAS_BACKEND": "tensorflow"}
+        words = [self._interpreter, "-c", _START, str(Path(tflmgen.__file__).parent.parent), str(self.folder)]
+        try:
+            with self._log.open("wb") as log:
+                self._process = subprocess.Popen(
+                    words,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    text=True,
+                    env=environment,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise self._error(f"{self._interpreter} cannot be started: {error.strerror}", _INSTALL) from None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        process = self._process
+        assert process is not None
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                try:
+                    stream.close()
+                except BrokenPipeError:
+                    continue
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def ask(self, request: str, **details: Any) -> dict[str, Any]:
+        """The answer to a request. Raises ModelError with the answer's sentence, or with how the process ended."""
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        line = ""
+        try:
+            process.stdin.write(json.dumps({"do": request, **details}) + "\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
+        except BrokenPipeError:
+            pass
+        if not line:
+            raise self._error(*self._end(request, process.wait()))
+        answer = json.loads(line)
+        if "error" in answer:
+            raise self._error(answer["error"], _INSTALL if answer.get("missing") else answer["advice"])
+        contents: dict[str, Any] = answer["ok"]
+        return contents
+
+    @property
+    def _log(self) -> Path:
+        return self.folder / "log.txt"
+
+    def _end(self, request: str, code: int) -> tuple[str, str]:
+        """Why the process is gone, and what may help."""
+        lines = [line for line in self._log.read_text(errors="replace").splitlines() if line.strip()]
+        if code == -signal.SIGKILL:
+            rule = f"TensorFlow's process was killed while it had to {request} it, probably for want of memory"
+            return rule, "Convert it on a machine with more memory"
+        last = f": {lines[-1].strip()}" if lines else ""
+        if code < 0:
+            return f"TensorFlow crashed ({signal.Signals(-code).name}) while it had to {request} it{last}", ""
+        if any("No module named 'tflmgen" in line or "SyntaxError" in line for line in lines):
+            return f"{self._interpreter} is too old{last}", "It must be Python 3.10 or newer"
+        return f"TensorFlow's process ended while it had to {request} it{last}", ""
+
+    def _error(self, rule: str, advice: str = "") -> ModelError:
+        return ModelError([Problem(Location(self.source), rule, advice)])
+
+
+def _interpreter(source: str) -> str:
+    chosen = os.environ.get(INTERPRETER)
+    if chosen:
+        return chosen
+    if find_spec("tensorflow") is None:
+        rule = "reading it needs the package tensorflow, which is not installed"
+        raise ModelError([Problem(Location(source), rule, _INSTALL)])
+    return sys.executable

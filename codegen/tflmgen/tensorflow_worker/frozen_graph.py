@@ -1,0 +1,91 @@
+"""Frozen GraphDefs, of TensorFlow 1 or 2: binary or text files without variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from google.protobuf import text_format
+from google.protobuf.message import DecodeError
+
+from tflmgen.tensorflow_worker.source_error import SourceError
+
+VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable", "VarIsInitializedOp"})
+FETCHLESS = frozenset({"NoOp", "Assert", "Const", "Placeholder", "TensorArrayCloseV3", "StopGradient"})
+"""Operations that are no result even if nothing reads them."""
+
+
+def load_frozen(
+    path: Path, inputs: Sequence[str], outputs: Sequence[str], shapes: Mapping[str, tuple[int, ...]] | None = None
+) -> tuple[Any, list[str], list[str]]:
+    """A ConcreteFunction of the graph, and the names of its inputs and outputs: those given, else those found."""
+    graph_def = read_graph(path)
+    found = [node.name for node in graph_def.node if node.op in ("Placeholder", "PlaceholderV2")]
+    taken = [tensor_name(name) for name in inputs or found]
+    results = [tensor_name(name) for name in outputs or _unread(graph_def)]
+    names = {node.name for node in graph_def.node}
+    for option, asked in (("--inputs", taken), ("--outputs", results)):
+        for name in asked:
+            if name.split(":")[0] not in names:
+                raise SourceError(f"{option}: it has no node '{name.split(':')[0]}'", _nearest(name, names))
+    if not results:
+        raise SourceError("no node of the graph is a result: each is read by another", "Name them: --outputs NAME")
+    return function_of(with_shapes(graph_def, shapes or {}), taken, results), taken, results
+
+
+def function_of(graph_def: Any, inputs: Sequence[str], outputs: Sequence[str]) -> Any:
+    """A ConcreteFunction of the graph from tensors to tensors, "name:0"."""
+    wrapped = tf.compat.v1.wrap_function(lambda: tf.graph_util.import_graph_def(graph_def, name=""), [])
+    graph = wrapped.graph
+    return wrapped.prune(
+        [graph.as_graph_element(name) for name in inputs], [graph.as_graph_element(n) for n in outputs]
+    )
+
+
+def read_graph(path: Path) -> Any:
+    """The GraphDef in a file. Raises SourceError if it is none, or has variables."""
+    graph_def = tf.compat.v1.GraphDef()
+    try:
+        if path.suffix.lower() == ".pbtxt":
+            text_format.Parse(path.read_text(encoding="utf-8"), graph_def)
+        else:
+            graph_def.ParseFromString(path.read_bytes())
+    except (DecodeError, text_format.ParseError, UnicodeDecodeError) as error:
+        raise SourceError(f"it is no GraphDef: {str(error).splitlines()[0]}") from None
+    if not graph_def.node:
+        raise SourceError("it is no GraphDef: it has no nodes")
+    variable = next((node.name for node in graph_def.node if node.op in VARIABLES), None)
+    if variable is not None:
+        raise SourceError(
+            f"the graph is not frozen: it has the variable '{variable}'",
+            "Freeze it with tf.compat.v1.graph_util.convert_variables_to_constants, or give the SavedModel",
+        )
+    return graph_def
+
+
+def with_shapes(graph_def: Any, shapes: Mapping[str, tuple[int, ...]]) -> Any:
+    """The graph with these shapes of placeholders."""
+    for node in graph_def.node:
+        if node.name in shapes and node.op == "Placeholder":
+            node.attr["shape"].shape.CopyFrom(tf.TensorShape(shapes[node.name]).as_proto())
+            node.attr.pop("_output_shapes", None)
+    return graph_def
+
+
+def tensor_name(name: str) -> str:
+    return name if ":" in name else f"{name}:0"
+
+
+def _unread(graph_def: Any) -> list[str]:
+    """Nodes that no other reads, in the file's order."""
+    read = {name.lstrip("^").split(":")[0] for node in graph_def.node for name in node.input}
+    return [node.name for node in graph_def.node if node.name not in read and node.op not in FETCHLESS]
+
+
+def _nearest(name: str, names: set[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name.split(":")[0], sorted(names), 3, 0.5)
+    return f"Near names: {', '.join(near)}" if near else ""

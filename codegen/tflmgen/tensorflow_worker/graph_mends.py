@@ -1,0 +1,86 @@
+"""What TensorFlow's converter breaks, rewritten in the GraphDef before it: one function each, in two tuples."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from tflmgen.tensorflow_worker.case_branches import lower_cases
+from tflmgen.tensorflow_worker.matrix_products import keep_activations
+from tflmgen.tensorflow_worker.tensor_arrays import lower_tensor_arrays
+
+Mend = Callable[[Any, Sequence[str]], str]
+"""Changes a GraphDef with these outputs in place; a sentence about what was done, empty if nothing was."""
+
+
+def _drop_shape_checks(graph_def: Any, _: Sequence[str]) -> str:
+    """EnsureShape becomes Identity: TFLite's tensors have shapes of their own."""
+    for nodes in (graph_def.node, *(function.node_def for function in graph_def.library.function)):
+        for node in nodes:
+            if node.op == "EnsureShape":
+                node.op = "Identity"
+                del node.attr["shape"]
+    return ""
+
+
+BEFORE_FREEZING: tuple[Mend, ...] = (lower_cases,)
+"""What freezing would lower to control flow that the converter does not know."""
+AFTER_FREEZING: tuple[Mend, ...] = (_drop_shape_checks, keep_activations, lower_tensor_arrays)
+"""What depends on which operands are constants."""
+
+_VERSIONS = itertools.count()
+
+
+def mend_graph(graph_def: Any, outputs: Sequence[str], mends: Sequence[Mend]) -> list[str]:
+    """Mends a graph in place; what was done. Its functions get new names, since TensorFlow knows the old by theirs."""
+    done = [text for text in (mend(graph_def, outputs) for mend in mends) if text]
+    rename_functions(graph_def, f"_m{next(_VERSIONS)}")
+    return done
+
+
+def rename_functions(graph_def: Any, suffix: str) -> None:
+    """Appends `suffix` to the names of all functions, where they are made and where they are called."""
+    own = {function.signature.name for function in graph_def.library.function}
+    for function in graph_def.library.function:
+        function.signature.name += suffix
+    del graph_def.library.gradient[:]
+    for nodes in (graph_def.node, *(function.node_def for function in graph_def.library.function)):
+        for node in nodes:
+            node.op += suffix if node.op in own else ""
+            for called in _functions_of(node):
+                if called.name in own:
+                    called.name += suffix
+
+
+def _functions_of(node: Any) -> list[Any]:
+    """References to functions among a node's attributes."""
+    found = []
+    for value in node.attr.values():
+        kind = value.WhichOneof("value")
+        found += [value.func] if kind == "func" else list(value.list.func) if kind == "list" else []
+    return found
+
+
+def mended_function(function: Any) -> tuple[Any, list[str]]:
+    """A ConcreteFunction that computes the same on the same variables, mended; and what was done."""
+    graph_def = function.graph.as_graph_def()
+    done = mend_graph(graph_def, [], BEFORE_FREEZING)
+    if not done:
+        return function, []
+    captures = function.graph.captures
+    own = function.inputs[: len(function.inputs) - len(captures)]
+
+    def run(*tensors: Any) -> Any:
+        graph = tf.compat.v1.get_default_graph()
+        for variable in function.graph.variables:
+            graph.watch_variable(variable)
+        given = {inner.name: graph.capture(outer) for outer, inner in captures}
+        given |= {old.name: new for old, new in zip(own, tensors, strict=True)}
+        outputs = [tensor.name for tensor in function.outputs]
+        return tf.graph_util.import_graph_def(graph_def, given, outputs, name="")
+
+    specs = [tf.TensorSpec(tensor.shape, tensor.dtype, name=f"in_{i:03}") for i, tensor in enumerate(own)]
+    return tf.function(run, autograph=False).get_concrete_function(*specs), done

@@ -1,0 +1,214 @@
+"""Loads a source of any kind to a Program: Keras files, SavedModels, frozen graphs and Python functions."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from tflmgen.tensorflow_worker.frozen_graph import load_frozen
+from tflmgen.tensorflow_worker.program import Entry, Program, port_of
+from tflmgen.tensorflow_worker.source_error import SourceError
+
+Request = Mapping[str, Any]
+OLDEST = (2, 16)
+
+
+def load_source(request: Request) -> Program:
+    """The Program of request["source"], of the kind request["kind"]. Raises SourceError."""
+    version = tuple(int(part) for part in tf.__version__.split(".")[:2])
+    if version < OLDEST:
+        rule = f"TensorFlow is {tf.__version__}, but at least {'.'.join(map(str, OLDEST))} is needed"
+        raise SourceError(rule, "Update it: pip install -U 'tflmgen[tensorflow]'")
+    tf.config.set_visible_devices([], "GPU")
+    tf.config.threading.set_intra_op_parallelism_threads(2)
+    return _LOADERS[request["kind"]](request)
+
+
+def _keras_file(request: Request) -> Program:
+    import keras
+
+    path = Path(request["source"])
+    try:
+        model = keras.models.load_model(path, compile=False)
+    except Exception as error:
+        lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        advice = ""
+        if "custom" in str(error) or "Could not locate class" in str(error):
+            advice = "A model with classes of your own is given as FILE.py:FUNCTION, a function that loads it"
+        elif path.suffix == ".h5" and "No model config" in str(error):
+            advice = "It has weights alone. Load them into the model, and save that as a .keras file"
+        raise SourceError(f"Keras cannot load it: {lines[0]}", advice) from None
+    return _keras_model(model, request)
+
+
+def _keras_model(model: Any, request: Request) -> Program:
+    try:
+        inputs = [*model.inputs] if isinstance(model.inputs, (list, tuple)) else [model.inputs]
+        structure = model.inputs if isinstance(model.inputs, (list, tuple)) and len(inputs) > 1 else inputs[0]
+    except (ValueError, AttributeError, TypeError):
+        raise SourceError(
+            "the Keras model has no inputs: it was never built", "Call it on an example before it is saved"
+        ) from None
+    struct = getattr(model, "_inputs_struct", structure)
+    names = [tensor.name.split(":")[0] for tensor in inputs]
+    specs = [
+        tf.TensorSpec(_fixed_shape(name, tensor.shape, request), tf.as_dtype(tensor.dtype))
+        for name, tensor in zip(names, inputs, strict=True)
+    ]
+
+    def run(*tensors: Any) -> Any:
+        return model(tf.nest.pack_sequence_as(struct, list(tensors)), training=False)
+
+    outputs = [str(name) for name in getattr(model, "output_names", ())]
+    return Program([_entry("serving_default", names, specs, run, outputs)], model)
+
+
+def _saved_model(request: Request) -> Program:
+    path = request["source"]
+    try:
+        loaded = tf.saved_model.load(path)
+    except Exception as error:
+        lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        raise SourceError(f"TensorFlow cannot load the SavedModel: {lines[0]}") from None
+    signatures = {key: function for key, function in loaded.signatures.items() if not key.startswith("__")}
+    if not signatures:
+        raise SourceError("the SavedModel has no signatures", "Give signatures= to tf.saved_model.save")
+    chosen = request.get("signature")
+    if chosen is not None and chosen not in signatures:
+        raise SourceError(f"it has no signature '{chosen}', but {', '.join(signatures)}")
+    keys = [chosen] if chosen is not None else list(signatures)
+    return Program([_signature(key, signatures[key], request) for key in keys], loaded)
+
+
+def _signature(key: str, function: Any, request: Request) -> Entry:
+    given = function.structured_input_signature[1]
+    specs = [tf.TensorSpec(_fixed_shape(name, spec.shape, request), spec.dtype) for name, spec in given.items()]
+    outputs = sorted(function.structured_outputs)
+
+    def run(*tensors: Any) -> Any:
+        results = function(**dict(zip(given, tensors, strict=True)))
+        return [results[name] for name in outputs]
+
+    return _entry(key, list(given), specs, run, outputs)
+
+
+def _frozen(request: Request) -> Program:
+    path = Path(request["source"])
+    function, inputs, outputs = load_frozen(path, request["inputs"], request["outputs"])
+    names = [name.removesuffix(":0") for name in inputs]
+    shapes = [_fixed_shape(name, t.shape, request) for name, t in zip(names, function.inputs, strict=True)]
+    if any(shape != tuple(t.shape) for shape, t in zip(shapes, function.inputs, strict=True)):
+        given = dict(zip(names, shapes, strict=True))
+        function, inputs, outputs = load_frozen(path, request["inputs"], request["outputs"], given)
+    ports = tuple(port_of(name, tensor) for name, tensor in zip(names, function.inputs, strict=True))
+    results = [name.removesuffix(":0") for name in outputs]
+    return Program(
+        [Entry("serving_default", ports, tuple(map(port_of, results, function.outputs)), function)], function
+    )
+
+
+def _python(request: Request) -> Program:
+    path, name = Path(request["source"]), request["function"]
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.resolve().parent))
+    sys.modules[path.stem] = module
+    try:
+        spec.loader.exec_module(module)
+        made = getattr(module, name, None)
+        if made is None:
+            raise SourceError(f"it has no function '{name}'")
+        if not _is_traceable(made):
+            made = made()
+    except SourceError:
+        raise
+    except Exception as error:
+        trace, line = error.__traceback__, 0
+        while trace is not None:
+            line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == str(path) else line
+            trace = trace.tb_next
+        where = f"line {line} raises " if line else ""
+        raise SourceError(f"{where}{type(error).__name__}: {error}") from None
+    if hasattr(made, "layers") and hasattr(made, "inputs"):
+        return _keras_model(made, request)
+    if isinstance(made, tf.Module) and callable(made) and _is_traceable(type(made).__call__):
+        return _traced(made.__call__, request, made)
+    if not _is_traceable(made):
+        raise SourceError(f"'{name}' returns {type(made).__name__}, neither a Keras model nor a tf.function")
+    return _traced(made, request, made)
+
+
+def _is_traceable(value: Any) -> bool:
+    return hasattr(value, "get_concrete_function") or hasattr(value, "structured_input_signature")
+
+
+def _traced(function: Any, request: Request, owner: Any) -> Program:
+    concrete = function
+    if hasattr(function, "get_concrete_function"):
+        try:
+            concrete = function.get_concrete_function()
+        except (ValueError, TypeError) as error:
+            lines = str(error).splitlines()
+            rule = f"the tf.function cannot be traced: {lines[0] if lines else type(error).__name__}"
+            raise SourceError(rule, "Give it an input_signature=[tf.TensorSpec(...)]") from None
+    positional, named = concrete.structured_input_signature
+    flat = [spec for spec in tf.nest.flatten((positional, named)) if isinstance(spec, tf.TensorSpec)]
+    names = [spec.name or f"input_{i}" for i, spec in enumerate(flat)]
+    specs = [
+        tf.TensorSpec(_fixed_shape(name, spec.shape, request), spec.dtype)
+        for name, spec in zip(names, flat, strict=True)
+    ]
+
+    def run(*tensors: Any) -> Any:
+        args, kwargs = tf.nest.pack_sequence_as((positional, named), list(tensors))
+        return concrete(*args, **kwargs)
+
+    results = concrete.structured_outputs
+    outputs = list(results) if isinstance(results, dict) else []
+    return Program([_entry("serving_default", names, specs, run, outputs)], owner)
+
+
+def _entry(
+    key: str, names: Sequence[str], specs: Sequence[Any], run: Callable[..., Any], outputs: Sequence[str]
+) -> Entry:
+    """The entry of a function of flat tensors; each output gets a name."""
+
+    def flat(*tensors: Any) -> Any:
+        return [tf.identity(tensor) for tensor in tf.nest.flatten(run(*tensors))]
+
+    named = [tf.TensorSpec(spec.shape, spec.dtype, name=f"in_{i}") for i, spec in enumerate(specs)]
+    function = tf.function(flat, autograph=False).get_concrete_function(*named)
+    results = function.outputs
+    if len(outputs) != len(results) or len(set(outputs)) != len(outputs):
+        outputs = [f"output_{i}" for i in range(len(results))]
+    ports = tuple(port_of(name, spec) for name, spec in zip(names, specs, strict=True))
+    return Entry(key, ports, tuple(map(port_of, outputs, results)), function)
+
+
+def _fixed_shape(name: str, shape: Any, request: Request) -> tuple[int, ...]:
+    """An input's shape: the user's, or the source's with a batch of 1. Raises SourceError where neither is enough."""
+    given = request["shapes"].get(name)
+    if given is not None:
+        if not tf.TensorShape(given).is_compatible_with(shape):
+            raise SourceError(f"--shape {name}={','.join(map(str, given))} does not fit its shape {shape}")
+        return tuple(given)
+    dims = tf.TensorShape(shape)
+    if dims.rank is None or any(dim is None for dim in dims[1:]):
+        rule = f"input '{name}' has the shape {dims}, which is not known before the run"
+        raise SourceError(rule, f"Give it: --shape {name}=1,...")
+    return tuple(1 if dim is None else int(dim) for dim in dims)
+
+
+_LOADERS: Mapping[str, Callable[[Request], Program]] = {
+    "keras": _keras_file,
+    "saved_model": _saved_model,
+    "graph": _frozen,
+    "python": _python,
+}

@@ -1,0 +1,83 @@
+"""Answers requests on standard input, one line of JSON each, until it closes: the whole life of the process.
+
+A request is {"do": "load", ...}; an answer {"ok": {...}} or {"error": sentence, "advice": sentence}.
+Standard output is the answers' alone: what libraries print goes where standard error goes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tflmgen.tensorflow_worker.program import Program
+from tflmgen.tensorflow_worker.source_error import SourceError
+
+Answer = dict[str, Any]
+
+
+def serve(folder: str) -> None:
+    """Serves requests; files are in `folder`."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    worker = _Worker(Path(folder))
+    for line in sys.stdin:
+        answers.write(json.dumps(worker.answer(json.loads(line))) + "\n")
+        answers.flush()
+
+
+class _Worker:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._program: Program | None = None
+        self._graph_def: Any = None
+        self._inputs: list[str] = []
+
+    def answer(self, request: Mapping[str, Any]) -> Answer:
+        """The answer to one request; what goes wrong is in it."""
+        try:
+            return {"ok": getattr(self, f"_{request['do']}")(request)}
+        except SourceError as error:
+            return {"error": error.rule, "advice": error.advice}
+        except ModuleNotFoundError as error:
+            rule = f"{sys.executable} has no package {error.name}, which reading it needs"
+            return {"error": rule, "advice": "", "missing": True}
+        except MemoryError:
+            return {"error": "there is not enough memory for it", "advice": ""}
+        except Exception as error:
+            # TensorFlow raises what its many parts raise; its first line says what it is about.
+            lines = [line for line in str(error).strip().splitlines() if line.strip()] or [""]
+            return {"error": f"TensorFlow cannot {request['do']} it: {type(error).__name__}: {lines[0]}", "advice": ""}
+
+    def _load(self, request: Mapping[str, Any]) -> Answer:
+        from tflmgen.tensorflow_worker.load_source import load_source
+
+        self._program = load_source(request)
+        return self._program.description
+
+    def _convert(self, _: Mapping[str, Any]) -> Answer:
+        from tflmgen.tensorflow_worker.tflite_conversion import convert
+
+        assert self._program is not None
+        converted = convert(self._program, self._folder)
+        (self._folder / "converted.tflite").write_bytes(converted.data)
+        self._graph_def, self._inputs = converted.graph_def, converted.inputs
+        return {"mends": converted.mends, "inputs": converted.inputs}
+
+    def _run(self, request: Mapping[str, Any]) -> Answer:
+        from tflmgen.tensorflow_worker.run_program import run_sets
+
+        assert self._program is not None
+        run_sets(self._program, self._folder / request["inputs"], self._folder / request["outputs"])
+        return {}
+
+    def _trace(self, request: Mapping[str, Any]) -> Answer:
+        from tflmgen.tensorflow_worker.run_program import trace_nodes
+
+        given, results = self._folder / request["inputs"], self._folder / request["outputs"]
+        if self._graph_def is not None:
+            trace_nodes(self._graph_def, self._inputs, request["nodes"], given, results)
+        return {"traced": self._graph_def is not None}

@@ -1,0 +1,119 @@
+"""A Program as a .tflite file, by TensorFlow's converter, with what it breaks rewritten before it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.framework import convert_to_constants
+
+from tflmgen.tensorflow_worker.graph_mends import AFTER_FREEZING, mend_graph, mended_function
+from tflmgen.tensorflow_worker.program import Program
+from tflmgen.tensorflow_worker.source_error import SourceError
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A converted program.
+
+    mends      a sentence for each kind of rewrite
+    inputs     nodes of the graph that the inputs are, where the file has no signatures
+    graph_def  the frozen graph, if there is one
+    """
+
+    data: bytes
+    mends: list[str]
+    inputs: list[str]
+    graph_def: Any
+
+
+def convert(program: Program, folder: Path) -> Converted:
+    """Converts a program. Raises SourceError that names layer and operation.
+
+    A program of one entry that changes no variable is frozen to a graph; others go through a SavedModel, whose
+    signatures share their variables.
+    """
+    try:
+        if len(program.entries) == 1 and not program.is_stateful:
+            return _of_graph(program, folder)
+        return _of_saved_model(program, folder)
+    except Exception as error:
+        if isinstance(error, SourceError):
+            raise
+        raise SourceError(*_explained(str(error))) from None
+
+
+def _of_graph(program: Program, folder: Path) -> Converted:
+    (entry,) = program.entries
+    function, mends = mended_function(entry.function)
+    frozen = convert_to_constants.convert_variables_to_constants_v2(function, lower_control_flow=False)
+    inputs, outputs = ([tensor.name for tensor in side] for side in (frozen.inputs, frozen.outputs))
+    graph_def = frozen.graph.as_graph_def()
+    mends += mend_graph(graph_def, outputs, AFTER_FREEZING)
+    (folder / "graph.pb").write_bytes(graph_def.SerializeToString())
+    return Converted(
+        _converted_graph(graph_def, inputs, outputs), mends, [name.split(":")[0] for name in inputs], graph_def
+    )
+
+
+def _converted_graph(graph_def: Any, inputs: Sequence[str], outputs: Sequence[str]) -> bytes:
+    """The file of a frozen graph. A graph of its own keeps its functions apart from those of earlier conversions."""
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.graph_util.import_graph_def(graph_def, name="")
+        ports = [[graph.get_tensor_by_name(name) for name in names] for names in (inputs, outputs)]
+    return bytes(tf.compat.v1.lite.TFLiteConverter(graph_def, *ports).convert())
+
+
+def _of_saved_model(program: Program, folder: Path) -> Converted:
+    module = tf.Module()
+    module.variables_of_program = program.variables
+    signatures, mends = {}, []
+    for number, entry in enumerate(program.entries):
+        function, done = mended_function(entry.function)
+        mends += done
+        own = function.inputs[: len(entry.inputs)]
+        specs = [tf.TensorSpec(tensor.shape, tensor.dtype, name=f"in_{i:03}") for i, tensor in enumerate(own)]
+        named = tf.function(_by_name(function), autograph=False)
+        signatures[f"entry_{number}"] = named.get_concrete_function(*specs)
+    saved = folder / "saved_model"
+    shutil.rmtree(saved, ignore_errors=True)
+    tf.saved_model.save(module, str(saved), signatures=signatures)
+    converter = tf.lite.TFLiteConverter.from_saved_model(str(saved), signature_keys=list(signatures))
+    converter.experimental_enable_resource_variables = True
+    return Converted(bytes(converter.convert()), mends, [], None)
+
+
+def _by_name(function: Any) -> Any:
+    def run(*tensors: Any) -> Any:
+        results = tf.nest.flatten(function(*tensors))
+        return {f"out_{j:03}": tf.identity(result) for j, result in enumerate(results)}
+
+    return run
+
+
+_NODE = re.compile(r"(?:loc\(|^)(?:fused\[)?\"([^\"]+)\"", re.MULTILINE)
+_LINE = re.compile(r"([^\s\"(]+\.py):(\d+)")
+_ILLEGAL = re.compile(r"'(tf\.[\w.]+)' op is neither a custom op nor a flex op")
+_OWN = (os.sep + "tensorflow" + os.sep, os.sep + "keras" + os.sep, "tflmgen")
+
+
+def _explained(text: str) -> tuple[str, str]:
+    """What the converter says, as a sentence with layer and Python line where it knows them, and advice."""
+    illegal = _ILLEGAL.findall(text)
+    if illegal:
+        names = ", ".join(dict.fromkeys(illegal))
+        layers = [name for name in _NODE.findall(text.split(illegal[0])[0]) if not name.endswith(":")]
+        where = f" in '{layers[-1].rstrip(':')}'" if layers else ""
+        lines = [f"{file}:{line}" for file, line in _LINE.findall(text) if not any(own in file for own in _OWN)]
+        source = f", made at {lines[0]}" if lines else ""
+        return f"TFLite has no operator for {names}{where}{source}", "Write it with other operations"
+    errors = [line.strip() for line in text.splitlines() if "error:" in line]
+    lines = errors or [line.strip() for line in text.splitlines() if line.strip()] or ["it says nothing"]
+    return f"TensorFlow's converter fails: {lines[0][:300]}", ""

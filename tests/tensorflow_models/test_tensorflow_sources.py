@@ -1,0 +1,135 @@
+"""TensorFlow's sources become .tflite files that compute the same. They need TensorFlow, in its own environment."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.commands import tflmgen
+from support.corpus import CORPUS, requires_corpus
+from support.tensorflow_environment import VARIABLE, file_beside, interpreter, requires_tensorflow
+from tflmgen.conversion import Choices, Conversion, TensorFlowProcess, convert_in, tensorflow_source
+from tflmgen.errors import ModelError
+from tflmgen.reference import Interpreter
+
+pytestmark = [requires_tensorflow, pytest.mark.xdist_group("tensorflow")]
+
+MODELS = file_beside("tensorflow_models.py")
+PROGRAMS = file_beside("tensorflow_programs.py")
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[TensorFlowProcess]:
+    """One process for all tests of this file: TensorFlow takes seconds to start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, interpreter() or "")
+        with TensorFlowProcess("") as started:
+            yield started
+
+
+def converted(process: TensorFlowProcess, source: Path | str, choices: Choices | None = None) -> Conversion:
+    found = tensorflow_source(Path(source))
+    assert found is not None
+    return convert_in(process, found, choices or Choices(), lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("name", "has", "mend"),
+    [
+        ("product_of_inputs", {"BATCH_MATMUL", "RELU"}, "activations kept"),
+        ("product_in_a_loop", {"WHILE", "RELU6"}, "activations kept"),
+        ("choice", {"IF"}, "Case written as If"),
+        ("checked_shape", {"ABS", "ADD"}, ""),
+    ],
+)
+def test_what_the_converter_breaks_is_mended(process: TensorFlowProcess, name: str, has: set[str], mend: str) -> None:
+    result = converted(process, f"{MODELS}:{name}")
+    assert has <= set(result.model.operator_names)
+    assert any(mend in text for text in result.mends) or not mend
+    assert result.proof.equal >= 12
+    taken, count = result.proof.branches
+    assert taken == count
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("rows", "lstm", "gru_rows", "gru_reset_before", "simple_rnn", "bidirectional", "conv_lstm", "masked"),
+        *("stateful_lstm", "custom_cell", "transformer_block", "residual_net", "separable_net"),
+    ],
+)
+def test_layers_of_keras_equal_keras(process: TensorFlowProcess, name: str) -> None:
+    result = converted(process, f"{MODELS}:{name}")
+    assert not result.proof.unsupported
+    assert result.proof.equal + result.proof.undecided >= 12
+    assert result.proof.equal >= 6
+    assert max(result.proof.errors.values()) <= 1e-4
+
+
+@requires_corpus
+@pytest.mark.parametrize("name", ["v1_cond", "v1_while", "v1_dynamic_rnn"])
+def test_graphs_of_tensorflow_1_equal_their_recorded_outputs(process: TensorFlowProcess, name: str) -> None:
+    result = converted(process, CORPUS / "tf1" / f"{name}.pb")
+    with np.load(CORPUS / "tf1" / f"{name}.pb.npz") as data:
+        (signature,) = result.model.signatures
+        assert [port for port, _ in signature.inputs] == list(data["in_names"])
+        assert [port for port, _ in signature.outputs] == list(data["out_names"])
+        for k in range(int(data["n_sets"])):
+            given = [data[f"s{k}_in_{i}"] for i in range(len(signature.inputs))]
+            outputs = Interpreter(result.model).invoke(signature, given)
+            for j, output in enumerate(outputs):
+                np.testing.assert_allclose(output, data[f"s{k}_out_{j}"], rtol=1e-5, atol=1e-6)
+
+
+def _programs(folder: Path, seeds: range) -> Iterator[tuple[Path | str, Choices]]:
+    words = [interpreter() or "", str(PROGRAMS), str(folder), *map(str, seeds)]
+    subprocess.run(words, check=True, capture_output=True)
+    for seed in seeds:
+        yield folder / f"graph_{seed}.pb", Choices(outputs=("a", "b", "c"))
+        module = folder / f"program_{seed}.py"
+        lines = f"import sys\nsys.path.insert(0, {str(PROGRAMS.parent)!r})\nimport tensorflow_programs\n"
+        module.write_text(f"{lines}\ndef main():\n    return tensorflow_programs.program({seed})\n")
+        yield f"{module}:main", Choices()
+
+
+@pytest.mark.parametrize("seeds", [range(3, 6), pytest.param(range(100, 150), marks=pytest.mark.sweep)])
+def test_random_programs_with_control_flow_of_both_versions_equal_tensorflow(
+    process: TensorFlowProcess, tmp_path: Path, seeds: range
+) -> None:
+    equal, refused = 0, []
+    for source, choices in _programs(tmp_path, seeds):
+        try:
+            result = converted(process, source, choices)
+        except ModelError as error:
+            refused.append(str(error))
+            continue
+        assert result.proof.equal + result.proof.undecided >= 1
+        equal += 1
+    assert (equal, refused) == (2 * len(seeds), [])
+
+
+def test_a_difference_is_refused_with_the_first_tensor(process: TensorFlowProcess) -> None:
+    with pytest.raises(ModelError, match=r"the converted model is not the source: input set 'random'.*differs by"):
+        converted(process, f"{MODELS}:separable_net", Choices(tolerance=0.0))
+
+
+def test_one_command_from_keras_to_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The converted file is kept and used again; a file that is no conversion is left alone."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(VARIABLE, interpreter() or "")
+    subprocess.run(
+        [interpreter() or "", str(MODELS), f"gru_rows={tmp_path}/net.keras"], check=True, capture_output=True
+    )
+    first = tflmgen("test", "net.keras", "--board", "host")
+    assert first.code == 0, first.err
+    assert "Wrote net.tflite." in first.out
+    assert "net.tflite is net.keras, converted before." in tflmgen("inspect", "net.keras").out
+    data = (CORPUS / "tf1" / "v1_cond_tfl.tflite").read_bytes() if CORPUS.is_dir() else b"mine"
+    Path("net.tflite").write_bytes(data)
+    refused = tflmgen("inspect", "net.keras")
+    assert refused.code == 2
+    assert "net.tflite is in the way of what net.keras becomes" in refused.err
+    assert Path("net.tflite").read_bytes() == data

@@ -327,7 +327,7 @@ def convert(
         typer.Argument(
             readable=False,
             metavar="SOURCE",
-            help="A .keras, .h5, .pb, .pbtxt, .onnx or .pt2 file, a SavedModel's folder, or FILE.py:FUNCTION.",
+            help="A .keras, .h5, .pb, .pbtxt, .circle, .onnx or .pt2 file, a SavedModel's folder, or FILE.py:FUNCTION.",
         ),
     ],
     *,

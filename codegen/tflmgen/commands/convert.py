@@ -9,7 +9,7 @@ from pathlib import Path
 from tflmgen.commands.convert_tensorflow import Port, converted, ports_of, proof_json, proof_lines
 from tflmgen.conversion import TensorFlowSource, tensorflow_source
 from tflmgen.errors import UsageError
-from tflmgen.frontend import Tensor, is_lowered, read_source, source_types, write_model
+from tflmgen.frontend import CIRCLE, Model, Tensor, is_tflite, read_source, source_types, write_model
 from tflmgen.options import BuildOptions, ConvertOptions, OutputOptions, SourceOptions
 from tflmgen.project import check_writable, write_whole
 from tflmgen.terminal import Column, Console, Table, count
@@ -63,10 +63,10 @@ def _convert_tensorflow(
 def _convert_lowered(
     source: Path, path: Path, choices: ConvertOptions, options: SourceOptions, output: OutputOptions
 ) -> None:
-    if not is_lowered(source):
+    if is_tflite(source):
         raise UsageError(
             f"{source} is nothing that is converted: .keras, .h5, a SavedModel's folder, .pb, .pbtxt, "
-            "FILE.py:FUNCTION, .onnx and .pt2 are"
+            "FILE.py:FUNCTION, .circle, .onnx and .pt2 are"
         )
     if replace(choices, quantize=None) != ConvertOptions():
         raise UsageError(
@@ -79,15 +79,34 @@ def _convert_lowered(
         model = read_source(source, options)
         data = write_model(model)
     write_whole(path, data)
-    (signature,) = model.signatures
-    tensors = model.subgraphs[signature.subgraph].tensors
-    input_types, results = source_types(source)
-    inputs = [_port(name, kind, tensors, dict(signature.inputs)) for name, kind in input_types.items()]
-    outputs = [_port(name, kind, tensors, dict(signature.outputs)) for name, kind in results.items()]
+    inputs, outputs = _circle_ports(model) if source.suffix.lower() == CIRCLE else _lowered_ports(source, model)
     contents = {"model": source.name, "output": str(path), "bytes": len(data), "inputs": inputs, "outputs": outputs}
     console.json(contents)
     _print_ports(console, source.name, inputs, outputs)
     console.line(f"Wrote {path}: {count(len(data))} bytes.")
+
+
+def _lowered_ports(source: Path, model: Model) -> tuple[list[Port], list[Port]]:
+    (signature,) = model.signatures
+    tensors = model.subgraphs[signature.subgraph].tensors
+    given, results = source_types(source)
+    inputs = [_port(name, kind, tensors, dict(signature.inputs)) for name, kind in given.items()]
+    return inputs, [_port(name, kind, tensors, dict(signature.outputs)) for name, kind in results.items()]
+
+
+def _circle_ports(model: Model) -> tuple[list[Port], list[Port]]:
+    """Ports of the first subgraph, which are the same in both files."""
+    graph = model.subgraphs[0]
+    sides = []
+    for indices in (graph.inputs, graph.outputs):
+        named = {graph.tensors[i].name: i for i in indices}
+        types = {name: f"{graph.tensors[i].type_name}[{_dims(graph.tensors[i])}]" for name, i in named.items()}
+        sides.append([_port(name, type_, graph.tensors, named) for name, type_ in types.items()])
+    return sides[0], sides[1]
+
+
+def _dims(tensor: Tensor) -> str:
+    return ",".join(map(str, tensor.shape))
 
 
 def _print_ports(console: Console, name: str, inputs: Sequence[Port], outputs: Sequence[Port]) -> None:

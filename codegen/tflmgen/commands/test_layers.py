@@ -32,7 +32,7 @@ from tflmgen.compare import NAME as TFLM
 from tflmgen.compiler import Compilation
 from tflmgen.emulators import Vectors, check_session_options, run_sets, running
 from tflmgen.errors import UsageError
-from tflmgen.frontend import SubGraph, is_lowered, read_model
+from tflmgen.frontend import SubGraph, is_tflite, read_model
 from tflmgen.options import BuildOptions, Emulator, OutputOptions, SessionOptions
 from tflmgen.project import (
     HOST,
@@ -165,7 +165,7 @@ def _tflm(
     model: Path, plain: Compilation, vectors: Vectors, traced: Sequence[Sequence[Layer]], timeout: float
 ) -> list[dict[int, Expected]]:
     """TFLite Micro's tensors of the same name and shape as each set's last values, by index of the value."""
-    if is_lowered(model):
+    if not is_tflite(model):
         raise OracleError(f"it runs .tflite files, not {model.suffix} ones")
     graphs = read_model(model).subgraphs
     expected = []

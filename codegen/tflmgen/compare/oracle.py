@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tflmgen.emulators import VectorSet
 from tflmgen.errors import TflmgenError
-from tflmgen.frontend import Model, Operator, SubGraph, is_lowered, read_model
+from tflmgen.frontend import Model, Operator, SubGraph, is_tflite, read_model
 from tflmgen.kernels import OPERATORS
 
 NAME = "TFLite Micro"
@@ -59,7 +59,7 @@ def _run_isolated(
     """Arrays written by a new process that runs TFLite Micro on the sets; `extra_arrays` are added to its input."""
     if find_spec("tflite_micro") is None:
         raise OracleError("not installed (pip install tflite-micro)")
-    if is_lowered(model):
+    if not is_tflite(model):
         raise OracleError(f"it runs .tflite files, not {model.suffix} ones")
     file = read_model(model)
     if len(file.signatures) > 1 or any(s.subgraph != 0 for s in file.signatures):

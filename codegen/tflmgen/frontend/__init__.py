@@ -7,8 +7,10 @@ Decided here: validity of a file; control flow becomes regions, variables become
 from tflmgen.frontend.bidirectional import LAYERS
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.model_source import (
+    CIRCLE,
     TFLITE_ONLY,
     is_lowered,
+    is_tflite,
     read_source,
     shape_options,
     source_inputs,
@@ -28,6 +30,7 @@ from tflmgen.frontend.trips import counters, trip_count
 
 __all__ = [
     "BUILTIN_OPERATORS",
+    "CIRCLE",
     "CONTROL_FLOW",
     "CUSTOM",
     "LAYERS",
@@ -48,6 +51,7 @@ __all__ = [
     "find_bounds",
     "import_model",
     "is_lowered",
+    "is_tflite",
     "operator_version",
     "options_with_defaults",
     "parse_model",

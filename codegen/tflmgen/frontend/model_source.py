@@ -20,12 +20,20 @@ ONNX, TORCH = ".onnx", ".pt2"
 """Suffixes of files that are lowered; a .pt2 file is a program of torch.export."""
 
 
+CIRCLE = ".circle"
+"""Suffix of the files of Samsung's ONE, which the reader of .tflite files takes."""
+
 TFLITE_ONLY = SourceOptions()
 
 
 def is_lowered(path: Path) -> bool:
     """Whether the file is of a format that is lowered to TFLite's."""
     return path.suffix.lower() in (ONNX, TORCH)
+
+
+def is_tflite(path: Path) -> bool:
+    """Whether the file is read as it is by TFLite's runtimes: neither lowered nor in Circle's format."""
+    return not is_lowered(path) and path.suffix.lower() != CIRCLE
 
 
 def read_source(path: Path, options: SourceOptions = TFLITE_ONLY) -> Model:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tflmgen.frontend.tflite.circle import CIRCLE_IDENTIFIER, own_operator
 from tflmgen.frontend.tflite.flatbuffer import Decoder
 from tflmgen.frontend.tflite.flexbuffer import flexbuffer_map
 from tflmgen.frontend.tflite.model import Operator
@@ -61,6 +62,9 @@ class OperatorReader:
             complain(f"it refers to operator code {raw['opcode_index']}, but the file has {len(self._codes)}")
             return "", 1
         row = self._codes[raw["opcode_index"]]
+        own = own_operator(row) if self._decoder.identifier == CIRCLE_IDENTIFIER else None
+        if own is not None:
+            return own, row["version"]
         code = max(row["builtin_code"], row["deprecated_builtin_code"])
         name = operator_name(code, printable(row["custom_code"]))
         if name is None:

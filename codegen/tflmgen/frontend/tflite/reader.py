@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.frontend.tflite.circle import CIRCLE_IDENTIFIER, CIRCLE_VERSIONS, lower_own_operators
 from tflmgen.frontend.tflite.flatbuffer import DamagedFileError, Decoder
 from tflmgen.frontend.tflite.model import Model, Signature, SubGraph
 from tflmgen.frontend.tflite.names import CUSTOM, IDENTIFIER, VERSION, printable
@@ -55,7 +56,7 @@ def parse_model(data: bytes, name: str) -> Model:
         raise _error(name, "the file is empty")
     try:
         decoder = Decoder(data)
-        if decoder.identifier != IDENTIFIER:
+        if decoder.identifier not in (IDENTIFIER, CIRCLE_IDENTIFIER):
             advice = next((text for start, text in _OTHER_FORMATS if data.startswith(start)), "")
             rule = f"this is not a TensorFlow Lite file: it lacks the identifier {IDENTIFIER.decode()}"
             raise _error(name, rule, advice)
@@ -67,13 +68,16 @@ def parse_model(data: bytes, name: str) -> Model:
 def _model(decoder: Decoder, name: str) -> Model:
     file = decoder.root("Model")
     problems = ProblemList(name)
-    if file["version"] != VERSION:
+    is_circle = decoder.identifier == CIRCLE_IDENTIFIER
+    if file["version"] not in (CIRCLE_VERSIONS if is_circle else (VERSION,)):
         problems.add(f"schema version {file['version']} is not supported", f"Only {VERSION} is")
     if not file["subgraphs"]:
         problems.add("it has no subgraphs")
     buffers = [_contents(decoder, index, raw) for index, raw in enumerate(file["buffers"])]
     operators = OperatorReader(decoder, file, problems)
     subgraphs = tuple(_subgraph(i, raw, buffers, operators, problems) for i, raw in enumerate(file["subgraphs"]))
+    if is_circle:
+        subgraphs = lower_own_operators(subgraphs, problems)
     signatures = tuple(_signature(raw, subgraphs, problems) for raw in file["signature_defs"])
     for key, count in Counter(signature.key for signature in signatures).items():
         if count > 1:

@@ -105,10 +105,18 @@ _NEWER_FIELDS = {
         Field("block_size", 8, Kind.SCALAR, "i", 0),
         Field("block_shape", 10, Kind.SCALARS, "i", ()),
     ),
+    "InstanceNormOptions": (
+        Field("epsilon", 4, Kind.SCALAR, "f", 0.0),
+        Field("fused_activation_function", 6, Kind.SCALAR, "b", 0),
+    ),
     "StablehloCaseOptions": (Field("branch_subgraph_indices", 4, Kind.SCALARS, "i", ()),),
 }
-_NEWER_TABLES = {"BuiltinOptions2": {23: "StablehloCaseOptions"}, "QuantizationDetails": {2: "BlockwiseQuantization"}}
-"""Union members of the schema that the `tflite` package lacks."""
+_NEWER_TABLES = {
+    "BuiltinOptions": {254: "InstanceNormOptions"},
+    "BuiltinOptions2": {23: "StablehloCaseOptions"},
+    "QuantizationDetails": {2: "BlockwiseQuantization"},
+}
+"""Union members that the `tflite` package lacks: newer ones of the schema, and 254 of Circle's."""
 
 
 @cache

@@ -22,7 +22,7 @@ def product_of_inputs() -> Any:
 
 def product_in_a_loop() -> Any:
     def run(x: Any, w: Any) -> Any:
-        return tf.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, tf.nn.relu6(tf.matmul(v, w) - 0.1)), (0, x))[1]
+        return tf.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, tf.nn.relu6(tf.matmul(v, w))), (0, x))[1]
 
     return _function(run, (2, 3), (3, 3))
 
@@ -47,11 +47,11 @@ def checked_shape() -> Any:
 
 def _recurrent(*stack: Any, shape: Sequence[int] = (5, 3), batch: int | None = 1) -> Any:
     keras.utils.set_random_seed(7)
-    given = keras.Input(shape, batch_size=batch, name="frames")
-    value = given
+    inputs = keras.Input(shape, batch_size=batch, name="frames")
+    value = inputs
     for layer in stack:
         value = layer(value)
-    return keras.Model(given, value)
+    return keras.Model(inputs, value)
 
 
 def lstm() -> Any:
@@ -108,33 +108,33 @@ def custom_cell() -> Any:
 
 def transformer_block() -> Any:
     keras.utils.set_random_seed(7)
-    given = keras.Input((6, 8), batch_size=1, name="tokens")
-    attended = layers.MultiHeadAttention(2, 4)(given, given)
-    value = layers.LayerNormalization()(given + attended)
-    return keras.Model(given, layers.LayerNormalization()(value + layers.Dense(8)(layers.Dense(16, "gelu")(value))))
+    inputs = keras.Input((6, 8), batch_size=1, name="tokens")
+    attended = layers.MultiHeadAttention(2, 4)(inputs, inputs)
+    value = layers.LayerNormalization()(inputs + attended)
+    return keras.Model(inputs, layers.LayerNormalization()(value + layers.Dense(8)(layers.Dense(16, "gelu")(value))))
 
 
 def residual_net() -> Any:
     keras.utils.set_random_seed(7)
-    given = keras.Input((16, 16, 3), batch_size=1, name="image")
-    value = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(8, 3, padding="same")(given)))
+    inputs = keras.Input((16, 16, 3), batch_size=1, name="image")
+    value = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(8, 3, padding="same")(inputs)))
     for filters, stride in ((8, 1), (16, 2)):
         path = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(filters, 3, stride, "same")(value)))
         path = layers.BatchNormalization()(layers.Conv2D(filters, 3, padding="same")(path))
         short = value if stride == 1 else layers.Conv2D(filters, 1, stride)(value)
         value = layers.ReLU()(layers.Add()([path, short]))
-    return keras.Model(given, layers.Dense(4, "softmax")(layers.GlobalAveragePooling2D()(value)))
+    return keras.Model(inputs, layers.Dense(4, "softmax")(layers.GlobalAveragePooling2D()(value)))
 
 
 def separable_net() -> Any:
     """DS-CNN as in MLPerf Tiny's keyword spotting, with fewer channels."""
     keras.utils.set_random_seed(7)
-    given = keras.Input((49, 10, 1), batch_size=1, name="spectrum")
-    value = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(16, (10, 4), 2, "same")(given)))
+    inputs = keras.Input((49, 10, 1), batch_size=1, name="spectrum")
+    value = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(16, (10, 4), 2, "same")(inputs)))
     for _ in range(2):
         value = layers.ReLU()(layers.BatchNormalization()(layers.DepthwiseConv2D(3, padding="same")(value)))
         value = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(16, 1)(value)))
-    return keras.Model(given, layers.Dense(12, "softmax")(layers.GlobalAveragePooling2D()(value)))
+    return keras.Model(inputs, layers.Dense(12, "softmax")(layers.GlobalAveragePooling2D()(value)))
 
 
 def mobilenet() -> Any:

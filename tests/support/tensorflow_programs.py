@@ -81,7 +81,7 @@ class _Maker:
     def _branch(self, state: State, depth: int) -> State:
         sides = [self._frozen_block(depth) for _ in range(2)]
         if self._random.random() < 0.2:
-            sides[1] = lambda given: [tf.identity(t) for t in given]
+            sides[1] = lambda rows: [tf.identity(t) for t in rows]
         return list(v1.cond(self._predicate(state), lambda: sides[0](state), lambda: sides[1](state)))
 
     def _choice(self, state: State, depth: int) -> State:
@@ -117,16 +117,16 @@ class _Maker:
     def _array(self, state: State, _: int) -> State:
         x, w, n = state
         count = self.shapes[1][0]
-        given = v1.TensorArray(tf.float32, count).unstack(w)
-        made = v1.TensorArray(tf.float32, count, element_shape=self.shapes[1][1:])
+        rows = v1.TensorArray(tf.float32, count).unstack(w)
+        written = v1.TensorArray(tf.float32, count, element_shape=self.shapes[1][1:])
 
         def step(i: Any, array: Any, total: Any) -> Any:
-            row = given.read(i) * 0.5 + total
+            row = rows.read(i) * 0.5 + total
             return i + 1, array.write(i, row), row
 
         start = tf.zeros(self.shapes[1][1:])
-        _, made, _ = v1.while_loop(lambda i, *_: i < count, step, [tf.constant(0), made, start])
-        return [x, tf.ensure_shape(made.stack(), self.shapes[1]), n]
+        _, written, _ = v1.while_loop(lambda i, *_: i < count, step, [tf.constant(0), written, start])
+        return [x, tf.ensure_shape(written.stack(), self.shapes[1]), n]
 
     def _frozen_block(self, depth: int) -> Callable[[State], State]:
         """A block whose random choices are its own, however often TensorFlow traces it."""
@@ -145,19 +145,19 @@ class _Maker:
 
 def program(seed: int) -> Any:
     """A random tf.function."""
-    maker = _Maker(seed, 2)
-    specs = [tf.TensorSpec(s, d) for s, d in zip(maker.shapes, maker.dtypes, strict=True)]
-    body = maker._frozen_block(2)
+    writer = _Maker(seed, 2)
+    specs = [tf.TensorSpec(s, d) for s, d in zip(writer.shapes, writer.dtypes, strict=True)]
+    body = writer._frozen_block(2)
     return tf.function(lambda x, w, n: tuple(body([x, w, n])), input_signature=specs)
 
 
 def write_graph(seed: int, path: Path) -> None:
     """A random frozen graph with control flow of version 1."""
-    maker, graph = _Maker(seed, 1), tf.Graph()
+    writer, graph = _Maker(seed, 1), tf.Graph()
     v1.disable_control_flow_v2()
     with graph.as_default():
-        state = [v1.placeholder(d, s, name) for d, s, name in zip(maker.dtypes, maker.shapes, "xwn", strict=True)]
-        for name, tensor in zip("abc", maker._frozen_block(2)(state), strict=True):
+        state = [v1.placeholder(d, s, name) for d, s, name in zip(writer.dtypes, writer.shapes, "xwn", strict=True)]
+        for name, tensor in zip("abc", writer._frozen_block(2)(state), strict=True):
             tf.identity(tensor, name)
     v1.enable_control_flow_v2()
     path.write_bytes(graph.as_graph_def().SerializeToString())

@@ -31,16 +31,16 @@ def process() -> Iterator[TensorFlowProcess]:
 
 
 def converted(process: TensorFlowProcess, source: Path | str, choices: Choices | None = None) -> Conversion:
-    found = tensorflow_source(Path(source))
-    assert found is not None
-    return convert_in(process, found, choices or Choices(), lambda _: None)
+    recognized = tensorflow_source(Path(source))
+    assert recognized is not None
+    return convert_in(process, recognized, choices or Choices(), lambda _: None)
 
 
 @pytest.mark.parametrize(
     ("name", "has", "mend"),
     [
         ("product_of_inputs", {"BATCH_MATMUL", "RELU"}, "activations kept"),
-        ("product_in_a_loop", {"WHILE", "RELU6"}, "activations kept"),
+        ("product_in_a_loop", {"WHILE", "BATCH_MATMUL", "RELU6"}, "activations kept"),
         ("choice", {"IF"}, "Case written as If"),
         ("checked_shape", {"ABS", "ADD"}, ""),
     ],
@@ -78,8 +78,8 @@ def test_graphs_of_tensorflow_1_equal_their_recorded_outputs(process: TensorFlow
         assert [port for port, _ in signature.inputs] == list(data["in_names"])
         assert [port for port, _ in signature.outputs] == list(data["out_names"])
         for k in range(int(data["n_sets"])):
-            given = [data[f"s{k}_in_{i}"] for i in range(len(signature.inputs))]
-            outputs = Interpreter(result.model).invoke(signature, given)
+            operands = [data[f"s{k}_in_{i}"] for i in range(len(signature.inputs))]
+            outputs = Interpreter(result.model).invoke(signature, operands)
             for j, output in enumerate(outputs):
                 np.testing.assert_allclose(output, data[f"s{k}_out_{j}"], rtol=1e-5, atol=1e-6)
 

@@ -89,8 +89,8 @@ def _convert_lowered(
 def _lowered_ports(source: Path, model: Model) -> tuple[list[Port], list[Port]]:
     (signature,) = model.signatures
     tensors = model.subgraphs[signature.subgraph].tensors
-    given, results = source_types(source)
-    inputs = [_port(name, kind, tensors, dict(signature.inputs)) for name, kind in given.items()]
+    input_types, results = source_types(source)
+    inputs = [_port(name, kind, tensors, dict(signature.inputs)) for name, kind in input_types.items()]
     return inputs, [_port(name, kind, tensors, dict(signature.outputs)) for name, kind in results.items()]
 
 

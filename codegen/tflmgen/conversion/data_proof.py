@@ -44,8 +44,8 @@ SHARE = 12
 SEED = 20_260_501
 NOISES = 5
 """Runs with other rounding for a set that differs."""
-FLOOR = 1e-6
-"""Tolerance relative to the greatest magnitude of the inputs: what cancels out leaves rounding."""
+FLOOR = 0.01
+"""Share of the tolerance that is relative to the inputs' greatest magnitude: what cancels out leaves rounding."""
 
 
 class Source(Protocol):
@@ -115,9 +115,9 @@ def prove(
     except RecursionError:
         return Proof(unsupported="such a deep nesting")
     arrays: dict[str, Any] = {"n_sets": np.array(len(sets))}
-    for k, one in enumerate(sets):
-        arrays |= {f"s{k}_entry": np.array(one.entry), f"s{k}_n": np.array(len(one.sequence))}
-        arrays |= {f"s{k}_{n}_in_{i}": a for n, given in enumerate(one.sequence) for i, a in enumerate(given)}
+    for k, sample in enumerate(sets):
+        arrays |= {f"s{k}_entry": np.array(sample.entry), f"s{k}_n": np.array(len(sample.sequence))}
+        arrays |= {f"s{k}_{n}_in_{i}": a for n, operands in enumerate(sample.sequence) for i, a in enumerate(operands)}
     np.savez(source.folder / "inputs.npz", **arrays)
     source.ask("run", inputs="inputs.npz", outputs="outputs.npz")
     return run.compare(sets, read_arrays(source.folder / "outputs.npz"), source)
@@ -133,30 +133,30 @@ class _Comparison:
 
     def sets(self, calibration: Mapping[str, Array]) -> list[_Set]:
         """Input sets of all entries, with what the file computes."""
-        return [one for number in range(len(self._entries)) for one in self._sets_of(number, calibration)]
+        return [sample for number in range(len(self._entries)) for sample in self._sets_of(number, calibration)]
 
     def _sets_of(self, number: int, calibration: Mapping[str, Array]) -> Iterator[_Set]:
         signature = self._model.signatures[number]
         tensors = self._model.subgraphs[signature.subgraph].tensors
         ports = [Port(name, type_of(tensors[index])) for name, index in signature.inputs]
-        for given in _user_sets(calibration, [port.name for port in ports], ports):
-            yield from self._evaluated(number, "calibration", given, True)
+        for operands in _user_sets(calibration, [port.name for port in ports], ports):
+            yield from self._evaluated(number, "calibration", operands, True)
         rng = np.random.default_rng(SEED)
         for candidate in make_input_sets(self._model, ports, rng, SETS if ports else 1):
             all_taken = len(self._sides) >= sum(self._branches.values())
             if (not candidate.planned and all_taken) or self._budget.is_over:
                 return
-            found = list(self._evaluated(number, candidate.label, candidate.arrays, candidate.planned))
-            if not found and candidate.planned:
+            evaluated = list(self._evaluated(number, candidate.label, candidate.arrays, candidate.planned))
+            if not evaluated and candidate.planned:
                 small = with_small_integers(candidate, ports, np.random.default_rng(self._undefined))
-                found = list(self._evaluated(number, small.label, small.arrays, True))
-                self._undefined += not found
-            yield from found
+                evaluated = list(self._evaluated(number, small.label, small.arrays, True))
+                self._undefined += not evaluated
+            yield from evaluated
 
-    def _evaluated(self, number: int, label: str, given: Sequence[Array], planned: bool) -> Iterator[_Set]:
+    def _evaluated(self, number: int, label: str, operands: Sequence[Array], planned: bool) -> Iterator[_Set]:
         """The set with the file's outputs; nothing if it has none, or takes no new branch and is not planned."""
         signature = self._model.signatures[number]
-        sequence = [[np.roll(a, k) for a in given] for k in range(self._invokes)]
+        sequence = [[np.roll(a, k) for a in operands] for k in range(self._invokes)]
         interpreter = Interpreter(self._model, budget=self._budget.share(SHARE))
         try:
             outputs = [interpreter.invoke(signature, arrays) for arrays in sequence]
@@ -169,56 +169,56 @@ class _Comparison:
             self._sides |= sides
             yield _Set(label, number, [self._all_inputs(number, arrays) for arrays in sequence], outputs)
 
-    def _all_inputs(self, number: int, given: Sequence[Array]) -> list[Array]:
+    def _all_inputs(self, number: int, operands: Sequence[Array]) -> list[Array]:
         """The inputs of the source: zeros for those that the file has not, since nothing depends on them."""
-        named = dict(zip((name for name, _ in self._model.signatures[number].inputs), given, strict=True))
+        named = dict(zip((name for name, _ in self._model.signatures[number].inputs), operands, strict=True))
         return [
             named[port.name] if port.name in named else np.zeros(port.shape or (), port.dtype)
             for port in self._entries[number].inputs
         ]
 
-    def _own_inputs(self, number: int, given: Sequence[Array]) -> list[Array]:
+    def _own_inputs(self, number: int, operands: Sequence[Array]) -> list[Array]:
         """The inputs of the file among those of the source."""
-        named = {port.name: array for port, array in zip(self._entries[number].inputs, given, strict=True)}
+        named = {port.name: array for port, array in zip(self._entries[number].inputs, operands, strict=True)}
         return [named[name] for name, _ in self._model.signatures[number].inputs]
 
     def compare(self, sets: Sequence[_Set], results: Mapping[str, Array], source: Source) -> Proof:
         """The outcome of all sets. Raises ModelError at the first that differs."""
         equal = undecided = 0
         errors: dict[tuple[str, str], float] = {}
-        for k, one in enumerate(sets):
+        for k, sample in enumerate(sets):
             if f"s{k}_error" in results:
                 self._undefined += 1
                 continue
-            entry = self._entries[one.entry]
+            entry = self._entries[sample.entry]
             wanted = [
-                [results[f"s{k}_{n}_out_{j}"] for j in range(len(entry.outputs))] for n in range(len(one.sequence))
+                [results[f"s{k}_{n}_out_{j}"] for j in range(len(entry.outputs))] for n in range(len(sample.sequence))
             ]
-            wrong = self._first_wrong(one, wanted)
+            wrong = self._first_wrong(sample, wanted)
             if wrong is not None:
-                if not self._rounding_decides(one, wanted):
-                    raise self._difference(one, wanted, *wrong, source)
+                if not self._rounding_decides(sample, wanted):
+                    raise self._difference(sample, wanted, *wrong, source)
                 undecided += 1
                 continue
             equal += 1
             for port, got, want in (
-                item for n, row in enumerate(wanted) for item in zip(entry.outputs, one.outputs[n], row, strict=True)
+                item for n, row in enumerate(wanted) for item in zip(entry.outputs, sample.outputs[n], row, strict=True)
             ):
                 key = (entry.key, port.name)
                 errors[key] = max(errors.get(key, 0.0), relative_error(got, want))
         taken = len(self._sides)
         return Proof(equal, undecided, self._undefined, (taken, sum(self._branches.values())), errors)
 
-    def _first_wrong(self, one: _Set, wanted: Sequence[Sequence[Array]]) -> tuple[int, int] | None:
+    def _first_wrong(self, sample: _Set, wanted: Sequence[Sequence[Array]]) -> tuple[int, int] | None:
         """(invoke, output) of the first that differs."""
-        for n, (row, given) in enumerate(zip(wanted, one.sequence, strict=True)):
-            magnitude = magnitude_of(given)
+        for n, (row, operands) in enumerate(zip(wanted, sample.sequence, strict=True)):
+            magnitude = magnitude_of(operands)
             for j, want in enumerate(row):
-                if not is_within(one.outputs[n][j], want, self._tolerance, magnitude):
+                if not is_within(sample.outputs[n][j], want, self._tolerance, magnitude):
                     return n, j
         return None
 
-    def _rounding_decides(self, one: _Set, wanted: Sequence[Sequence[Array]]) -> bool:
+    def _rounding_decides(self, sample: _Set, wanted: Sequence[Sequence[Array]]) -> bool:
         """Whether the file's outputs are the source's, or as far from its own, if its operators round otherwise."""
         variants: list[Callable[[], Interpreter]] = [lambda: Interpreter(self._model, wide=True)]
         variants += [
@@ -228,35 +228,37 @@ class _Comparison:
         spread = [[0.0] * len(row) for row in wanted]
         for make in variants:
             interpreter = make()
-            for n, given in enumerate(one.sequence):
-                got = interpreter.invoke(self._model.signatures[one.entry], self._own_inputs(one.entry, given))
+            for n, operands in enumerate(sample.sequence):
+                got = interpreter.invoke(self._model.signatures[sample.entry], self._own_inputs(sample.entry, operands))
                 for j, array in enumerate(got):
-                    distance = largest_distance(one.outputs[n][j].astype(np.float64), array.astype(np.float64))
+                    distance = largest_distance(sample.outputs[n][j].astype(np.float64), array.astype(np.float64))
                     spread[n][j] = max(spread[n][j], distance)
         return all(
-            is_within(one.outputs[n][j], want, self._tolerance, magnitude_of(one.sequence[n]))
-            or largest_distance(want.astype(np.float64), one.outputs[n][j].astype(np.float64)) <= 4 * spread[n][j]
+            is_within(sample.outputs[n][j], want, self._tolerance, magnitude_of(sample.sequence[n]))
+            or largest_distance(want.astype(np.float64), sample.outputs[n][j].astype(np.float64)) <= 4 * spread[n][j]
             for n, row in enumerate(wanted)
             for j, want in enumerate(row)
         )
 
-    def _difference(self, one: _Set, wanted: Sequence[Sequence[Array]], n: int, j: int, source: Source) -> ModelError:
+    def _difference(
+        self, sample: _Set, wanted: Sequence[Sequence[Array]], n: int, j: int, source: Source
+    ) -> ModelError:
         """The error about an output that differs, with the first tensor that does."""
-        signature, entry = self._model.signatures[one.entry], self._entries[one.entry]
-        got, want = one.outputs[n][j], wanted[n][j]
-        place = f"input set '{one.label}'" + (f", invoke {n}" if self._invokes > 1 else "")
+        signature, entry = self._model.signatures[sample.entry], self._entries[sample.entry]
+        got, want = sample.outputs[n][j], wanted[n][j]
+        place = f"input set '{sample.label}'" + (f", invoke {n}" if self._invokes > 1 else "")
         output = f"output '{entry.outputs[j].name}'"
         if got.shape != want.shape:
             fact = f"{output} has the shape {list(got.shape)} instead of {list(want.shape)}"
         else:
             fact = f"{output} differs by {relative_error(got, want):.3g} of its magnitude ({self._tolerance:g} allowed)"
-        first = self._first_tensor(signature, one, source) if n == 0 else ""
+        first = self._first_tensor(signature, sample, source) if n == 0 else ""
         rule = f"the converted model is not the source: {place}: {fact}"
         rule += f"; the first tensor that differs is '{first}'" if first else ""
         advice = "No file was written. --tolerance allows more, --keep keeps what TensorFlow made of it"
         return ModelError([Problem(Location(self._model.name), rule, advice)])
 
-    def _first_tensor(self, signature: Signature, one: _Set, source: Source) -> str:
+    def _first_tensor(self, signature: Signature, sample: _Set, source: Source) -> str:
         """Name of the first tensor outside of branches and loops that differs; empty if none can be compared."""
         seen: dict[str, Array] = {}
         tensors = self._model.subgraphs[signature.subgraph].tensors
@@ -265,9 +267,9 @@ class _Comparison:
             if subgraph == signature.subgraph:
                 seen[tensors[index].name] = array
 
-        Interpreter(self._model).invoke(signature, self._own_inputs(one.entry, one.sequence[0]), observe)
+        Interpreter(self._model).invoke(signature, self._own_inputs(sample.entry, sample.sequence[0]), observe)
         nodes = {part: name for name in seen for part in name.split(";")}
-        np.savez(source.folder / "trace.npz", **{f"in_{i}": a for i, a in enumerate(one.sequence[0])})  # type: ignore[arg-type]
+        np.savez(source.folder / "trace.npz", **{f"in_{i}": a for i, a in enumerate(sample.sequence[0])})  # type: ignore[arg-type]
         if not source.ask("trace", nodes=list(nodes), inputs="trace.npz", outputs="traced.npz")["traced"]:
             return ""
         values = read_arrays(source.folder / "traced.npz")
@@ -289,7 +291,7 @@ def is_within(got: Array, want: Array, tolerance: float, magnitude: float) -> bo
     scale = float(np.abs(finite).max(initial=0.0))
     with np.errstate(all="ignore"):
         return bool(
-            np.allclose(got, want, rtol=tolerance, atol=max(tolerance * scale, FLOOR * magnitude), equal_nan=True)
+            np.allclose(got, want, rtol=tolerance, atol=tolerance * max(scale, FLOOR * magnitude), equal_nan=True)
         )
 
 

@@ -58,12 +58,12 @@ def with_source_names(model: Model, entries: Sequence[SourceEntry], tensors: Seq
 
 
 def _signature(model: Model, number: int, entry: SourceEntry, tensors: Sequence[str]) -> Signature:
-    made = next((s for s in model.signatures if s.key == f"entry_{number}"), None)
-    if made is not None:
-        inputs = dict(made.inputs)
+    signature = next((s for s in model.signatures if s.key == f"entry_{number}"), None)
+    if signature is not None:
+        inputs = dict(signature.inputs)
         places = [inputs.get(f"in_{i:03}") for i in range(len(entry.inputs))]
-        outputs = [dict(made.outputs)[f"out_{j:03}"] for j in range(len(entry.outputs))]
-        subgraph = made.subgraph
+        outputs = [dict(signature.outputs)[f"out_{j:03}"] for j in range(len(entry.outputs))]
+        subgraph = signature.subgraph
     else:
         graph = model.subgraphs[0]
         by_name = {graph.tensors[i].name.split(":")[0]: i for i in graph.inputs}

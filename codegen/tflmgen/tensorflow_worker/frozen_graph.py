@@ -22,8 +22,8 @@ def load_frozen(
 ) -> tuple[Any, list[str], list[str]]:
     """A ConcreteFunction of the graph, and the names of its inputs and outputs: those given, else those found."""
     graph_def = read_graph(path)
-    found = [node.name for node in graph_def.node if node.op in ("Placeholder", "PlaceholderV2")]
-    taken = [tensor_name(name) for name in inputs or found]
+    placeholders = [node.name for node in graph_def.node if node.op in ("Placeholder", "PlaceholderV2")]
+    taken = [tensor_name(name) for name in inputs or placeholders]
     results = [tensor_name(name) for name in outputs or _unread(graph_def)]
     names = {node.name for node in graph_def.node}
     for option, asked in (("--inputs", taken), ("--outputs", results)):

@@ -57,11 +57,11 @@ def rename_functions(graph_def: Any, suffix: str) -> None:
 
 def _functions_of(node: Any) -> list[Any]:
     """References to functions among a node's attributes."""
-    found = []
+    functions = []
     for value in node.attr.values():
         kind = value.WhichOneof("value")
-        found += [value.func] if kind == "func" else list(value.list.func) if kind == "list" else []
-    return found
+        functions += [value.func] if kind == "func" else list(value.list.func) if kind == "list" else []
+    return functions
 
 
 def mended_function(function: Any) -> tuple[Any, list[str]]:
@@ -77,10 +77,10 @@ def mended_function(function: Any) -> tuple[Any, list[str]]:
         graph = tf.compat.v1.get_default_graph()
         for variable in function.graph.variables:
             graph.watch_variable(variable)
-        given = {inner.name: graph.capture(outer) for outer, inner in captures}
-        given |= {old.name: new for old, new in zip(own, tensors, strict=True)}
+        mapping = {inner.name: graph.capture(outer) for outer, inner in captures}
+        mapping |= {old.name: new for old, new in zip(own, tensors, strict=True)}
         outputs = [tensor.name for tensor in function.outputs]
-        return tf.graph_util.import_graph_def(graph_def, given, outputs, name="")
+        return tf.graph_util.import_graph_def(graph_def, mapping, outputs, name="")
 
     specs = [tf.TensorSpec(tensor.shape, tensor.dtype, name=f"in_{i:03}") for i, tensor in enumerate(own)]
     return tf.function(run, autograph=False).get_concrete_function(*specs), done

@@ -86,15 +86,15 @@ def _saved_model(request: Request) -> Program:
 
 
 def _signature(key: str, function: Any, request: Request) -> Entry:
-    given = function.structured_input_signature[1]
-    specs = [tf.TensorSpec(_fixed_shape(name, spec.shape, request), spec.dtype) for name, spec in given.items()]
+    structure = function.structured_input_signature[1]
+    specs = [tf.TensorSpec(_fixed_shape(name, spec.shape, request), spec.dtype) for name, spec in structure.items()]
     outputs = sorted(function.structured_outputs)
 
     def run(*tensors: Any) -> Any:
-        results = function(**dict(zip(given, tensors, strict=True)))
+        results = function(**dict(zip(structure, tensors, strict=True)))
         return [results[name] for name in outputs]
 
-    return _entry(key, list(given), specs, run, outputs)
+    return _entry(key, list(structure), specs, run, outputs)
 
 
 def _frozen(request: Request) -> Program:
@@ -103,8 +103,8 @@ def _frozen(request: Request) -> Program:
     names = [name.removesuffix(":0") for name in inputs]
     shapes = [_fixed_shape(name, t.shape, request) for name, t in zip(names, function.inputs, strict=True)]
     if any(shape != tuple(t.shape) for shape, t in zip(shapes, function.inputs, strict=True)):
-        given = dict(zip(names, shapes, strict=True))
-        function, inputs, outputs = load_frozen(path, request["inputs"], request["outputs"], given)
+        fixed = dict(zip(names, shapes, strict=True))
+        function, inputs, outputs = load_frozen(path, request["inputs"], request["outputs"], fixed)
     ports = tuple(port_of(name, tensor) for name, tensor in zip(names, function.inputs, strict=True))
     results = [name.removesuffix(":0") for name in outputs]
     return Program(
@@ -122,11 +122,11 @@ def _python(request: Request) -> Program:
     sys.modules[path.stem] = module
     try:
         spec.loader.exec_module(module)
-        made = getattr(module, name, None)
-        if made is None:
+        model = getattr(module, name, None)
+        if model is None:
             raise SourceError(f"it has no function '{name}'")
-        if not _is_traceable(made):
-            made = made()
+        if not _is_traceable(model):
+            model = model()
     except SourceError:
         raise
     except Exception as error:
@@ -136,13 +136,13 @@ def _python(request: Request) -> Program:
             trace = trace.tb_next
         where = f"line {line} raises " if line else ""
         raise SourceError(f"{where}{type(error).__name__}: {error}") from None
-    if hasattr(made, "layers") and hasattr(made, "inputs"):
-        return _keras_model(made, request)
-    if isinstance(made, tf.Module) and callable(made) and _is_traceable(type(made).__call__):
-        return _traced(made.__call__, request, made)
-    if not _is_traceable(made):
-        raise SourceError(f"'{name}' returns {type(made).__name__}, neither a Keras model nor a tf.function")
-    return _traced(made, request, made)
+    if hasattr(model, "layers") and hasattr(model, "inputs"):
+        return _keras_model(model, request)
+    if isinstance(model, tf.Module) and callable(model) and _is_traceable(type(model).__call__):
+        return _traced(model.__call__, request, model)
+    if not _is_traceable(model):
+        raise SourceError(f"'{name}' returns {type(model).__name__}, neither a Keras model nor a tf.function")
+    return _traced(model, request, model)
 
 
 def _is_traceable(value: Any) -> bool:
@@ -194,11 +194,11 @@ def _entry(
 
 def _fixed_shape(name: str, shape: Any, request: Request) -> tuple[int, ...]:
     """An input's shape: the user's, or the source's with a batch of 1. Raises SourceError where neither is enough."""
-    given = request["shapes"].get(name)
-    if given is not None:
-        if not tf.TensorShape(given).is_compatible_with(shape):
-            raise SourceError(f"--shape {name}={','.join(map(str, given))} does not fit its shape {shape}")
-        return tuple(given)
+    wanted = request["shapes"].get(name)
+    if wanted is not None:
+        if not tf.TensorShape(wanted).is_compatible_with(shape):
+            raise SourceError(f"--shape {name}={','.join(map(str, wanted))} does not fit its shape {shape}")
+        return tuple(wanted)
     dims = tf.TensorShape(shape)
     if dims.rank is None or any(dim is None for dim in dims[1:]):
         rule = f"input '{name}' has the shape {dims}, which is not known before the run"

@@ -32,13 +32,13 @@ def _body(owner: Any, nodes: Any) -> int:
     for node in nodes:
         for name in node.input:
             readers.setdefault(name.split(":")[0], []).append(node)
-    found = [
+    products = [
         node
         for node in nodes
         if node.op == "MatMul" and not _is_constant(node.input[1], by_name) and _is_activated(node, readers)
     ]
     is_function = hasattr(owner, "ret")
-    for node in found:
+    for node in products:
         _rewrite(node, nodes, is_function)
         for reader in readers.get(node.name, ()):
             for place, name in enumerate(reader.input):
@@ -47,7 +47,7 @@ def _body(owner: Any, nodes: Any) -> int:
         for result, name in (dict(owner.ret) if is_function else {}).items():
             if name == f"{node.name}:product:0":
                 owner.ret[result] = f"{node.name}:output:0"
-    return len(found)
+    return len(products)
 
 
 def _rewrite(node: Any, nodes: Any, is_function: bool) -> None:

@@ -48,8 +48,8 @@ class Program:
     @cached_property
     def variables(self) -> list[Any]:
         """Variables of all entries, each once."""
-        found = {id(v): v for entry in self.entries for v in entry.function.graph.variables}
-        return list(found.values())
+        variables = {id(v): v for entry in self.entries for v in entry.function.graph.variables}
+        return list(variables.values())
 
     @cached_property
     def is_stateful(self) -> bool:

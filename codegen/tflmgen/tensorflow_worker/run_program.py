@@ -31,8 +31,8 @@ def run_sets(program: Program, inputs: Path, outputs: Path) -> None:
         entry = program.entries[int(arrays[f"s{k}_entry"])]
         try:
             for n in range(int(arrays[f"s{k}_n"])):
-                given = [arrays[f"s{k}_{n}_in_{i}"] for i in range(len(entry.inputs))]
-                for j, value in enumerate(_invoke(entry, given)):
+                operands = [arrays[f"s{k}_{n}_in_{i}"] for i in range(len(entry.inputs))]
+                for j, value in enumerate(_invoke(entry, operands)):
                     results[f"s{k}_{n}_out_{j}"] = value
         except tf.errors.OpError as error:
             results[f"s{k}_error"] = np.array(str(error).strip().splitlines()[0])
@@ -47,9 +47,9 @@ def _invoke(entry: Entry, arrays: list[Any]) -> list[Any]:
     return [result.numpy() for result in results]
 
 
-def trace_nodes(graph_def: Any, inputs: list[str], nodes: list[str], given: Path, results: Path) -> None:
+def trace_nodes(graph_def: Any, inputs: list[str], nodes: list[str], operands: Path, results: Path) -> None:
     """Writes the first output of each of these nodes that the frozen graph has, by its name, for one set in_{i}."""
-    with np.load(given, allow_pickle=False) as file:
+    with np.load(operands, allow_pickle=False) as file:
         arrays = [file[f"in_{i}"] for i in range(len(inputs))]
     known = {node.name: node for node in graph_def.node}
     asked = [name for name in nodes if name in known and known[name].op not in UNTRACED]

@@ -77,7 +77,7 @@ class _Worker:
     def _trace(self, request: Mapping[str, Any]) -> Answer:
         from tflmgen.tensorflow_worker.run_program import trace_nodes
 
-        given, results = self._folder / request["inputs"], self._folder / request["outputs"]
+        operands, results = self._folder / request["inputs"], self._folder / request["outputs"]
         if self._graph_def is not None:
-            trace_nodes(self._graph_def, self._inputs, request["nodes"], given, results)
+            trace_nodes(self._graph_def, self._inputs, request["nodes"], operands, results)
         return {"traced": self._graph_def is not None}

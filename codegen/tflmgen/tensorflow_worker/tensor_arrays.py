@@ -126,9 +126,9 @@ class _Rewrite:
                     shape = graph.get_tensor_by_name(value).shape
                     is_whole = node.op.endswith("ScatterV3") and shape.rank is not None
                     candidates.append(shape[1:] if is_whole else shape)
-            found = next((shape for shape in candidates if shape.is_fully_defined()), None)
-            if found is not None:
-                shapes[name] = tuple(int(dim) for dim in found)
+            known_shape = next((shape for shape in candidates if shape.is_fully_defined()), None)
+            if known_shape is not None:
+                shapes[name] = tuple(int(dim) for dim in known_shape)
         return shapes
 
     def _is_range(self, name: str) -> bool:

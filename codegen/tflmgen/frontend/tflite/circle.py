@@ -72,22 +72,22 @@ class _Rewrite:
         if len(op.inputs) != 3 or min(op.inputs) < 0 or len(op.outputs) != 1:
             complain("requires an input, gamma and beta, and one output")
             return False
-        given = self._tensors[op.inputs[0]]
-        if given.dtype is not DType.FLOAT32 or len(given.shape) != 4:
-            complain(f"requires float32 of rank 4; this one has {given.type_name} of rank {len(given.shape)}")
+        source = self._tensors[op.inputs[0]]
+        if source.dtype is not DType.FLOAT32 or len(source.shape) != 4:
+            complain(f"requires float32 of rank 4; this one has {source.type_name} of rank {len(source.shape)}")
             return False
         return True
 
     def _instance_norm(self, op: Operator) -> None:
         """y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, over height and width of each channel."""
-        given, gamma, beta = op.inputs
-        shape = self._tensors[given].shape
+        source, gamma, beta = op.inputs
+        shape = self._tensors[source].shape
         reduced = (shape[0], 1, 1, shape[3])
         options = op.options or {}
         axes = self._constant(DType.INT32, (2,), struct.pack("<2i", 1, 2))
         epsilon = self._constant(DType.FLOAT32, (), struct.pack("<f", options.get("epsilon", 0.0)))
-        mean = self._add("MEAN", (given, axes), reduced, keep_dims=True)
-        centred = self._add("SUB", (given, mean), shape)
+        mean = self._add("MEAN", (source, axes), reduced, keep_dims=True)
+        centred = self._add("SUB", (source, mean), shape)
         variance = self._add("MEAN", (self._add("SQUARE", (centred,), shape), axes), reduced, keep_dims=True)
         inverse = self._add("RSQRT", (self._add("ADD", (variance, epsilon), reduced),), reduced)
         scaled = self._add("MUL", (self._add("MUL", (centred, inverse), shape), gamma), shape)

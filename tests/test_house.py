@@ -78,6 +78,19 @@ def test_links_and_paths_in_documents_exist() -> None:
     assert not broken
 
 
+def test_lines_of_pages_are_at_most_120_characters_long() -> None:
+    generated = {"docs/use/operators.md", "docs/use/onnx-operators.md", "docs/understand/performance.md"}
+    long = [
+        f"{name}:{line}"
+        for name in documents()
+        if name.startswith("docs/") and name not in generated
+        for text in [FENCE.sub(lambda block: "\n" * block[0].count("\n"), (ROOT / name).read_text(encoding="utf-8"))]
+        for line, content in enumerate(text.splitlines(), start=1)
+        if len(content) > 120 and not content.startswith(("|", "#"))
+    ]
+    assert not long
+
+
 def test_every_page_is_in_the_index() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     assert not [

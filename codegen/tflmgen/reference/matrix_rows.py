@@ -11,9 +11,6 @@ from tflmgen.reference.fixed_point_numbers import quantized_multipliers, scaled,
 from tflmgen.reference.operation import Array, Evaluation, Operation
 from tflmgen.reference.weighted_sums import filter_scales, matrix_product, operand, quantized_rows
 
-AXES = ("left_axes", "right_axes", "output_axes")
-"""Further options of a Module's products: TRANSPOSEs of operands and of the result that have gone."""
-
 
 def _oriented(op: Operation, values: Array, axes: str, adjoint: str) -> Array:
     if order := op.options.get(axes):

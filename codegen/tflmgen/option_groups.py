@@ -167,6 +167,10 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
             help="Least share of results (the largest output) and of branches and trip counts that stay the same.",
         ),
         "strict": typer.Option("--strict", help="Fail if an operator would stay in float."),
+        "fuse_lstm": typer.Option(
+            "--fuse-lstm",
+            help="Make one operator of a loop that is an LSTM layer. Its state persists: reset it before each invoke.",
+        ),
         "report": typer.Option(
             "--report", metavar="FILE.html", help="Write a page with ranges, errors and costs, as pictures and tables."
         ),

@@ -170,6 +170,7 @@ class QuantizeOptions:
     max_error      largest absolute difference of an output on held-out sets; None: any
     min_agreement  least share of sets whose largest output element stays, and of decisions of control flow; None: any
     strict         operators that would stay in float are an error
+    fuse_lstm      loops that are LSTM layers become one operator, whose state persists between invokes
     report         page to write, with tables and pictures
     board          id of a board on which flash, RAM and instructions are measured before and after
     """
@@ -179,6 +180,7 @@ class QuantizeOptions:
     max_error: float | None = None
     min_agreement: float | None = None
     strict: bool = False
+    fuse_lstm: bool = False
     report: Path | None = None
     board: str | None = None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tflmgen.errors import Location, ModelError, Problem, TflmgenError
@@ -13,11 +13,12 @@ from tflmgen.options import Activations, QuantizedIo, QuantizeOptions, SourceOpt
 from tflmgen.quantize.calibration import measure
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration
 from tflmgen.quantize.evaluation import Evaluation, Run, run_sets
+from tflmgen.quantize.lstm_loops import find_lstm_loops
 from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, prepare_float, quantize_model
 from tflmgen.quantize.observed_build import ObservedBuild, observed_build
 from tflmgen.quantize.range_choice import RangeMethod, affine_of, choose_range
 from tflmgen.quantize.sensitivity import Sensitivity, measure_sensitivity, merged_statistics, web_values
-from tflmgen.quantize.statistics import Calibration
+from tflmgen.quantize.statistics import Calibration, OperatorKey
 from tflmgen.quantize.type_search import Limits, TypeChoice, choose_types, evaluate
 from tflmgen.quantize.web_types import Assignment, Range, RangeChoice
 
@@ -33,6 +34,8 @@ class QuantizedFile:
 
     methods  how ranges were chosen -> errors of the file that has them; `method` is that of `quantized`
     types    the search for types, with auto: on all sets, since a decision flips seldom
+    lstm     loops with an LSTM cell, by subgraph and operator of the file before quantisation: why it is no layer that
+             the fused operator computes; empty if it is one
     """
 
     quantized: QuantizedModel
@@ -42,6 +45,7 @@ class QuantizedFile:
     method: RangeMethod
     methods: Mapping[RangeMethod, Evaluation]
     types: TypeChoice | None = None
+    lstm: Mapping[OperatorKey, str] = field(default_factory=dict)
 
 
 class LimitError(TflmgenError):
@@ -64,12 +68,16 @@ def quantize_file(
     Raises ModelError for a model that cannot be compiled, has nothing to quantise, or, if strict, operators without a
     quantised kernel; VectorsError for data that do not fit the model; LimitError if the limits cannot be met.
     """
-    source = prepare_float(read_source(path, options))
+    model = read_source(path, options)
+    layers = find_lstm_loops(prepare_float(model, fuses_lstm=True))
+    source = prepare_float(model, settings.fuse_lstm)
     progress("Compiling the float model")
     with observed_build(source) as build:
         data = read_calibration(calibration, build.signatures, signature)
         measured = measure(build, data.fit, lambda done, total: progress(f"Calibrating: set {done + 1} of {total}"))
         result = _best(build, data, measured, settings, progress)
+        reasons = {key: layer if isinstance(layer, str) else "" for key, layer in layers.items()}
+        result = replace(result, lstm=reasons)
     limits = _limits(settings)
     if settings.strict:
         _refuse_float(result.quantized)
@@ -109,7 +117,7 @@ def _best(
 ) -> QuantizedFile:
     """The quantised model with the range method of least error; with auto, with types for the limits."""
     dtype = DType.INT16 if settings.activations is Activations.INT16 else DType.INT8
-    choice = QuantizationChoice(dtype, {}, settings.io is QuantizedIo.FLOAT)
+    choice = QuantizationChoice(dtype, {}, settings.io is QuantizedIo.FLOAT, fuses_lstm=settings.fuse_lstm)
     reference = run_sets(build, data.held_out)
     methods: dict[RangeMethod, tuple[QuantizedModel, Evaluation]] = {}
     for method in (RangeMethod.MIN_MAX, RangeMethod.MSE) if dtype is DType.INT8 else (RangeMethod.MIN_MAX,):

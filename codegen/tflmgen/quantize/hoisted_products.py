@@ -8,7 +8,7 @@ of Recurrent Neural Networks on GPUs", 2016, section 3.1.2).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from tflmgen.frontend import Model, Operator, SubGraph, Tensor, contents, operat
 from tflmgen.ir import DType
 from tflmgen.kernels import Comparison, traits_of
 from tflmgen.quantize.integer_forms import WeightOperands, bias_operand, constant_values, weight_operands
+from tflmgen.quantize.statistics import OperatorKey
 from tflmgen.quantize.web_constraints import bindings, is_loop
 
 _ALWAYS_ELEMENTS = 4096
@@ -49,18 +50,26 @@ class _Product:
     weights: WeightOperands
 
 
-def with_hoisted_products(model: Model) -> Model:
-    """The Model with products of invariant rows before their loops, where every iteration's row is known to be used."""
-    while (candidate := next(_products(model), None)) is not None:
+def with_hoisted_products(model: Model, kept: Collection[OperatorKey] = ()) -> Model:
+    """The Model with products of invariant rows before their loops, where every iteration's row is known to be used.
+
+    kept  loops that stay as they are
+    """
+    bodies = {bindings(model.subgraphs[graph].operators[op])[1].subgraph for graph, op in kept}
+    while (candidate := next(_products(model, bodies), None)) is not None:
         model = _hoisted(model, candidate)
     return model
 
 
-def _products(model: Model) -> Iterator[_Product]:
+def _products(model: Model, kept: Collection[int]) -> Iterator[_Product]:
     sites = [(graph, op) for graph in model.subgraphs for op in graph.operators if bindings(op)]
     uses = [binding.subgraph for _, op in sites for binding in bindings(op)]
     for graph, op in sites:
-        if is_loop(op) and all(uses.count(binding.subgraph) == 1 for binding in bindings(op)):
+        if (
+            is_loop(op)
+            and bindings(op)[1].subgraph not in kept
+            and all(uses.count(binding.subgraph) == 1 for binding in bindings(op))
+        ):
             yield from _products_of(model, graph, op)
 
 

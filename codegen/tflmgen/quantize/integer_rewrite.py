@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from tflmgen.frontend import (
     Model,
     Operator,
@@ -24,6 +26,7 @@ from tflmgen.ir import DType
 from tflmgen.kernels import traits_of
 from tflmgen.quantize.comparison_types import comparison_types
 from tflmgen.quantize.float_simplification import with_own_buffers
+from tflmgen.quantize.fused_lstm import LSTM, OPTIONS, NewTensor, lstm_intermediates, lstm_operands
 from tflmgen.quantize.integer_forms import (
     FLOAT,
     Array,
@@ -38,9 +41,10 @@ from tflmgen.quantize.integer_forms import (
     real_results,
     weight_operands,
 )
+from tflmgen.quantize.lstm_loops import LstmLoop
 from tflmgen.quantize.quantization_scales import quantized
 from tflmgen.quantize.web_constraints import bindings, result_key
-from tflmgen.quantize.web_types import Assignment, operand_types
+from tflmgen.quantize.web_types import Assignment, OperatorKey, operand_types
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +55,29 @@ class Rewrite:
     conversions: tuple[tuple[int, str], ...]
 
 
-def rewrite(model: Model, assignment: Assignment, float_io: bool) -> Rewrite:
-    """The Model in the types of an assignment. float_io: inputs and outputs of entries stay float32."""
-    rewriters = [_SubGraphRewriter(model, graph, assignment, float_io) for graph in model.subgraphs]
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """A loop that becomes one operator, and the largest magnitude of its cells."""
+
+    layer: LstmLoop
+    cell_limit: float
+
+
+Fusions = Mapping[OperatorKey, Fusion]
+
+
+def rewrite(model: Model, assignment: Assignment, float_io: bool, fusions: Fusions | None = None) -> Rewrite:
+    """The Model in the types of an assignment.
+
+    float_io  inputs and outputs of entries stay float32
+    fusions   loops that become one operator each; the subgraphs that only they run become empty
+    """
+    fusions = fusions or {}
+    rewriters = [_SubGraphRewriter(model, graph, assignment, float_io, fusions) for graph in model.subgraphs]
     graphs = tuple(rewriter.run() for rewriter in rewriters)
+    emptied = {b.subgraph for g, op in fusions for b in bindings(model.subgraphs[g].operators[op])}
+    graphs = tuple(_empty(graph) if graph.index in emptied else graph for graph in graphs)
+    model = replace(model, subgraphs=tuple(_empty(g) if g.index in emptied else g for g in model.subgraphs))
     moved = {
         graph.index: dict(zip(graph.outputs, graphs[graph.index].outputs, strict=True)) for graph in model.subgraphs
     }
@@ -72,11 +95,15 @@ def rewrite(model: Model, assignment: Assignment, float_io: bool) -> Rewrite:
     return Rewrite(with_own_buffers(rewritten), conversions)
 
 
+def _empty(graph: SubGraph) -> SubGraph:
+    return replace(graph, operators=(), inputs=(), outputs=())
+
+
 class _SubGraphRewriter:
     """The tensors and operators of one subgraph in the making."""
 
-    def __init__(self, model: Model, graph: SubGraph, assignment: Assignment, float_io: bool) -> None:
-        self._model, self._graph, self._assignment = model, graph, assignment
+    def __init__(self, model: Model, graph: SubGraph, assignment: Assignment, float_io: bool, fusions: Fusions) -> None:
+        self._model, self._graph, self._assignment, self._fusions = model, graph, assignment, fusions
         self._is_float_entry = float_io and graph.index not in assignment.webs.called
         self._tensors = list(graph.tensors)
         self._operators: list[Operator] = []
@@ -109,8 +136,11 @@ class _SubGraphRewriter:
     def _rewrite(self, op: Operator) -> None:
         form = self._assignment.forms.get((self._graph.index, op.index))
         runs = bindings(op)
+        fusion = self._fusions.get((self._graph.index, op.index))
         if form is not None:
             self._compute(op, form)
+        elif fusion is not None:
+            self._fuse(op, fusion)
         elif runs:
             self._pass(op, [(self._model.subgraphs[b.subgraph], b.operands) for b in runs][-1])
         elif op.name in ("QUANTIZE", "DEQUANTIZE"):
@@ -145,6 +175,62 @@ class _SubGraphRewriter:
             element = bias_type(op, self._graph, form, lambda side, place: types[side, place])
             inputs[bias] = self._constant(op.inputs[bias], element)
         self._add_with_results(op, inputs, {p: types["output", p] for p in real_results(op, self._graph)})
+
+    def _fuse(self, op: Operator, fusion: Fusion) -> None:
+        """The operator LSTM in place of a loop, and what follows from its last output."""
+        layer, rows = fusion.layer, op.inputs[fusion.layer.rows]
+        source, hidden = self._web(rows), self._web(op.outputs[layer.hidden])
+        assert source.quantization is not None
+        assert hidden.quantization is not None
+        cells = len(layer.biases[0])
+        sequence = self._shaped(self._operand(rows, source), (layer.steps, 1, layer.weights[0].shape[1]))
+        operands = lstm_operands(layer, source.quantization, hidden.quantization, fusion.cell_limit)
+        inputs = [-1 if tensor is None else self._add_tensor(tensor) for tensor in operands]
+        kept = [self._add_tensor(tensor) for tensor in lstm_intermediates(hidden.quantization)]
+        outputs = self._add_tensor(NewTensor("outputs", (layer.steps, 1, cells), hidden, None), False)
+        fused = Operator(0, LSTM, 1, (), (), options_with_defaults(LSTM, OPTIONS), b"", tuple(kept))
+        self._add(fused, [sequence, *inputs], [outputs])
+        read = {t for other in self._graph.operators for t in other.inputs} | set(self._graph.outputs)
+        for place in (layer.hidden, *layer.last):
+            if op.outputs[place] in read:
+                self._pick_last(outputs, layer.steps, op.outputs[place])
+
+    def _pick_last(self, outputs: int, steps: int, result: int) -> None:
+        """The last row of the outputs, in the shape and type of the loop's result."""
+        cells = self._tensors[outputs].shape[-1]
+        numbers = [np.array(values, np.int32) for values in ([steps - 1, 0, 0], [1, 1, cells])]
+        bounds = [self._add_tensor(_integers(name, n)) for name, n in zip(("begin", "size"), numbers, strict=True)]
+        element = self._types[outputs]
+        last = self._add_tensor(NewTensor("last", (1, 1, cells), element, None), False)
+        self._add(_plain("SLICE"), [outputs, *bounds], [last])
+        last = self._shaped(last, self._tensors[result].shape)
+        if self._types[result] == element:
+            self._add(_plain("RESHAPE"), [last, self._shape_of(result)], [result])
+        else:
+            self._add_conversion(last, result, self._types[result])
+
+    def _shaped(self, tensor: int, shape: tuple[int, ...]) -> int:
+        """The tensor in a shape of as many elements: itself if it has it."""
+        if self._tensors[tensor].shape == shape:
+            return tensor
+        name = f"{self._tensors[tensor].name}_rows"
+        result = self._add_tensor(NewTensor(name, shape, self._types[tensor], None), False)
+        self._add(_plain("RESHAPE"), [tensor, self._shape_of(result)], [result])
+        return result
+
+    def _shape_of(self, tensor: int) -> int:
+        return self._add_tensor(_integers("shape", np.array(self._tensors[tensor].shape, np.int32)))
+
+    def _add_tensor(self, tensor: NewTensor, is_state: bool = True) -> int:
+        index, dtype = len(self._tensors), tensor.element.dtype
+        variable = is_state and tensor.is_state
+        quantization, data = tensor.element.quantization, tensor.data
+        added = Tensor(
+            index, tensor.name, dtype, dtype.label, tensor.shape, None, True, quantization, data, variable, 0
+        )
+        self._tensors.append(added)
+        self._types[index] = tensor.element
+        return index
 
     def _compute_in_float(self, op: Operator) -> None:
         """An operator that stays as it is, between conversions where its webs are in integers."""
@@ -250,6 +336,14 @@ class _SubGraphRewriter:
             self._tensors[result] = replace(self._tensors[result], name=original.name)
             self._tensors[tensor] = replace(inner, name=f"{original.name}_{self._types[tensor].dtype.label}")
         return result
+
+
+def _plain(name: str) -> Operator:
+    return Operator(0, name, 1, (), (), options_with_defaults(name, {}), b"", ())
+
+
+def _integers(name: str, values: Array) -> NewTensor:
+    return NewTensor(name, values.shape, ElementType(DType.INT32), contents(values, DType.INT32))
 
 
 def _typed(tensor: Tensor, element: ElementType) -> Tensor:

@@ -11,8 +11,10 @@ from tflmgen.frontend import Model, TensorKey, parse_model, write_model
 from tflmgen.ir import DType
 from tflmgen.quantize.carried_inputs import carry_inputs
 from tflmgen.quantize.float_simplification import simplify
-from tflmgen.quantize.integer_rewrite import rewrite
-from tflmgen.quantize.statistics import Calibration
+from tflmgen.quantize.fused_lstm import MOST_CELL
+from tflmgen.quantize.integer_rewrite import Fusion, rewrite
+from tflmgen.quantize.lstm_loops import find_lstm_loops
+from tflmgen.quantize.statistics import Calibration, OperatorKey
 from tflmgen.quantize.web_types import Assignment, RangeChoice, TypeSolver, whole_range
 
 
@@ -24,12 +26,14 @@ class QuantizationChoice:
     wanted        other element types by web root: int8, int16, or float32 to keep a web in float
     float_io      inputs and outputs stay float32, with conversions at the very beginning and end
     choose_range  range of each group of tensors
+    fuses_lstm    loops that are LSTM layers become UNIDIRECTIONAL_SEQUENCE_LSTM, whose state persists between invokes
     """
 
     activations: DType = DType.INT8
     wanted: Mapping[TensorKey, DType] = field(default_factory=dict)
     float_io: bool = True
     choose_range: RangeChoice = whole_range
+    fuses_lstm: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,7 @@ class QuantizedModel:
 
     source       the float Model, simplified, whose tensors `assignment` speaks of
     conversions  QUANTIZE and DEQUANTIZE in the subgraphs of branches, loops and calls, where they run anew each time
+    fused        loops that became one operator
     """
 
     source: Model
@@ -45,11 +50,15 @@ class QuantizedModel:
     data: bytes
     assignment: Assignment
     conversions: Mapping[str, int]
+    fused: tuple[OperatorKey, ...] = ()
 
 
-def prepare_float(model: Model) -> Model:
-    """The Model to calibrate and to quantise. Raises ModelError for one that has no float operators."""
-    simplified = simplify(model)
+def prepare_float(model: Model, fuses_lstm: bool = False) -> Model:
+    """The Model to calibrate and to quantise; `fuses_lstm` as in QuantizationChoice.
+
+    Raises ModelError for one that has no float operators.
+    """
+    simplified = simplify(model, fuses_lstm)
     computing = {
         op.name
         for graph in simplified.subgraphs
@@ -69,7 +78,25 @@ def quantize_model(source: Model, calibration: Calibration, choice: Quantization
     assignment = solver.solve()
     if choice.float_io:
         assignment = carry_inputs(source, assignment)
-    rewritten = rewrite(source, assignment, choice.float_io)
+    fusions = _fusions(source, assignment, calibration) if choice.fuses_lstm else {}
+    rewritten = rewrite(source, assignment, choice.float_io, fusions)
     data = write_model(rewritten.model)
     inside = Counter(name for graph, name in rewritten.conversions if graph in assignment.webs.called)
-    return QuantizedModel(source, parse_model(data, source.name), data, assignment, dict(inside))
+    return QuantizedModel(source, parse_model(data, source.name), data, assignment, dict(inside), tuple(fusions))
+
+
+def _fusions(source: Model, assignment: Assignment, calibration: Calibration) -> dict[OperatorKey, Fusion]:
+    """Loops that are LSTM layers, with their sequence and state in int8 and cells that the kernel can hold."""
+    fusions = {}
+    for key, layer in find_lstm_loops(source).items():
+        if isinstance(layer, str):
+            continue
+        graph = source.subgraphs[key[0]]
+        loop = graph.operators[key[1]]
+        ends = [assignment.type_of((graph.index, t)) for t in (loop.inputs[layer.rows], loop.outputs[layer.hidden])]
+        cells = assignment.webs.root((graph.index, loop.outputs[layer.cell]))
+        reached = [s for k, s in calibration.tensors.items() if assignment.webs.root(k) == cells]
+        limit = max((max(abs(s.minimum), abs(s.maximum)) for s in reached), default=0.0)
+        if all(element.dtype is DType.INT8 for element in ends) and limit <= MOST_CELL:
+            fusions[key] = Fusion(layer, limit)
+    return fusions

@@ -1,0 +1,89 @@
+"""The tensors of UNIDIRECTIONAL_SEQUENCE_LSTM in int8, with cells in int16, for a recognised loop.
+
+Scales are those that TFLite's quantisation specification has for the layer: weights symmetric per tensor, biases in the
+product of the input's and the weights' scale, cells with a power of two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflmgen.frontend import contents
+from tflmgen.ir import DType, Quantization
+from tflmgen.quantize.integer_forms import Array, ElementType
+from tflmgen.quantize.lstm_loops import LstmLoop
+from tflmgen.quantize.quantization_scales import quantized, weight_quantization
+
+LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+
+OPTIONS = {"fused_activation_function": 4, "time_major": True}
+"""TANH, as the schema numbers it; the operand is [steps, batch, features]."""
+
+MOST_CELL = 16.0
+"""Largest magnitude of cells that the kernel's tables cover: 2^4."""
+
+_GATES = "ifgo"
+_ABSENT = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewTensor:
+    """A tensor of the fused operator. data: contents of a constant; a state has none."""
+
+    name: str
+    shape: tuple[int, ...]
+    element: ElementType
+    data: bytes | None
+
+    @property
+    def is_state(self) -> bool:
+        return self.data is None
+
+
+def lstm_operands(
+    layer: LstmLoop, source: Quantization, hidden: Quantization, cell_limit: float
+) -> list[NewTensor | None]:
+    """Inputs 1 to 23; None for those that the layer lacks.
+
+    source, hidden  scales of the sequence and of the outputs
+    cell_limit      largest magnitude of a cell in calibration
+    """
+    weights = [_weights(f"weights_{g}", w) for g, w in zip(_GATES, layer.weights, strict=True)]
+    recurrent = [_weights(f"recurrent_{g}", w) for g, w in zip(_GATES, layer.recurrent, strict=True)]
+    biases = [
+        _bias(f"bias_{g}", bias, source, tensor) for g, bias, tensor in zip(_GATES, layer.biases, weights, strict=True)
+    ]
+    cells = len(layer.biases[0])
+    exponent = max(0, math.ceil(math.log2(cell_limit))) if cell_limit > 0 else 0
+    cell = ElementType(DType.INT16, Quantization((2.0 ** (exponent - 15),), (0,)))
+    states = [
+        NewTensor("output_state", (1, cells), ElementType(DType.INT8, hidden), None),
+        NewTensor("cell_state", (1, cells), cell, None),
+    ]
+    return [*weights, *recurrent, *[_ABSENT] * 3, *biases, *[_ABSENT] * 2, *states, *[_ABSENT] * 4]
+
+
+def lstm_intermediates(hidden: Quantization) -> Sequence[NewTensor]:
+    """Sums of the gates, which only layers with normalisation scale, and the outputs before a projection."""
+    sums = [NewTensor(f"sum_{g}", (0,), ElementType(DType.FLOAT32), b"") for g in _GATES]
+    return [*sums, NewTensor("hidden", (0,), ElementType(DType.INT8, hidden), b"")]
+
+
+def _weights(name: str, values: Array) -> NewTensor:
+    element = ElementType(DType.INT8, weight_quantization(values, None))
+    assert element.quantization is not None
+    return NewTensor(
+        name, values.shape, element, contents(quantized(values, element.quantization, DType.INT8), DType.INT8)
+    )
+
+
+def _bias(name: str, values: Array, source: Quantization, weights: NewTensor) -> NewTensor:
+    factor = weights.element.quantization
+    assert factor is not None
+    scale = Quantization((float(np.float32(source.scale) * np.float32(factor.scale)),), (0,))
+    data = contents(quantized(values, scale, DType.INT32), DType.INT32)
+    return NewTensor(name, values.shape, ElementType(DType.INT32, scale), data)

@@ -1,0 +1,334 @@
+"""Loops that compute an LSTM layer, recognised by their equations.
+
+A body is an LSTM cell if two of its variables are updated as c' = s(f) c + s(i) tanh(g) and h' = s(o) tanh(c'), with i,
+f, g and o each affine in one row of a loop-invariant tensor and in h (Hochreiter and Schmidhuber, 1997; Gers et al.,
+2000). Which operators compute the affine functions does not matter: they are evaluated with the coefficients of each
+element as the element, so that any order of gates, split or joined weights come to the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.frontend import Model, Operator, SubGraph
+from tflmgen.ir import DType
+from tflmgen.kernels import Comparison, traits_of
+from tflmgen.quantize.integer_forms import constant_values
+from tflmgen.quantize.statistics import OperatorKey
+from tflmgen.quantize.web_constraints import bindings, is_loop
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LstmLoop:
+    """An LSTM layer of batch 1 that a loop computes.
+
+    rows        place of the sequence among the loop's operands: steps rows of `features`
+    hidden      place of h among the loop's variables, of cells values
+    cell        place of c
+    last        places of variables that hold h after the last step, too, in another shape
+    weights     by gate, i f g o: [cells, features]
+    recurrent   the same of h: [cells, cells]
+    biases      the same: [cells]
+    """
+
+    steps: int
+    rows: int
+    hidden: int
+    cell: int
+    last: tuple[int, ...]
+    weights: tuple[Array, ...]
+    recurrent: tuple[Array, ...]
+    biases: tuple[Array, ...]
+
+
+def find_lstm_loops(model: Model) -> dict[OperatorKey, LstmLoop | str]:
+    """Loops with an LSTM cell in their body, or why one is no layer that the fused kernel computes, as a sentence."""
+    loops: dict[OperatorKey, LstmLoop | str] = {}
+    sites = [(graph, op) for graph in model.subgraphs for op in graph.operators]
+    runs = [binding.subgraph for _, op in sites for binding in bindings(op)]
+    for graph, op in sites:
+        if is_loop(op):
+            condition, body = (model.subgraphs[binding.subgraph] for binding in bindings(op))
+            matcher = _Matcher(graph, op, condition, body)
+            cell = matcher.find_cell()
+            if cell is not None and graph.index in runs:
+                loops[graph.index, op.index] = "it is inside a branch, loop or call, where a state would persist"
+            elif cell is not None and runs.count(body.index) + runs.count(condition.index) > 2:
+                loops[graph.index, op.index] = "its body is another loop's, too"
+            elif cell is not None:
+                loops[graph.index, op.index] = matcher.layer(cell)
+    return loops
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """Places of c and h among the variables, and the tensors of the sums of i, f, g and o."""
+
+    cell: int
+    hidden: int
+    gates: tuple[int, ...]
+
+
+class _Matcher:
+    def __init__(self, graph: SubGraph, loop: Operator, condition: SubGraph, body: SubGraph) -> None:
+        self._graph, self._loop, self._condition, self._body = graph, loop, condition, body
+        self._makers = {tensor: op for op in body.operators for tensor in op.outputs}
+
+    def find_cell(self) -> _Cell | None:
+        for place, tensor in enumerate(self._body.outputs):
+            total = self._maker(tensor, "ADD")
+            for kept, new in _orders(total.inputs if total else ()):
+                gates = self._gates(kept, new, place)
+                if gates is not None:
+                    return self._with_output(place, tensor, gates)
+        return None
+
+    def _gates(self, kept: int, new: int, place: int) -> tuple[int, int, int] | None:
+        """Sums of i, f and g, if c' is kept + new."""
+        first, second = self._maker(kept, "MUL"), self._maker(new, "MUL")
+        for forget, cell in _orders(first.inputs if first else ()):
+            for enter, made in _orders(second.inputs if second else ()):
+                f, i = self._maker(forget, "LOGISTIC"), self._maker(enter, "LOGISTIC")
+                g = self._maker(made, "TANH")
+                if cell == self._body.inputs[place] and f and i and g:
+                    return i.inputs[0], f.inputs[0], g.inputs[0]
+        return None
+
+    def _with_output(self, place: int, cell: int, gates: tuple[int, int, int]) -> _Cell | None:
+        read = {operand for op in self._body.operators for operand in op.inputs}
+        for hidden, tensor in enumerate(self._body.outputs):
+            product = self._maker(tensor, "MUL") if self._body.inputs[hidden] in read else None
+            for left, right in _orders(product.inputs if product else ()):
+                o, squashed = self._maker(left, "LOGISTIC"), self._maker(right, "TANH")
+                if o and squashed and squashed.inputs[0] == cell:
+                    return _Cell(place, hidden, (*gates, o.inputs[0]))
+        return None
+
+    def _maker(self, tensor: int, name: str) -> Operator | None:
+        """The operator that makes a tensor, seen through views, if it has this name and no activation."""
+        op = self._makers.get(self._source(tensor))
+        return op if op is not None and op.name == name and not _activation(op) else None
+
+    def _source(self, tensor: int) -> int:
+        while (op := self._makers.get(tensor)) is not None and traits_of(op.name).view:
+            tensor = op.inputs[0]
+        return tensor
+
+    def layer(self, cell: _Cell) -> LstmLoop | str:
+        """The layer, or why it is none."""
+        shapes = {self._body.tensors[self._body.inputs[place]].shape for place in (cell.cell, cell.hidden)}
+        cells = math.prod(next(iter(shapes)))
+        if len(shapes) > 1 or next(iter(shapes))[-1] != cells:
+            return "it has a batch of more than 1"
+        if not all(self._is_zero(place) for place in (cell.cell, cell.hidden)):
+            return "its first state is not zero"
+        row = self._row()
+        if row is None:
+            return "it does not read a sequence row by row, from the first to the last"
+        place, pick = row
+        features = self._body.tensors[self._body.inputs[place]].shape[-1]
+        steps = math.prod(self._body.tensors[self._body.inputs[place]].shape) // features
+        if self._body.tensors[pick.outputs[0]].shape[-1] != features or not self._runs(steps):
+            return "its trip count is not known to be the length of the sequence"
+        sums = self._sums(cell, pick, features, cells)
+        if sums is None:
+            return "its gates are not affine functions of a row and the state"
+        last = self._last(cell)
+        if isinstance(last, str):
+            return last
+        parts = [(s[:, :features], s[:, features:-1], s[:, -1]) for s in sums]
+        weights, recurrent, biases = zip(*parts, strict=True)
+        return LstmLoop(steps, place, cell.hidden, cell.cell, last, weights, recurrent, biases)
+
+    def _is_zero(self, place: int) -> bool:
+        tensor = self._graph.tensors[self._loop.inputs[place]]
+        return tensor.data is not None and not constant_values(tensor).any()
+
+    def _row(self) -> tuple[int, Operator] | None:
+        """The place of the sequence, and what takes row t of it, t = 0, 1, 2 …"""
+        for op in self._body.operators:
+            if op.name not in ("GATHER", "SLICE", "STRIDED_SLICE") or op.inputs[0] not in self._body.inputs:
+                continue
+            place = self._body.inputs.index(op.inputs[0])
+            shape, picked = (self._body.tensors[tensor].shape for tensor in (op.inputs[0], op.outputs[0]))
+            is_row = self._body.tensors[op.inputs[0]].dtype is DType.FLOAT32 and math.prod(picked) == shape[-1]
+            if is_row and self._body.outputs[place] == op.inputs[0] and self._is_counter(self._index(op)):
+                return place, op
+        return None
+
+    def _index(self, pick: Operator) -> int:
+        """The tensor of the row's number, as far as it can be told; else that of all the pick's starts."""
+        tensor = self._source(pick.inputs[1])
+        op = self._makers.get(tensor)
+        if op is None or op.name not in ("PACK", "CONCATENATION"):
+            return tensor
+        constants = [self._body.tensors[part].data for part in op.inputs]
+        variable = [part for part, data in zip(op.inputs, constants, strict=True) if data is None]
+        zeros = all(data is None or not any(data) for data in constants)
+        return self._source(variable[0]) if len(variable) == 1 and zeros else tensor
+
+    def _is_counter(self, tensor: int) -> bool:
+        """Whether a tensor is a loop variable that counts 0, 1, 2 …"""
+        if tensor not in self._body.inputs:
+            return False
+        place = self._body.inputs.index(tensor)
+        start, step = self._graph.tensors[self._loop.inputs[place]], self._maker(self._body.outputs[place], "ADD")
+        if start.data is None or any(start.data) or step is None:
+            return False
+        others = [self._body.tensors[part] for part in step.inputs if part != tensor]
+        return len(others) == 1 and others[0].data is not None and bool((constant_values(others[0]) == 1).all())
+
+    def _runs(self, steps: int) -> bool:
+        """Whether the loop runs `steps` times: the least of the limits of its counters."""
+        limits = self._limits(self._condition.outputs[0])
+        return limits is not None and min(limits) == steps
+
+    def _limits(self, tensor: int) -> list[int] | None:
+        op = next((op for op in self._condition.operators if tensor in op.outputs), None)
+        if op is not None and op.name == "LOGICAL_AND":
+            both = [self._limits(operand) for operand in op.inputs]
+            return None if both[0] is None or both[1] is None else both[0] + both[1]
+        if (
+            op is None
+            or traits_of(op.name).compares is not Comparison.LESS
+            or op.inputs[0] not in self._condition.inputs
+        ):
+            return None
+        place = self._condition.inputs.index(op.inputs[0])
+        limit = self._condition.tensors[op.inputs[1]]
+        is_known = limit.data is not None and limit.dtype in (DType.INT32, DType.INT64)
+        return (
+            [int(constant_values(limit).reshape(-1)[0])]
+            if is_known and self._is_counter(self._body.inputs[place])
+            else None
+        )
+
+    def _sums(self, cell: _Cell, pick: Operator, features: int, cells: int) -> list[Array] | None:
+        """Coefficients of the sums of each gate: [cells, features + cells + 1]."""
+        identity = np.eye(features + cells + 1)
+        row, hidden = pick.outputs[0], self._body.inputs[cell.hidden]
+        leaves = {
+            row: identity[:features].reshape(*self._body.tensors[row].shape, -1),
+            hidden: identity[features:-1].reshape(*self._body.tensors[hidden].shape, -1),
+        }
+        affine = _Affine(self._body, self._makers, features + cells + 1, leaves)
+        sums = [affine.of(gate) for gate in cell.gates]
+        if any(s is None or s.size != cells * identity.shape[0] for s in sums):
+            return None
+        return [s.reshape(cells, -1) for s in sums if s is not None]
+
+    def _last(self, cell: _Cell) -> tuple[int, ...] | str:
+        """Places of variables that are h' in another shape; a sentence if the layer lacks a result of the loop."""
+        read = {tensor for op in self._graph.operators for tensor in op.inputs} | set(self._graph.outputs)
+        hidden = self._source(self._body.outputs[cell.hidden])
+        last = [
+            place
+            for place, tensor in enumerate(self._body.outputs)
+            if place != cell.hidden and self._source(tensor) == hidden
+        ]
+        for place, tensor in enumerate(self._loop.outputs):
+            if tensor in read and place != cell.hidden and place not in last:
+                return (
+                    "the cell state after the last step is read"
+                    if place == cell.cell
+                    else (f"variable {place}, which is read after the loop, is not h after the last step")
+                )
+        return tuple(last)
+
+
+def _orders(operands: Sequence[int]) -> list[tuple[int, int]]:
+    return [(operands[0], operands[1]), (operands[1], operands[0])] if len(operands) == 2 else []
+
+
+def _activation(op: Operator) -> bool:
+    return bool((op.options or {}).get("fused_activation_function", 0))
+
+
+@dataclass(slots=True)
+class _Affine:
+    """Tensors of a body as affine functions of leaves: of each element the coefficients and the constant term, last."""
+
+    body: SubGraph
+    makers: Mapping[int, Operator]
+    terms: int
+    leaves: dict[int, Array]
+    _known: dict[int, Array | None] = field(init=False, default_factory=dict)
+
+    def of(self, tensor: int) -> Array | None:
+        """[*shape, terms]; None for a tensor that is no such function, or not known to be."""
+        if tensor in self.leaves:
+            return self.leaves[tensor]
+        if tensor not in self._known:
+            self._known[tensor] = self._evaluated(tensor)
+        return self._known[tensor]
+
+    def _evaluated(self, tensor: int) -> Array | None:
+        declared = self.body.tensors[tensor]
+        if declared.data is not None and declared.dtype is DType.FLOAT32:
+            constant = np.zeros((*declared.shape, self.terms))
+            constant[..., -1] = constant_values(declared)
+            return constant
+        op = self.makers.get(tensor)
+        if op is None or _activation(op):
+            return None
+        if op.name == "FULLY_CONNECTED":
+            return self._product(op)
+        data = op.inputs if op.name in ("ADD", "CONCATENATION") else op.inputs[op.name == "SPLIT" :][:1]
+        operands = [self.of(part) for part in data]
+        known = [operand for operand in operands if operand is not None]
+        if len(known) < len(operands):
+            return None
+        shape = (*declared.shape, self.terms)
+        if traits_of(op.name).view:
+            return known[0].reshape(shape)
+        if op.name == "ADD":
+            return known[0] + known[1]
+        if op.name == "CONCATENATION":
+            axis = int((op.options or {}).get("axis", 0))
+            return np.concatenate(known, axis % len(declared.shape))
+        cut = self._cut(op, known[0], tensor)
+        return cut.reshape(shape) if cut is not None and cut.size == math.prod(shape) else None
+
+    def _product(self, op: Operator) -> Array | None:
+        source, weights = self.of(op.inputs[0]), self.body.tensors[op.inputs[1]]
+        bias = self.of(op.inputs[2]) if len(op.inputs) > 2 and op.inputs[2] >= 0 else np.zeros(self.terms)
+        if source is None or weights.data is None or bias is None:
+            return None
+        matrix = constant_values(weights).astype(np.float64)
+        rows = source.reshape(-1, matrix.shape[1], self.terms)
+        result: Array = np.einsum("rkt,nk->rnt", rows, matrix) + bias
+        return result.reshape(*self.body.tensors[op.outputs[0]].shape, self.terms)
+
+    def _cut(self, op: Operator, data: Array, tensor: int) -> Array | None:
+        """A part of `data` with constant bounds."""
+        constants = [self.body.tensors[part] for part in op.inputs]
+        numbers = [constant_values(c).reshape(-1) if c.data and c.dtype is DType.INT32 else None for c in constants]
+        if op.name == "SPLIT" and numbers[0] is not None:
+            axis = int(numbers[0][0]) % (data.ndim - 1)
+            return np.split(data, len(op.outputs), axis)[op.outputs.index(tensor)]
+        options = op.options or {}
+        if op.name not in ("SLICE", "STRIDED_SLICE") or any(n is None for n in numbers[1:]):
+            return None
+        begin, second = ([int(n) for n in part] for part in numbers[1:3] if part is not None)
+        if op.name == "SLICE":
+            ends = [None if n < 0 else b + n for b, n in zip(begin, second, strict=True)]
+            return data[tuple(slice(b, end) for b, end in zip(begin, ends, strict=True))]
+        if any(options.get(f"{name}_mask", 0) for name in ("ellipsis", "new_axis", "shrink_axis")):
+            return None
+        first, last = (int(options.get(f"{name}_mask", 0)) for name in ("begin", "end"))
+        steps = numbers[3] if numbers[3] is not None else np.ones(len(begin))
+        bounds = zip(begin, second, steps, strict=True)
+        return data[
+            tuple(
+                slice(None if first >> i & 1 else b, None if last >> i & 1 else e, int(s))
+                for i, (b, e, s) in enumerate(bounds)
+            )
+        ]

@@ -55,13 +55,17 @@ class QuantizedRun:
         return tflm_outputs(path, self.vectors.sets, _ARENA, _SECONDS)
 
 
-def quantized_run(model: Model, inputs: Sequence[tuple[Array, ...]], float_io: bool = True) -> QuantizedRun:
-    """Calibrates and runs a model of one signature with sets of inputs."""
+def quantized_run(
+    model: Model, inputs: Sequence[tuple[Array, ...]], float_io: bool = True, fuses_lstm: bool = False
+) -> QuantizedRun:
+    """Calibrates and runs a model of one signature with sets of inputs, each from the initial state."""
     vectors = Vectors(tuple(VectorSet("", 0, arrays) for arrays in inputs))
-    source = prepare_float(model)
+    source = prepare_float(model, fuses_lstm)
     with observed_build(source) as build:
         before = list(build.run(vectors.sets, False, SilentWatcher()))
-    quantized = quantize_model(source, calibrate(source, vectors), QuantizationChoice(float_io=float_io))
+    quantized = quantize_model(
+        source, calibrate(source, vectors), QuantizationChoice(float_io=float_io, fuses_lstm=fuses_lstm)
+    )
     with observed_build(quantized.model) as build:
         if not float_io:
             return QuantizedRun(quantized, vectors, before, [])

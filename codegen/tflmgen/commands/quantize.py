@@ -112,14 +112,14 @@ def _lines(result: QuantizedFile) -> Iterator[str]:
     for name, number in sorted(result.quantized.conversions.items()):
         kind = "to float" if name.startswith("D") else "to integers"
         yield f"Conversions {kind} in branches, loops and calls: {number} {name}."
-    for (subgraph, operator), reason in sorted(result.lstm.items()):
-        yield f"Loop {subgraph}.{operator} has an LSTM cell{_lstm_line(result, (subgraph, operator), reason)}"
+    for body, reason in sorted(result.lstm.items()):
+        yield f"The loop of subgraph {body} has an LSTM cell{_lstm_line(result, body, reason)}"
     for warning in _warnings(result):
         yield f"warning: {warning}"
 
 
-def _lstm_line(result: QuantizedFile, key: tuple[int, int], reason: str) -> str:
-    if key in result.quantized.fused:
+def _lstm_line(result: QuantizedFile, body: int, reason: str) -> str:
+    if body in result.quantized.fused:
         return ": it is UNIDIRECTIONAL_SEQUENCE_LSTM now. Its state persists: reset it before each invoke."
     if reason:
         return f" but stays a loop: {reason}."
@@ -157,8 +157,8 @@ def _json(result: QuantizedFile) -> dict[str, Any]:
             {"name": name, "count": number} for name, number in sorted(result.quantized.conversions.items())
         ],
         "lstm_loops": [
-            {"subgraph": key[0], "operator": key[1], "fused": key in result.quantized.fused, "reason": reason}
-            for key, reason in sorted(result.lstm.items())
+            {"body": body, "fused": body in result.quantized.fused, "reason": reason}
+            for body, reason in sorted(result.lstm.items())
         ],
         "wider_webs": [
             {"subgraph": key[0], "tensor": key[1], "type": dtype.label}

@@ -8,6 +8,7 @@ from tflmgen.quantize.calibration import calibrate, measure
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration, split
 from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, matching_operators, run_sets, with_types
 from tflmgen.quantize.file_quantization import LimitError, QuantizedFile, quantize_file
+from tflmgen.quantize.lstm_loops import LstmLoop, find_lstm_loops
 from tflmgen.quantize.model_quantization import (
     QuantizationChoice,
     QuantizedModel,
@@ -43,6 +44,7 @@ __all__ = [
     "Evaluation",
     "LimitError",
     "Limits",
+    "LstmLoop",
     "ObservedBuild",
     "QuantizationChoice",
     "QuantizedFile",
@@ -64,6 +66,7 @@ __all__ = [
     "clipped_share",
     "compare_runs",
     "evaluate",
+    "find_lstm_loops",
     "matching_operators",
     "measure",
     "measure_sensitivity",

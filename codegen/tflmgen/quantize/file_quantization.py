@@ -13,12 +13,12 @@ from tflmgen.options import Activations, QuantizedIo, QuantizeOptions, SourceOpt
 from tflmgen.quantize.calibration import measure
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration
 from tflmgen.quantize.evaluation import Evaluation, Run, run_sets
-from tflmgen.quantize.lstm_loops import find_lstm_loops
+from tflmgen.quantize.float_simplification import lstm_loops_of
 from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, prepare_float, quantize_model
 from tflmgen.quantize.observed_build import ObservedBuild, observed_build
 from tflmgen.quantize.range_choice import RangeMethod, affine_of, choose_range
 from tflmgen.quantize.sensitivity import Sensitivity, measure_sensitivity, merged_statistics, web_values
-from tflmgen.quantize.statistics import Calibration, OperatorKey
+from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.type_search import Limits, TypeChoice, choose_types, evaluate
 from tflmgen.quantize.web_types import Assignment, Range, RangeChoice
 
@@ -34,8 +34,8 @@ class QuantizedFile:
 
     methods  how ranges were chosen -> errors of the file that has them; `method` is that of `quantized`
     types    the search for types, with auto: on all sets, since a decision flips seldom
-    lstm     loops with an LSTM cell, by subgraph and operator of the file before quantisation: why it is no layer that
-             the fused operator computes; empty if it is one
+    lstm     loops with an LSTM cell, by the subgraph of their body: why one is no layer that the fused operator
+             computes; empty if it is one
     """
 
     quantized: QuantizedModel
@@ -45,7 +45,7 @@ class QuantizedFile:
     method: RangeMethod
     methods: Mapping[RangeMethod, Evaluation]
     types: TypeChoice | None = None
-    lstm: Mapping[OperatorKey, str] = field(default_factory=dict)
+    lstm: Mapping[int, str] = field(default_factory=dict)
 
 
 class LimitError(TflmgenError):
@@ -69,7 +69,7 @@ def quantize_file(
     quantised kernel; VectorsError for data that do not fit the model; LimitError if the limits cannot be met.
     """
     model = read_source(path, options)
-    layers = find_lstm_loops(prepare_float(model, fuses_lstm=True))
+    layers = lstm_loops_of(model)
     source = prepare_float(model, settings.fuse_lstm)
     progress("Compiling the float model")
     with observed_build(source) as build:

@@ -24,22 +24,34 @@ from tflmgen.ir import DType
 from tflmgen.quantize.constant_moves import with_moved_constants
 from tflmgen.quantize.hoisted_products import with_hoisted_products
 from tflmgen.quantize.integer_forms import constant_values
-from tflmgen.quantize.lstm_loops import find_lstm_loops
+from tflmgen.quantize.lstm_loops import LstmLoop, find_lstm_loops
 from tflmgen.quantize.web_constraints import Binding, UnionFind, bindings, is_loop
 
 
 def simplify(model: Model, fuses_lstm: bool = False) -> Model:
-    """The Model with DEQUANTIZE of constants evaluated, captured constants inside, operators with int8 kernels, and
-    products hoisted; fuses_lstm: not those of loops that are LSTM layers."""
+    """The Model with fewer operators and constants for loop variables, and products hoisted out of loops.
+
+    fuses_lstm  those of loops that are LSTM layers stay inside
+    """
+    model = _with_constants(model)
+    layers = find_lstm_loops(model).items() if fuses_lstm else ()
+    return with_own_buffers(
+        with_hoisted_products(model, {body for body, layer in layers if isinstance(layer, LstmLoop)})
+    )
+
+
+def lstm_loops_of(model: Model) -> dict[int, LstmLoop | str]:
+    """Loops of a float model with an LSTM cell, as `find_lstm_loops` has them."""
+    return find_lstm_loops(_with_constants(model))
+
+
+def _with_constants(model: Model) -> Model:
+    """The Model with DEQUANTIZE of constants evaluated, captured constants inside, and operators with int8 kernels."""
     subgraphs = tuple(_with_kernels(_without_dequantize(graph)) for graph in model.subgraphs)
     model = replace(model, subgraphs=subgraphs)
     while (simpler := _without_captured(model)) is not model:
         model = simpler
-    model = with_moved_constants(model)
-    layers = (
-        {key for key, found in find_lstm_loops(model).items() if not isinstance(found, str)} if fuses_lstm else set()
-    )
-    return with_own_buffers(with_hoisted_products(model, layers))
+    return with_moved_constants(model)
 
 
 def with_own_buffers(model: Model) -> Model:

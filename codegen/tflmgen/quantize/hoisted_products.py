@@ -17,7 +17,6 @@ from tflmgen.frontend import Model, Operator, SubGraph, Tensor, contents, operat
 from tflmgen.ir import DType
 from tflmgen.kernels import Comparison, traits_of
 from tflmgen.quantize.integer_forms import WeightOperands, bias_operand, constant_values, weight_operands
-from tflmgen.quantize.statistics import OperatorKey
 from tflmgen.quantize.web_constraints import bindings, is_loop
 
 _ALWAYS_ELEMENTS = 4096
@@ -50,13 +49,12 @@ class _Product:
     weights: WeightOperands
 
 
-def with_hoisted_products(model: Model, kept: Collection[OperatorKey] = ()) -> Model:
+def with_hoisted_products(model: Model, kept: Collection[int] = ()) -> Model:
     """The Model with products of invariant rows before their loops, where every iteration's row is known to be used.
 
-    kept  loops that stay as they are
+    kept  bodies of loops that stay as they are
     """
-    bodies = {bindings(model.subgraphs[graph].operators[op])[1].subgraph for graph, op in kept}
-    while (candidate := next(_products(model, bodies), None)) is not None:
+    while (candidate := next(_products(model, kept), None)) is not None:
         model = _hoisted(model, candidate)
     return model
 

@@ -43,8 +43,8 @@ from tflmgen.quantize.integer_forms import (
 )
 from tflmgen.quantize.lstm_loops import LstmLoop
 from tflmgen.quantize.quantization_scales import quantized
-from tflmgen.quantize.web_constraints import bindings, result_key
-from tflmgen.quantize.web_types import Assignment, OperatorKey, operand_types
+from tflmgen.quantize.web_constraints import bindings, is_loop, result_key
+from tflmgen.quantize.web_types import Assignment, operand_types
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,8 @@ class Fusion:
     cell_limit: float
 
 
-Fusions = Mapping[OperatorKey, Fusion]
+Fusions = Mapping[int, Fusion]
+"""By the subgraph of the loop's body."""
 
 
 def rewrite(model: Model, assignment: Assignment, float_io: bool, fusions: Fusions | None = None) -> Rewrite:
@@ -75,7 +76,8 @@ def rewrite(model: Model, assignment: Assignment, float_io: bool, fusions: Fusio
     fusions = fusions or {}
     rewriters = [_SubGraphRewriter(model, graph, assignment, float_io, fusions) for graph in model.subgraphs]
     graphs = tuple(rewriter.run() for rewriter in rewriters)
-    emptied = {b.subgraph for g, op in fusions for b in bindings(model.subgraphs[g].operators[op])}
+    loops = [op for graph in model.subgraphs for op in graph.operators if _body(op) in fusions]
+    emptied = {binding.subgraph for op in loops for binding in bindings(op)}
     graphs = tuple(_empty(graph) if graph.index in emptied else graph for graph in graphs)
     model = replace(model, subgraphs=tuple(_empty(g) if g.index in emptied else g for g in model.subgraphs))
     moved = {
@@ -93,6 +95,11 @@ def rewrite(model: Model, assignment: Assignment, float_io: bool, fusions: Fusio
         if op.name in ("QUANTIZE", "DEQUANTIZE")
     )
     return Rewrite(with_own_buffers(rewritten), conversions)
+
+
+def _body(op: Operator) -> int:
+    """The subgraph of a loop's body; -1 for other operators."""
+    return bindings(op)[1].subgraph if is_loop(op) else -1
 
 
 def _empty(graph: SubGraph) -> SubGraph:
@@ -136,7 +143,7 @@ class _SubGraphRewriter:
     def _rewrite(self, op: Operator) -> None:
         form = self._assignment.forms.get((self._graph.index, op.index))
         runs = bindings(op)
-        fusion = self._fusions.get((self._graph.index, op.index))
+        fusion = self._fusions.get(_body(op))
         if form is not None:
             self._compute(op, form)
         elif fusion is not None:

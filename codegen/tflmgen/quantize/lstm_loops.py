@@ -20,7 +20,6 @@ from tflmgen.frontend import Model, Operator, SubGraph
 from tflmgen.ir import DType
 from tflmgen.kernels import Comparison, traits_of
 from tflmgen.quantize.integer_forms import constant_values
-from tflmgen.quantize.statistics import OperatorKey
 from tflmgen.quantize.web_constraints import bindings, is_loop
 
 Array = NDArray[Any]
@@ -49,9 +48,9 @@ class LstmLoop:
     biases: tuple[Array, ...]
 
 
-def find_lstm_loops(model: Model) -> dict[OperatorKey, LstmLoop | str]:
-    """Loops with an LSTM cell in their body, or why one is no layer that the fused kernel computes, as a sentence."""
-    loops: dict[OperatorKey, LstmLoop | str] = {}
+def find_lstm_loops(model: Model) -> dict[int, LstmLoop | str]:
+    """Loops with an LSTM cell by the subgraph of their body; a sentence says why one is no layer that can be fused."""
+    loops: dict[int, LstmLoop | str] = {}
     sites = [(graph, op) for graph in model.subgraphs for op in graph.operators]
     runs = [binding.subgraph for _, op in sites for binding in bindings(op)]
     for graph, op in sites:
@@ -60,11 +59,11 @@ def find_lstm_loops(model: Model) -> dict[OperatorKey, LstmLoop | str]:
             matcher = _Matcher(graph, op, condition, body)
             cell = matcher.find_cell()
             if cell is not None and graph.index in runs:
-                loops[graph.index, op.index] = "it is inside a branch, loop or call, where a state would persist"
+                loops[body.index] = "it is inside a branch, loop or call, where a state would persist"
             elif cell is not None and runs.count(body.index) + runs.count(condition.index) > 2:
-                loops[graph.index, op.index] = "its body is another loop's, too"
+                loops[body.index] = "its body is another loop's, too"
             elif cell is not None:
-                loops[graph.index, op.index] = matcher.layer(cell)
+                loops[body.index] = matcher.layer(cell)
     return loops
 
 

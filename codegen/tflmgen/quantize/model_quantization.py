@@ -13,8 +13,9 @@ from tflmgen.quantize.carried_inputs import carry_inputs
 from tflmgen.quantize.float_simplification import simplify
 from tflmgen.quantize.fused_lstm import MOST_CELL
 from tflmgen.quantize.integer_rewrite import Fusion, rewrite
-from tflmgen.quantize.lstm_loops import find_lstm_loops
-from tflmgen.quantize.statistics import Calibration, OperatorKey
+from tflmgen.quantize.lstm_loops import LstmLoop, find_lstm_loops
+from tflmgen.quantize.statistics import Calibration
+from tflmgen.quantize.web_constraints import bindings, is_loop
 from tflmgen.quantize.web_types import Assignment, RangeChoice, TypeSolver, whole_range
 
 
@@ -42,7 +43,7 @@ class QuantizedModel:
 
     source       the float Model, simplified, whose tensors `assignment` speaks of
     conversions  QUANTIZE and DEQUANTIZE in the subgraphs of branches, loops and calls, where they run anew each time
-    fused        loops that became one operator
+    fused        loops that became one operator, by the subgraph of their body
     """
 
     source: Model
@@ -50,7 +51,7 @@ class QuantizedModel:
     data: bytes
     assignment: Assignment
     conversions: Mapping[str, int]
-    fused: tuple[OperatorKey, ...] = ()
+    fused: tuple[int, ...] = ()
 
 
 def prepare_float(model: Model, fuses_lstm: bool = False) -> Model:
@@ -85,18 +86,20 @@ def quantize_model(source: Model, calibration: Calibration, choice: Quantization
     return QuantizedModel(source, parse_model(data, source.name), data, assignment, dict(inside), tuple(fusions))
 
 
-def _fusions(source: Model, assignment: Assignment, calibration: Calibration) -> dict[OperatorKey, Fusion]:
+def _fusions(source: Model, assignment: Assignment, calibration: Calibration) -> dict[int, Fusion]:
     """Loops that are LSTM layers, with their sequence and state in int8 and cells that the kernel can hold."""
     fusions = {}
-    for key, layer in find_lstm_loops(source).items():
-        if isinstance(layer, str):
-            continue
-        graph = source.subgraphs[key[0]]
-        loop = graph.operators[key[1]]
-        ends = [assignment.type_of((graph.index, t)) for t in (loop.inputs[layer.rows], loop.outputs[layer.hidden])]
-        cells = assignment.webs.root((graph.index, loop.outputs[layer.cell]))
-        reached = [s for k, s in calibration.tensors.items() if assignment.webs.root(k) == cells]
-        limit = max((max(abs(s.minimum), abs(s.maximum)) for s in reached), default=0.0)
-        if all(element.dtype is DType.INT8 for element in ends) and limit <= MOST_CELL:
-            fusions[key] = Fusion(layer, limit)
+    layers = find_lstm_loops(source)
+    for graph in source.subgraphs:
+        for loop in filter(is_loop, graph.operators):
+            body = bindings(loop)[1].subgraph
+            layer = layers.get(body)
+            if not isinstance(layer, LstmLoop):
+                continue
+            ends = [assignment.type_of((graph.index, t)) for t in (loop.inputs[layer.rows], loop.outputs[layer.hidden])]
+            cells = assignment.webs.root((graph.index, loop.outputs[layer.cell]))
+            reached = [s for key, s in calibration.tensors.items() if assignment.webs.root(key) == cells]
+            limit = max((max(abs(s.minimum), abs(s.maximum)) for s in reached), default=0.0)
+            if all(element.dtype is DType.INT8 for element in ends) and limit <= MOST_CELL:
+                fusions[body] = Fusion(layer, limit)
     return fusions

@@ -1,0 +1,127 @@
+"""Loops that compute an LSTM layer, as converters and users write them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from tflmgen.frontend import Model, ModelBuilder, SubGraphBuilder
+from tflmgen.ir import DType
+
+Array = NDArray[np.float32]
+
+STEPS, FEATURES, CELLS = 7, 5, 6
+"""Odd enough that no two sizes are equal."""
+
+F32, I32 = DType.FLOAT32, DType.INT32
+
+
+@dataclass(frozen=True)
+class LstmStyle:
+    """How a loop is written.
+
+    gates     order of input, forget, cell and output gate in the weights
+    split     one product for each gate, else one of all, which SPLIT parts
+    joined    one product of the row and the state, joined by CONCATENATION
+    pick      operator that takes the row: GATHER or SLICE
+    result    what is read after the loop: "h", or "c" beside it
+    start     every element of the first state
+    steps     trip count
+    seed      of weights and biases
+    cell      "lstm"; "no tanh": h' = s(o) c'
+    """
+
+    gates: str = "ifgo"
+    split: bool = False
+    joined: bool = False
+    pick: str = "GATHER"
+    result: str = "h"
+    start: float = 0.0
+    cell: str = "lstm"
+    steps: int = STEPS
+    seed: int = 8
+
+
+def lstm_loop(style: LstmStyle) -> Model:
+    """x[7, 5] -> the last h of an LSTM; subgraphs: 0 main, 1 condition, 2 body."""
+    builder = ModelBuilder("lstm", name="lstm.tflite")
+    main, condition, body = (builder.subgraph(name) for name in ("main", "cond", "body"))
+    x = main.tensor("x", F32, (STEPS, 1, FEATURES))
+    start = main.constant("start", np.full((1, CELLS), style.start, np.float32))
+    results = [main.tensor("t1", I32, ()), main.tensor("h1", F32, (1, CELLS)), main.tensor("c1", F32, (1, CELLS))]
+    results.append(main.tensor("x1", F32, (STEPS, 1, FEATURES)))
+    operands = [main.constant("t0", np.array(0, np.int32)), start, start, x]
+    main.operator("WHILE", operands, results, {"cond_subgraph_index": 1, "body_subgraph_index": 2})
+    main.inputs, main.outputs = [x], results[1 : 3 if style.result == "c" else 2]
+    for graph in (condition, body):
+        kinds = (("t", I32, ()), ("h", F32, (1, CELLS)), ("c", F32, (1, CELLS)), ("x", F32, (STEPS, 1, FEATURES)))
+        graph.inputs = [graph.tensor(*kind) for kind in kinds]
+    condition.outputs = [condition.tensor("again", DType.BOOL, ())]
+    limit = condition.constant("steps", np.array(style.steps, np.int32))
+    condition.operator("LESS", [condition.inputs[0], limit], condition.outputs)
+    _body(body, style)
+    return builder.model()
+
+
+def _body(body: SubGraphBuilder, style: LstmStyle) -> None:
+    t, h, c, x = body.inputs
+    later = body.tensor("later", I32, ())
+    body.operator("ADD", [t, body.constant("1", np.array(1, np.int32))], [later])
+    sums = _sums(body, style, _row(body, style, t, x), h)
+
+    def computed(name: str, *operands: int) -> int:
+        result = body.tensor(f"{name}_{len(body.tensors)}", F32, (1, CELLS))
+        body.operator(name, list(operands), [result])
+        return result
+
+    kept = computed("MUL", c, computed("LOGISTIC", sums["f"]))
+    new = computed("MUL", computed("TANH", sums["g"]), computed("LOGISTIC", sums["i"]))
+    cell = computed("ADD", new, kept)
+    squashed = cell if style.cell == "no tanh" else computed("TANH", cell)
+    body.outputs = [later, computed("MUL", squashed, computed("LOGISTIC", sums["o"])), cell, x]
+
+
+def _row(body: SubGraphBuilder, style: LstmStyle, t: int, x: int) -> int:
+    if style.pick == "GATHER":
+        row = body.tensor("row", F32, (1, FEATURES))
+        body.operator("GATHER", [x, t], [row], {"axis": 0})
+        return row
+    begin, zero = body.tensor("begin", I32, (3,)), body.constant("zero", np.array(0, np.int32))
+    body.operator("PACK", [t, zero, zero], [begin], {"axis": 0, "values_count": 3})
+    slab, row = body.tensor("slab", F32, (1, 1, FEATURES)), body.tensor("row", F32, (1, FEATURES))
+    body.operator("SLICE", [x, begin, body.constant("size", np.array([1, 1, FEATURES], np.int32))], [slab])
+    body.operator("RESHAPE", [slab, body.constant("shape", np.array([1, FEATURES], np.int32))], [row])
+    return row
+
+
+def _sums(body: SubGraphBuilder, style: LstmStyle, row: int, h: int) -> dict[str, int]:
+    """The sum of each gate."""
+    if style.joined:
+        both = body.tensor("both", F32, (1, FEATURES + CELLS))
+        body.operator("CONCATENATION", [h, row], [both], {"axis": 1})
+    names = list(style.gates) if style.split else [style.gates]
+    parts = {}
+    for name in names:
+        units = CELLS * len(name)
+        total = body.tensor(f"sum_{name}", F32, (1, units))
+        bias = body.constant(f"bias_{name}", np.random.default_rng(style.seed).normal(size=units).astype(np.float32))
+        if style.joined:
+            body.operator("FULLY_CONNECTED", [both, _weights(body, style, units, CELLS + FEATURES), bias], [total])
+        else:
+            products = [body.tensor(f"{side}_{name}", F32, (1, units)) for side in ("own", "recurrent")]
+            body.operator("FULLY_CONNECTED", [row, _weights(body, style, units, FEATURES), bias], [products[0]])
+            body.operator("FULLY_CONNECTED", [h, _weights(body, style, units, CELLS), -1], [products[1]])
+            body.operator("ADD", products, [total])
+        parts[name] = total
+    if style.split:
+        return parts
+    gates = [body.tensor(gate, F32, (1, CELLS)) for gate in style.gates]
+    axis = body.constant("axis", np.array(1, np.int32))
+    body.operator("SPLIT", [axis, parts[style.gates]], gates, {"num_splits": 4})
+    return dict(zip(style.gates, gates, strict=True))
+
+
+def _weights(body: SubGraphBuilder, style: LstmStyle, units: int, terms: int) -> int:
+    values = np.random.default_rng((style.seed, len(body.tensors))).normal(0, 0.4, (units, terms)).astype(np.float32)
+    return body.constant(f"weights_{len(body.tensors)}", values)

@@ -79,11 +79,11 @@ class _Cell:
 class _Matcher:
     def __init__(self, graph: SubGraph, loop: Operator, condition: SubGraph, body: SubGraph) -> None:
         self._graph, self._loop, self._condition, self._body = graph, loop, condition, body
-        self._makers = {tensor: op for op in body.operators for tensor in op.outputs}
+        self._producers = {tensor: op for op in body.operators for tensor in op.outputs}
 
     def find_cell(self) -> _Cell | None:
         for place, tensor in enumerate(self._body.outputs):
-            total = self._maker(tensor, "ADD")
+            total = self._producer(tensor, "ADD")
             for kept, new in _orders(total.inputs if total else ()):
                 gates = self._gates(kept, new, place)
                 if gates is not None:
@@ -92,11 +92,11 @@ class _Matcher:
 
     def _gates(self, kept: int, new: int, place: int) -> tuple[int, int, int] | None:
         """Sums of i, f and g, if c' is kept + new."""
-        first, second = self._maker(kept, "MUL"), self._maker(new, "MUL")
+        first, second = self._producer(kept, "MUL"), self._producer(new, "MUL")
         for forget, cell in _orders(first.inputs if first else ()):
-            for enter, made in _orders(second.inputs if second else ()):
-                f, i = self._maker(forget, "LOGISTIC"), self._maker(enter, "LOGISTIC")
-                g = self._maker(made, "TANH")
+            for enter, candidate_g in _orders(second.inputs if second else ()):
+                f, i = self._producer(forget, "LOGISTIC"), self._producer(enter, "LOGISTIC")
+                g = self._producer(candidate_g, "TANH")
                 if cell == self._body.inputs[place] and f and i and g:
                     return i.inputs[0], f.inputs[0], g.inputs[0]
         return None
@@ -104,20 +104,20 @@ class _Matcher:
     def _with_output(self, place: int, cell: int, gates: tuple[int, int, int]) -> _Cell | None:
         read = {operand for op in self._body.operators for operand in op.inputs}
         for hidden, tensor in enumerate(self._body.outputs):
-            product = self._maker(tensor, "MUL") if self._body.inputs[hidden] in read else None
+            product = self._producer(tensor, "MUL") if self._body.inputs[hidden] in read else None
             for left, right in _orders(product.inputs if product else ()):
-                o, squashed = self._maker(left, "LOGISTIC"), self._maker(right, "TANH")
+                o, squashed = self._producer(left, "LOGISTIC"), self._producer(right, "TANH")
                 if o and squashed and squashed.inputs[0] == cell:
                     return _Cell(place, hidden, (*gates, o.inputs[0]))
         return None
 
-    def _maker(self, tensor: int, name: str) -> Operator | None:
+    def _producer(self, tensor: int, name: str) -> Operator | None:
         """The operator that makes a tensor, seen through views, if it has this name and no activation."""
-        op = self._makers.get(self._source(tensor))
+        op = self._producers.get(self._source(tensor))
         return op if op is not None and op.name == name and not _activation(op) else None
 
     def _source(self, tensor: int) -> int:
-        while (op := self._makers.get(tensor)) is not None and traits_of(op.name).view:
+        while (op := self._producers.get(tensor)) is not None and traits_of(op.name).view:
             tensor = op.inputs[0]
         return tensor
 
@@ -166,7 +166,7 @@ class _Matcher:
     def _index(self, pick: Operator) -> int:
         """The tensor of the row's number, as far as it can be told; else that of all the pick's starts."""
         tensor = self._source(pick.inputs[1])
-        op = self._makers.get(tensor)
+        op = self._producers.get(tensor)
         if op is None or op.name not in ("PACK", "CONCATENATION"):
             return tensor
         constants = [self._body.tensors[part].data for part in op.inputs]
@@ -179,7 +179,7 @@ class _Matcher:
         if tensor not in self._body.inputs:
             return False
         place = self._body.inputs.index(tensor)
-        start, step = self._graph.tensors[self._loop.inputs[place]], self._maker(self._body.outputs[place], "ADD")
+        start, step = self._graph.tensors[self._loop.inputs[place]], self._producer(self._body.outputs[place], "ADD")
         if start.data is None or any(start.data) or step is None:
             return False
         others = [self._body.tensors[part] for part in step.inputs if part != tensor]
@@ -218,7 +218,7 @@ class _Matcher:
             row: identity[:features].reshape(*self._body.tensors[row].shape, -1),
             hidden: identity[features:-1].reshape(*self._body.tensors[hidden].shape, -1),
         }
-        affine = _Affine(self._body, self._makers, features + cells + 1, leaves)
+        affine = _Affine(self._body, self._producers, features + cells + 1, leaves)
         sums = [affine.of(gate) for gate in cell.gates]
         if any(s is None or s.size != cells * identity.shape[0] for s in sums):
             return None
@@ -256,7 +256,7 @@ class _Affine:
     """Tensors of a body as affine functions of leaves: of each element the coefficients and the constant term, last."""
 
     body: SubGraph
-    makers: Mapping[int, Operator]
+    producers: Mapping[int, Operator]
     terms: int
     leaves: dict[int, Array]
     _known: dict[int, Array | None] = field(init=False, default_factory=dict)
@@ -275,7 +275,7 @@ class _Affine:
             constant = np.zeros((*declared.shape, self.terms))
             constant[..., -1] = constant_values(declared)
             return constant
-        op = self.makers.get(tensor)
+        op = self.producers.get(tensor)
         if op is None or _activation(op):
             return None
         if op.name == "FULLY_CONNECTED":

@@ -26,9 +26,9 @@ def test_the_fused_layer_computes_what_the_loop_does(name: str, tmp_path: Path) 
     assert result.quantized.fused == (2,)
     assert result.operators[0]["UNIDIRECTIONAL_SEQUENCE_LSTM"] == 1
     assert result.operators[0]["WHILE"] == 0
-    for (one,), (other,), (exact,) in zip(result.after, result.of_tflm(tmp_path), result.before, strict=True):
-        np.testing.assert_array_equal(one, other.reshape(one.shape))
-        np.testing.assert_allclose(one, exact, atol=0.03)
+    for (ours,), (theirs,), (exact,) in zip(result.after, result.of_tflm(tmp_path), result.before, strict=True):
+        np.testing.assert_array_equal(ours, theirs.reshape(ours.shape))
+        np.testing.assert_allclose(ours, exact, atol=0.03)
 
 
 def test_without_the_option_the_loop_stays() -> None:

@@ -29,7 +29,7 @@ ROOMS = [unit for unit in UNITS if (PACKAGE / unit).is_dir()]
 
 ROOT_FILES = 12
 
-CHECKER_KNOWS = {"errors", "ir"}
+CHECKER_KNOWS = {"errors", "ir", "reference"}
 REFERENCE_KNOWS = {"errors", "ir", "frontend"}
 
 ONLY_IN = {

@@ -205,7 +205,7 @@ class _Descriptor:
             raise ValueError(f"{where}: its bytes")
         if port.type.dynamic_axes and (
             integer(tensor["row_bytes"]) != port.type.unit_bytes
-            or self._bodies[text_of(tensor["dim"])] != _dim_body(port)
+            or [s.replace("- 1 ", "-1 ") for s in self._bodies[text_of(tensor["dim"])]] != _dim_body(port)
         ):
             raise ValueError(f"{where}: its dimensions")
 
@@ -216,14 +216,14 @@ def _dim_body(port: _ApiPort) -> list[str]:
     function = f"{port.function}_{verb}"
     listed = f"static const uint8_t axes [ ] = {{ {' , '.join(map(str, axes))} }} ;"
     if verb == "shape":
-        return [listed, "( void ) size ;", f"return dim < {len(axes)} ? {function} ( ) [ axes [ dim ] ] : - 1 ;"]
+        return [listed, "( void ) size ;", f"return dim < {len(axes)} ? {function} ( ) [ axes [ dim ] ] : -1 ;"]
     if verb == "set_rows":
-        return ["if ( dim > 0 ) { return - 1 ; }", f"{function} ( size ) ;", "return size ;"]
+        return ["if ( dim > 0 ) { return -1 ; }", f"{function} ( size ) ;", "return size ;"]
     shape = " , ".join(map(str, port.type.max_shape))
     return [
         listed,
         f"static int32_t shape [ ] = {{ {shape} }} ;",
-        f"if ( dim >= {len(axes)} ) {{ return - 1 ; }}",
+        f"if ( dim >= {len(axes)} ) {{ return -1 ; }}",
         "shape [ axes [ dim ] ] = size ;",
         f"{function} ( shape ) ;",
         "return size ;",

@@ -120,8 +120,8 @@ def layer_numbers(operator: str, op: OperatorInstance) -> LayerNumbers | None:
         taps,
         data.max_shape[-1] if weights.ndim > 2 else rows.shape[2],
         np.zeros(channels, dtype=np.int64) if bias is None else np.asarray(bias, dtype=np.int64).reshape(-1),
-        _zero(data),
-        _zero(output),
+        zero_of(data),
+        zero_of(output),
         np.array([m for m, _ in pairs], dtype=np.int64),
         np.array([s for _, s in pairs], dtype=np.int64),
         least,
@@ -146,14 +146,14 @@ def _scale(tensor: TensorType) -> float:
     return tensor.quantization.scales[0]
 
 
-def _zero(tensor: TensorType) -> int:
+def zero_of(tensor: TensorType) -> int:
     assert tensor.quantization is not None
     return tensor.quantization.zero_points[0] if tensor.quantization.zero_points else 0
 
 
 def _common_zero(tensor: TensorType) -> int:
     """The zero point that all weights have."""
-    return _zero(tensor)
+    return zero_of(tensor)
 
 
 _BOUNDS: dict[str, tuple[float | None, float | None]] = {
@@ -172,7 +172,7 @@ def _activation_range(op: OperatorInstance, output: TensorType) -> tuple[int, in
 
     def quantized(real: float) -> int:
         quotient = float(np.float32(real) / np.float32(_scale(output)))
-        return _zero(output) + int(math.copysign(math.floor(abs(quotient) + 0.5), quotient))
+        return zero_of(output) + int(math.copysign(math.floor(abs(quotient) + 0.5), quotient))
 
     low, high = _BOUNDS[op.attributes.activation.name]
     if low is not None:
@@ -228,8 +228,8 @@ def sum_numbers(operator: str, op: OperatorInstance) -> tuple[int, list[SumNumbe
         memory, rank, bias = op.inputs[4], op.attributes.rank, op.constants[3]
         assert memory is not None
         of_units = through_time.reshape(len(weights) // rank, -1)
-        starts = -_zero(memory) * of_units.sum(axis=1) + (0 if bias is None else np.asarray(bias, dtype=np.int64))
-        features = SumNumbers(weights, -_zero(data) * weights.sum(axis=1))
+        starts = -zero_of(memory) * of_units.sum(axis=1) + (0 if bias is None else np.asarray(bias, dtype=np.int64))
+        features = SumNumbers(weights, -zero_of(data) * weights.sum(axis=1))
         return len(weights), [features, SumNumbers(of_units, starts)]
     state = op.inputs[18] if operator == "UNIDIRECTIONAL_SEQUENCE_LSTM" else None
     if state is None or any(op.constants[i] is None for i in (*range(1, 9), *range(12, 16))):
@@ -238,5 +238,5 @@ def sum_numbers(operator: str, op: OperatorInstance) -> tuple[int, list[SumNumbe
         np.concatenate([np.asarray(op.constants[i], dtype=np.int64) for i in range(first, first + 4)])
         for first in (1, 5, 12)
     )
-    inner = SumNumbers(recurrent, -_zero(state) * recurrent.sum(axis=1))
-    return len(gates) // 4, [SumNumbers(gates, biases - _zero(data) * gates.sum(axis=1)), inner]
+    inner = SumNumbers(recurrent, -zero_of(state) * recurrent.sum(axis=1))
+    return len(gates) // 4, [SumNumbers(gates, biases - zero_of(data) * gates.sum(axis=1)), inner]

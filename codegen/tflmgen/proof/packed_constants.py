@@ -39,6 +39,7 @@ from tflmgen.ir import (
     walk,
     walk_instructions,
 )
+from tflmgen.proof.layer_arrays import ArrayCall, arrays_problem
 from tflmgen.proof.layer_numbers import (
     Integers,
     LayerNumbers,
@@ -75,11 +76,9 @@ def check_constants(
     """
     checked: dict[tuple[object, ...], bool] = {}
     for call in _calls(module, program, selected_of):
-        reader = reader_of(call.header)
         key = (call.op.inputs, call.op.outputs, call.function, call.params, call.places)
-        if reader is None or key in checked:
-            continue
-        checked[key] = _check_call(call, reader, module.constants, program)
+        if key not in checked:
+            checked[key] = _check_call(call, reader_of(call.header), module.constants, program)
     return sum(checked.values())
 
 
@@ -110,7 +109,7 @@ def _place(argument: InputArgument | OutputArgument | Work) -> Place | None:
     return argument.place if isinstance(argument, Work) else argument.access.place
 
 
-def _check_call(call: _Call, reader: Reader, constants: Mapping[str, bytes], program: Program) -> bool:
+def _check_call(call: _Call, reader: Reader | None, constants: Mapping[str, bytes], program: Program) -> bool:
     """Whether there was something to compare. Raises InternalError where it differs."""
     data = tuple(
         program.constants[place.name].data[place.offset :] if isinstance(place, Flash) else None
@@ -124,7 +123,13 @@ def _check_call(call: _Call, reader: Reader, constants: Mapping[str, bytes], pro
         op.attributes,
     )
     fields = dict(call.params.fields) if call.params else {}
-    problem = problem_of(call.op.operator, instance, call.function, fields, data, reader)
+    try:
+        problem = arrays_problem(call.header, ArrayCall(op.operator, instance, call.function, data))
+    except ValueError as error:
+        problem = str(error)
+    if reader is not None and not problem:
+        unpacked = problem_of(call.op.operator, instance, call.function, fields, data, reader)
+        problem = problem if unpacked is None else unpacked
     if problem:
         raise InternalError(
             f"step {call.step}: the constants of {call.function} are not those of {call.op.operator} "

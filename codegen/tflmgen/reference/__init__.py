@@ -6,6 +6,13 @@ Decided here: what each operator means, independent of its kernels, of the passe
 
 from tflmgen.reference.evaluations import EVALUATIONS
 from tflmgen.reference.file_interpreter import Interpreter, Observe, type_of
+from tflmgen.reference.function_tables import (
+    SIGMOID_TABLE,
+    SOFTMAX_TABLES,
+    element_results,
+    interpolated,
+    row_exponentials,
+)
 from tflmgen.reference.input_sets import InputSet, make_input_sets, with_small_integers
 from tflmgen.reference.module_interpreter import ModuleInterpreter, ObserveValue
 from tflmgen.reference.operation import Array, Operation, RunTimeError, UnsupportedError
@@ -16,6 +23,8 @@ from tflmgen.reference.work_budget import Budget, BudgetError
 __all__ = [
     "EFFORTS",
     "EVALUATIONS",
+    "SIGMOID_TABLE",
+    "SOFTMAX_TABLES",
     "Array",
     "Budget",
     "BudgetError",
@@ -31,7 +40,10 @@ __all__ = [
     "UnsupportedError",
     "Validation",
     "branches_of",
+    "element_results",
+    "interpolated",
     "make_input_sets",
+    "row_exponentials",
     "type_of",
     "validate",
     "validated",

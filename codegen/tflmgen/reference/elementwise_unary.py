@@ -201,7 +201,7 @@ def _sigmoid_table() -> Array:
     return np.append(np.round((exact - second_derivative / (16 * 24**2)) * 65536)[:-1], 65535).astype(np.int64)
 
 
-_SIGMOID_TABLE = _sigmoid_table()
+SIGMOID_TABLE = _sigmoid_table()
 
 
 def table_logistic(scaled_input: Array) -> Array:
@@ -209,7 +209,7 @@ def table_logistic(scaled_input: Array) -> Array:
     magnitude = np.abs(scaled_input)
     index = magnitude >> 9
     at = np.minimum(index, 254)
-    low, high, weight = _SIGMOID_TABLE[at], _SIGMOID_TABLE[at + 1], magnitude & 511
+    low, high, weight = SIGMOID_TABLE[at], SIGMOID_TABLE[at + 1], magnitude & 511
     inside = (low << 9) + weight * (high - low)
     result = np.where(index >= 255, 0x7FFF << 10, inside)
     result = np.where(scaled_input >= 0, result + (1 << 9), (1 << 25) - result + (1 << 9) - 1) >> 10
@@ -221,7 +221,7 @@ def table_tanh(scaled_input: Array) -> Array:
     magnitude = np.abs(scaled_input)
     index = magnitude >> 8
     at = np.minimum(index, 254)
-    low, high, weight = _SIGMOID_TABLE[at], _SIGMOID_TABLE[at + 1], magnitude & 255
+    low, high, weight = SIGMOID_TABLE[at], SIGMOID_TABLE[at + 1], magnitude & 255
     inside = (low << 8) + weight * (high - low)
     result = np.where(index >= 255, 0xFFFF << 8, inside)
     positive = result - (1 << 23) + (1 << 7)

@@ -52,6 +52,12 @@ def _input_scale(op: Operation) -> float:
     return min(beta * op.scale(0) * (1 << (31 - DIFFERENCE_BITS)), 2.0**31 - 1)
 
 
+def row_exponentials(op: Operation) -> Array:
+    """Exponentials of int8 rows in Q0.31."""
+    _, _, exponentials = _exponents(op, _input_scale(op))
+    return exponentials
+
+
 def softmax(op: Operation) -> Sequence[Array]:
     if op.gives_floats:
         x = op.real(0)
@@ -67,8 +73,8 @@ def softmax(op: Operation) -> Sequence[Array]:
     return [np.where(counts, (shares + low).clip(low, high), low).astype(op.output.dtype.numpy)]
 
 
-_EXPONENTIAL = int16_table(np.exp, np.float32(10.0 / 65535.0), 32767, np.float32(2.0 / 65535.0))
-_RECIPROCAL = int16_table(lambda x: 1 / (1 + x), np.float32(1.0 / 65535.0), -32768, np.float32(2.0 / 65535.0))
+EXPONENTIAL = int16_table(np.exp, np.float32(10.0 / 65535.0), 32767, np.float32(2.0 / 65535.0))
+RECIPROCAL = int16_table(lambda x: 1 / (1 + x), np.float32(1.0 / 65535.0), -32768, np.float32(2.0 / 65535.0))
 
 
 def _int16_softmax(op: Operation) -> Array:
@@ -77,11 +83,11 @@ def _int16_softmax(op: Operation) -> Array:
     multiplier, shift = quantized_multiplier(op.scale(0) * beta / (10.0 / 65535.0))
     x = op.integers(0)
     differences = scaled(x - x.max(axis=-1, keepdims=True), multiplier, shift) + 32767
-    exponentials = interpolated(np.clip(differences, -32768, 32767), _EXPONENTIAL).astype(np.int64)
+    exponentials = interpolated(np.clip(differences, -32768, 32767), EXPONENTIAL).astype(np.int64)
     sums = exponentials.sum(axis=-1, keepdims=True)
     headroom = leading_sign_bits(sums) + 1
     normalized = ((sums << (headroom - 1)) + (1 << 13)) >> 14
-    inverse = interpolated(np.clip(normalized - (1 << 15) - (1 << 16), -32768, 32767), _RECIPROCAL).astype(np.int64)
+    inverse = interpolated(np.clip(normalized - (1 << 15) - (1 << 16), -32768, 32767), RECIPROCAL).astype(np.int64)
     right = 31 - headroom
     shares = (exponentials * inverse + (np.int64(1) << (right - 1))) >> right
     return np.asarray(shares.clip(0, 32767).astype(np.int16))

@@ -1,0 +1,45 @@
+"""What tables of functions must hold, by the reference's own arithmetic: of elements, of rows, of gates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tflmgen.ir import OperatorInstance, TensorType
+from tflmgen.reference import elementwise_unary, probability_rows
+from tflmgen.reference.attribute_options import options_of_attributes
+from tflmgen.reference.evaluations import EVALUATIONS
+from tflmgen.reference.operation import Array, Operation, RunTimeError, UnsupportedError
+
+SIGMOID_TABLE: Array = elementwise_unary.SIGMOID_TABLE
+SOFTMAX_TABLES: tuple[Array, Array] = (probability_rows.EXPONENTIAL, probability_rows.RECIPROCAL)
+"""Of int16: the exponential, and 1 / (1 + x)."""
+interpolated = elementwise_unary.interpolated
+
+
+def element_results(operator: str, op: OperatorInstance, values: Array) -> Array | None:
+    """The outputs of an operator of one operand for these elements; None where the reference does not evaluate it."""
+    evaluation = EVALUATIONS.get(operator)
+    source = op.inputs[0]
+    if evaluation is None or source is None or any(value is not None for value in op.inputs[1:]):
+        return None
+    types = _of(source, values), _of(op.outputs[0], values)
+    operation = Operation(operator, (values,), types[:1], types[1:], options_of_attributes(op.attributes))
+    try:
+        with np.errstate(all="ignore"):
+            (results,) = evaluation(operation)
+    except (UnsupportedError, RunTimeError):
+        return None
+    return np.asarray(results).reshape(-1)
+
+
+def _of(type_: TensorType, values: Array) -> TensorType:
+    return replace(type_, shape=values.shape)
+
+
+def row_exponentials(source: TensorType, beta: float) -> Array:
+    """exp of an int8 element that is 0, 1, ... 255 less than the greatest of its row, in Q0.31; 0 beyond the least."""
+    rows = np.column_stack([np.full(256, 127), 127 - np.arange(256)])
+    operation = Operation("", (rows,), (_of(source, rows),), (_of(source, rows),), {"beta": beta})
+    return probability_rows.row_exponentials(operation)[:, 1]

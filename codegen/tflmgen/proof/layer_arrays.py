@@ -50,12 +50,12 @@ def arrays_problem(header: str, call: ArrayCall) -> str | None:
     return None if check is None else check(call)
 
 
-def _compare(call: ArrayCall, argument: int, wanted: Array, what: str) -> str:
+def _compare(call: ArrayCall, argument: int, wanted: Array, caption: str) -> str:
     written = call.elements(argument, wanted.dtype.newbyteorder("<").str)
     if written.shape != (wanted.size,):
-        return f"{what}: {written.size} elements instead of {wanted.size}"
+        return f"{caption}: {written.size} elements instead of {wanted.size}"
     wrong = np.flatnonzero(written != wanted.reshape(-1))
-    return f"{what}: element {wrong[0]} differs" if len(wrong) else ""
+    return f"{caption}: element {wrong[0]} differs" if len(wrong) else ""
 
 
 def _lookup(call: ArrayCall) -> str | None:
@@ -147,11 +147,11 @@ def _svdf(call: ArrayCall) -> str | None:
     return _folded(call, 2, offsets, "offsets")
 
 
-def _folded(call: ArrayCall, argument: int, wanted: Integers, what: str) -> str:
+def _folded(call: ArrayCall, argument: int, wanted: Integers, caption: str) -> str:
     """Sums of 32 bits that wrap; an absent array is zeros."""
     if call.data[argument] is None:
-        return f"{what} are absent" if wanted.any() else ""
-    return _compare(call, argument, wanted.astype(np.uint64).astype(np.uint32).view(np.int32), what)
+        return f"{caption} are absent" if wanted.any() else ""
+    return _compare(call, argument, wanted.astype(np.uint64).astype(np.uint32).view(np.int32), caption)
 
 
 def _lstm(call: ArrayCall) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -91,9 +92,12 @@ def test_webs_that_flip_decisions_are_promoted_first(build: ObservedBuild) -> No
     assert len(measured) == 3 * len(RangeMethod)
     by_min_max = [s for s in measured if s.method is RangeMethod.MIN_MAX]
     flips = {s.root: s.evaluation.branch_agreement for s in by_min_max}
-    order = promotion_order(webs, by_min_max)
+    order = promotion_order(webs, by_min_max, {})
     assert sorted(order) == sorted(webs)
     assert [flips[root] for root in order] == sorted(flips.values())
+    last = order[-1]
+    tied = [replace(s, root=root, evaluation=by_min_max[0].evaluation) for root in order for s in by_min_max[:1]]
+    assert promotion_order(webs, tied, dict.fromkeys(order, 9) | {last: 3})[0] == last, "the cheapest of equal gain"
 
 
 def _rounded_model(widths: Mapping[str, float]) -> Model:

@@ -35,6 +35,8 @@ from tflmgen.quantize.sensitivity import (
 )
 from tflmgen.quantize.statistics import Calibration, TensorStatistics, Unreached, statistics_of
 from tflmgen.quantize.type_search import Limits, TypeChoice, choose_types, evaluate, promotion_order
+from tflmgen.quantize.web_constraints import find_webs
+from tflmgen.quantize.web_costs import widening_costs
 from tflmgen.quantize.web_summary import WebSummary, summarize_webs
 
 __all__ = [
@@ -67,6 +69,7 @@ __all__ = [
     "compare_runs",
     "evaluate",
     "find_lstm_loops",
+    "find_webs",
     "matching_operators",
     "measure",
     "measure_sensitivity",
@@ -84,5 +87,6 @@ __all__ = [
     "statistics_of",
     "summarize_webs",
     "web_values",
+    "widening_costs",
     "with_types",
 ]

@@ -20,6 +20,7 @@ from tflmgen.quantize.range_choice import RangeMethod, affine_of, choose_range
 from tflmgen.quantize.sensitivity import Sensitivity, measure_sensitivity, merged_statistics, web_values
 from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.type_search import Limits, TypeChoice, choose_types, evaluate
+from tflmgen.quantize.web_costs import widening_costs
 from tflmgen.quantize.web_types import Assignment, Range, RangeChoice
 
 Progress = Callable[[str], None]
@@ -182,7 +183,8 @@ def _search(
             progress=lambda done, total: progress(f"Measuring sensitivity: web {done + 1} of {total}"),
         )
 
-    return choose_types(build, data.everything, webs, measured, quantize, limits, progress)
+    costs = widening_costs(build.model, calibration, quantized.assignment.webs)
+    return choose_types(build, data.everything, webs, measured, quantize, limits, progress, costs)
 
 
 def _refuse_float(quantized: QuantizedModel) -> None:

@@ -1,7 +1,7 @@
 """The cheapest types that keep the outputs within the user's limits: `--activations auto`.
 
 Everything is int8 at first. Webs become int16, and where that is not enough float32, in the order of the error that
-they cause for their size, until the quantised model, compiled and run on held-out sets, is within the limits. Then
+they cause for their cost, until the quantised model, compiled and run on held-out sets, is within the limits. Then
 those that turn out not to be needed become int8 again.
 """
 
@@ -21,7 +21,7 @@ Wanted = Mapping[TensorKey, DType]
 """Element type by web root, where it is not int8."""
 
 _MOST_REMOVALS = 8
-"""Webs, the largest first, that are tried in int8 again; each is a quantisation, a compilation and a run."""
+"""Webs, the most expensive first, that are tried in int8 again; each is a quantisation, a compilation and a run."""
 
 _STEPS = (DType.INT16, DType.FLOAT32)
 
@@ -65,6 +65,7 @@ def choose_types(
     quantize: Callable[[Wanted], Model],
     limits: Limits,
     progress: Callable[[str], None] = lambda _: None,
+    costs: Mapping[TensorKey, int] | None = None,
 ) -> TypeChoice:
     """Types of webs for `limits`.
 
@@ -72,34 +73,38 @@ def choose_types(
     held_out       sets on which the limits are to hold: many, since a decision flips seldom
     sensitivities  measures those of each web in int8, if int8 alone is not enough
     quantize       makes the quantised Model for types of webs
+    costs          work that widening a web makes slower (`web_costs`); None: its number of values
 
     Without a choice within the limits, the last one tried: all webs in float32 that may be.
     """
     search = _Search(build, held_out, quantize, limits, progress)
     if search.is_good({}):
         return search.choice({})
-    order = promotion_order(webs, sensitivities())
+    costs = {root: values.statistics.elements for root, values in webs.items()} if costs is None else costs
+    order = promotion_order(webs, sensitivities(), costs)
     base: dict[TensorKey, DType] = {}
     for dtype in _STEPS:
         everything = dict.fromkeys(order, dtype)
         if search.is_good(everything):
             candidates = [base | dict.fromkeys(order[:count], dtype) for count in range(len(order) + 1)]
             chosen = candidates[_fewest(candidates, search)]
-            return search.choice(_without_needless(chosen, webs, search))
+            return search.choice(_without_needless(chosen, costs, search))
         base = everything
     return search.choice(base)
 
 
-def promotion_order(webs: Mapping[TensorKey, WebValues], sensitivities: Sequence[Sensitivity]) -> list[TensorKey]:
+def promotion_order(
+    webs: Mapping[TensorKey, WebValues], sensitivities: Sequence[Sensitivity], costs: Mapping[TensorKey, int]
+) -> list[TensorKey]:
     """Roots of webs, those first whose wider type gains most for its cost.
 
-    Webs that flip decisions come first. The others follow by noise at the outputs per value that they hold in a run.
+    Webs that flip decisions come first. The others follow by noise at the outputs per unit of cost.
     """
 
     def rank(sensitivity: Sensitivity) -> tuple[float, float, TensorKey]:
         flips, noise_db = sensitivity.badness
-        size = max(webs[sensitivity.root].statistics.elements, 1)
-        return -flips, -(10.0 ** (noise_db / 10)) / size, sensitivity.root
+        cost = max(costs.get(sensitivity.root, 1), 1)
+        return -flips, -(10.0 ** (noise_db / 10)) / cost, sensitivity.root
 
     return [sensitivity.root for sensitivity in sorted(sensitivities, key=rank) if sensitivity.root in webs]
 
@@ -117,11 +122,11 @@ def _fewest(candidates: Sequence[Wanted], search: _Search) -> int:
 
 
 def _without_needless(
-    chosen: dict[TensorKey, DType], webs: Mapping[TensorKey, WebValues], search: _Search
+    chosen: dict[TensorKey, DType], costs: Mapping[TensorKey, int], search: _Search
 ) -> dict[TensorKey, DType]:
-    """The choice without webs that may be int8 after all, the largest tried first."""
-    by_size = sorted(chosen, key=lambda root: (-webs[root].statistics.elements, root))
-    for root in by_size[:_MOST_REMOVALS]:
+    """The choice without webs that may be int8 after all, the most expensive tried first."""
+    by_cost = sorted(chosen, key=lambda root: (-costs.get(root, 0), root))
+    for root in by_cost[:_MOST_REMOVALS]:
         fewer = {key: dtype for key, dtype in chosen.items() if key != root}
         if search.is_good(fewer):
             chosen = fewer

@@ -1,0 +1,45 @@
+"""What it costs to widen a web: the work of the operators that then compute in the wider type, in products.
+
+An operator takes the widest type of its operands and results. Widening one value may therefore widen a whole matrix
+product, which costs more than the value's own bytes tell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from tflmgen.frontend import Model, Operator, SubGraph, TensorKey
+from tflmgen.quantize.integer_forms import real_operands, real_results, weight_operands
+from tflmgen.quantize.statistics import Calibration
+from tflmgen.quantize.web_constraints import Webs
+
+_PRODUCTS_PER_ELEMENT = 8
+"""Products that take as long as an element of another operator, such as ADD, on Cortex-M4: 12 instructions to 1.5."""
+
+
+def widening_costs(model: Model, calibration: Calibration, webs: Webs) -> dict[TensorKey, int]:
+    """Work of the operators on each web, by its root, in all runs of the calibration."""
+    costs: dict[TensorKey, int] = {}
+    for graph in model.subgraphs:
+        for op in graph.operators:
+            work = _work(graph, op, calibration)
+            for root in {webs.root((graph.index, tensor)) for tensor in _activations(graph, op)}:
+                costs[root] = costs.get(root, 0) + work
+    return costs
+
+
+def _activations(graph: SubGraph, op: Operator) -> Iterator[int]:
+    tensors = [*(op.inputs[p] for p in real_operands(op, graph)), *(op.outputs[p] for p in real_results(op, graph))]
+    return (tensor for tensor in tensors if graph.tensors[tensor].data is None)
+
+
+def _work(graph: SubGraph, op: Operator, calibration: Calibration) -> int:
+    """Products of all runs; of operators without weights, elements of the largest activation as so many products."""
+    places = weight_operands(op, graph)
+    if places is not None:
+        shape = graph.tensors[op.inputs[places.weights]].shape
+        results = calibration.tensors.get((graph.index, op.outputs[0]))
+        return results.elements * (math.prod(shape) // max(shape[places.axis], 1)) if results is not None else 0
+    reached = [calibration.tensors.get((graph.index, tensor)) for tensor in _activations(graph, op)]
+    return _PRODUCTS_PER_ELEMENT * max((values.elements for values in reached if values is not None), default=0)

@@ -131,7 +131,7 @@ def run(
     ],
     outputs: Annotated[
         Path,
-        typer.Option("--outputs", metavar="OUT.npz", help="Written: one array per output name, or s0_out_0 and so on."),
+        typer.Option("--outputs", metavar="OUT.npz", help="Output file: one array per output, or s0_out_0 and so on."),
     ],
     options: BuildOptions,
     session: SessionOptions,
@@ -303,7 +303,7 @@ def quantize(
     ],
     file: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="OUT.tflite", show_default="MODEL-int8.tflite", help="Written."),
+        typer.Option("--output", "-o", metavar="OUT.tflite", show_default="MODEL-int8.tflite", help="Output file."),
     ] = None,
     choices: QuantizeOptions,
     signature: Annotated[
@@ -333,7 +333,7 @@ def convert(
     *,
     file: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="OUT.tflite", show_default="SOURCE.tflite", help="Written."),
+        typer.Option("--output", "-o", metavar="OUT.tflite", show_default="SOURCE.tflite", help="Output file."),
     ] = None,
     choices: ConvertOptions,
     options: SourceOptions,

@@ -80,8 +80,8 @@ def test_what_a_new_answer_makes_void(answers: Any, dropped: set[str], kept: set
 @pytest.mark.parametrize(
     ("answers", "problem"),
     [
-        (NewBoardOptions(), "--core, --memory, --uart missing"),
-        (NewBoardOptions(core="cortex-m4"), "--memory, --uart missing"),
+        (NewBoardOptions(), "give what is missing: --core, --memory, --uart"),
+        (NewBoardOptions(core="cortex-m4"), "give what is missing: --memory, --uart"),
         (NewBoardOptions(like="nucleo_f446re", core="riscv"), "--core riscv: not one of cortex-m0, "),
         (NewBoardOptions(like="nucleo_f446re", memory=["RAM"]), "--memory RAM: not of the form NAME=ORIGIN:SIZE:flash"),
         (NewBoardOptions(like="nucleo_f446re", uart="x"), "--uart x: not of the form DRIVER@BASE:CLOCK"),

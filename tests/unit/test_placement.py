@@ -27,7 +27,7 @@ def test_places_replace_the_boards_own() -> None:
         ("nucleo_h753zi", "heap=DTCM", "not of the form WHAT=MEMORY"),
         ("nucleo_h753zi", "arena=CCM", r"board nucleo_h753zi has no such memory. For arena: DTCM, AXI, SRAM4"),
         ("nucleo_h753zi", "weights=DTCM", "DTCM is ram, not flash"),
-        ("host", "arena=RAM", "this computer has but one memory"),
+        ("host", "arena=RAM", "this computer has only one memory"),
     ],
 )
 def test_wrong_places(board: str, wish: str, problem: str) -> None:

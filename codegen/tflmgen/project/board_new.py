@@ -52,7 +52,9 @@ def new_board(folder: Path, answers: NewBoardOptions) -> Board:
     """
     lacking = missing(answers)
     if lacking:
-        raise UsageError(f"boards new: say what it is like (--like BOARD), or all of it: {', '.join(lacking)} missing")
+        raise UsageError(
+            f"boards new: name a similar board with --like BOARD, or give what is missing: {', '.join(lacking)}"
+        )
     if folder.exists() and any(folder.iterdir() if folder.is_dir() else [folder]):
         raise UsageError(f"{folder}: exists, and is not an empty folder")
     template = load_board(answers.like) if answers.like is not None else None

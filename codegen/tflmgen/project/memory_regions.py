@@ -24,7 +24,7 @@ def placed(board: Board, wishes: Sequence[str]) -> Board:
     for wish in wishes:
         section, equals, name = wish.lower().partition("=")
         if board.is_host:
-            raise UsageError(f"--place {wish}: this computer has but one memory")
+            raise UsageError(f"--place {wish}: this computer has only one memory")
         if not equals or section not in PLACED:
             raise UsageError(f"--place {wish}: not of the form WHAT=MEMORY, WHAT being one of {', '.join(PLACED)}")
         fitting = [memory.name for memory in board.memories if memory.kind == PLACED[section]]

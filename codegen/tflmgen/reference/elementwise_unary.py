@@ -204,26 +204,24 @@ def _sigmoid_table() -> Array:
 SIGMOID_TABLE = _sigmoid_table()
 
 
+def _interpolated_sigmoid(magnitude: Array, bits: int, limit: int) -> Array:
+    """Logistic function in Q0.16 << bits, linear between entries 1 << bits apart; `limit` behind the table."""
+    index = magnitude >> bits
+    at = np.minimum(index, 254)
+    low, high, weight = SIGMOID_TABLE[at], SIGMOID_TABLE[at + 1], magnitude & ((1 << bits) - 1)
+    return np.where(index >= 255, limit, (low << bits) + weight * (high - low))
+
+
 def table_logistic(scaled_input: Array) -> Array:
     """Logistic of x * 4096 * 3 in Q0.15 (integer_ops/logistic.h)."""
-    magnitude = np.abs(scaled_input)
-    index = magnitude >> 9
-    at = np.minimum(index, 254)
-    low, high, weight = SIGMOID_TABLE[at], SIGMOID_TABLE[at + 1], magnitude & 511
-    inside = (low << 9) + weight * (high - low)
-    result = np.where(index >= 255, 0x7FFF << 10, inside)
+    result = _interpolated_sigmoid(np.abs(scaled_input), 9, 0x7FFF << 10)
     result = np.where(scaled_input >= 0, result + (1 << 9), (1 << 25) - result + (1 << 9) - 1) >> 10
     return result.astype(np.int16)
 
 
 def table_tanh(scaled_input: Array) -> Array:
     """tanh of x * 4096 * 3 in Q0.15, by the table of the logistic function."""
-    magnitude = np.abs(scaled_input)
-    index = magnitude >> 8
-    at = np.minimum(index, 254)
-    low, high, weight = SIGMOID_TABLE[at], SIGMOID_TABLE[at + 1], magnitude & 255
-    inside = (low << 8) + weight * (high - low)
-    result = np.where(index >= 255, 0xFFFF << 8, inside)
+    result = _interpolated_sigmoid(np.abs(scaled_input), 8, 0xFFFF << 8)
     positive = result - (1 << 23) + (1 << 7)
     negative = -result + (1 << 23) + (1 << 7) - 1
     return (np.where(scaled_input >= 0, positive, negative) >> 8).astype(np.int16)

@@ -55,7 +55,7 @@ def cast(g: Graph, value: Value, dtype: DType) -> Value:
             return constant(value.constant.astype(dtype.numpy))
     value = g.own(value)
     if DType.UINT64 in (value.dtype, dtype) or DType.FLOAT16 in (value.dtype, dtype):
-        raise NodeError(f"casts {value.dtype.label} to {dtype.label}, for which there is no kernel")
+        raise NodeError(f"casts {value.dtype.label} to {dtype.label}, which is unsupported")
     shape = g.tensors[value.tensor].shape
     tensor = g.operator("CAST", [value.tensor], [(dtype, shape, None)], {})[0]
     return g.value(tensor, value.shape, value.order)

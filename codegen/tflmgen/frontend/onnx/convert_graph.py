@@ -69,7 +69,7 @@ def _input(walker: Walker, graph: Graph, entry: onnx.ValueInfoProto, options: On
     kind = entry.type.WhichOneof("value")
     try:
         if kind != "tensor_type":
-            raise NodeError(f"is no tensor but a {(kind or 'value').removesuffix('_type')}, which is unsupported")
+            raise NodeError(f"is a {(kind or 'value').removesuffix('_type')}, which is unsupported")
         dtype = dtype_of(entry.type.tensor_type.elem_type)
         shape = _shape(entry, options.shapes.get(entry.name))
     except NodeError as error:

@@ -150,7 +150,7 @@ def integer_convolution(node: Node, value: Value, weights: Value, bias: Value | 
     channels, taps = weights.shape[1], math.prod(weights.shape[2:])
     together = exact_terms(weights) // taps
     if together < 1 or (together < channels and groups > 1):
-        raise NodeError(f"sums {channels * taps} products of codes, which floats don't hold exactly")
+        raise NodeError(f"sums {channels * taps} products of quantised values, more than float32 adds exactly")
     window = window_of(node, value.shape[2:], node.attribute("kernel_shape") or weights.shape[2:])
     total: Value | None = None
     for start in range(0, channels, together):

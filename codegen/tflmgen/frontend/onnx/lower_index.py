@@ -99,7 +99,7 @@ def _scattered(node: Node, value: Value, tuples: Value, updates: Value) -> Value
     name = {"mul": "MUL", "max": "MAXIMUM", "min": "MINIMUM"}.get(reduction)
     count = math.prod(tuples.shape[:-1])
     if name is None or count > 64:
-        raise NodeError(f"scatters {count} updates by '{reduction}', which is possible of 64")
+        raise NodeError(f"scatters {count} updates by '{reduction}'; the limits are 64 updates, and mul, max and min")
     flat = m.reshape(g, tuples, [count, tuples.shape[-1]])
     rest = value.shape[tuples.shape[-1] :]
     each = m.reshape(g, updates, [count, *rest])

@@ -209,7 +209,7 @@ def top_k(node: Node) -> list[Value]:
         value = _mirrored(g, value)
     inner = c.computed_in("TOPK_V2", value.dtype)
     if value.dtype is BOOL:
-        raise NodeError("sorts Booleans, for which there is no kernel")
+        raise NodeError("sorts Booleans, which is unsupported")
     tensor, order = last_axis(g, c.cast(g, value, inner), axis)
     shape = tuple(count if k == axis else size for k, size in enumerate(value.shape))
     stored = stored_shape(shape, order)

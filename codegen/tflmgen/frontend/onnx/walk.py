@@ -133,7 +133,7 @@ class Walker:
         if not name:
             return None
         if name not in scope:
-            raise NodeError(f"reads '{name}', which nothing makes before it")
+            raise NodeError(f"reads '{name}', which no earlier node computes")
         return scope[name]
 
     def _folded(self, node: Node, domain: str) -> list[Value] | None:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.kernel_fuzz import ALIGNMENT, Findings, Fuzzed, evaluated
+from support.kernel_fuzz import ALIGNMENT, Findings, evaluated
 from support.kernel_harness import run_kernels
-from support.portable_fuzz import FAMILIES, LAYERS, PORTABLE, fuzz_of_family, fuzz_of_layers, note_runs
+from support.portable_fuzz import FAMILIES, LAYERS, PORTABLE, Bounded, fuzz_of_family, fuzz_of_layers, note_runs
 from support.variant_cases import generator
 
 LEAST_RTOL, LEAST_ATOL = 2e-5, 1e-5
@@ -17,11 +17,9 @@ LEAST_RTOL, LEAST_ATOL = 2e-5, 1e-5
 GROUP = 200
 """Calls in one C program."""
 
-Call = tuple[Fuzzed, tuple[float, float]]
 
-
-def drawn(seed: int, count: int, pairs: list[tuple[int, str]]) -> list[Call]:
-    calls: list[Call] = []
+def drawn(seed: int, count: int, pairs: list[tuple[int, str]]) -> list[Bounded]:
+    calls: list[Bounded] = []
     for index, dtype in pairs:
         family = FAMILIES[index]
         bounds = max(family.rtol, LEAST_RTOL), max(family.atol if family.atol < 1 else 0.0, LEAST_ATOL)
@@ -31,11 +29,10 @@ def drawn(seed: int, count: int, pairs: list[tuple[int, str]]) -> list[Call]:
     return calls
 
 
-def campaign(calls: list[Call]) -> Findings:
+def campaign(calls: list[Bounded]) -> Findings:
     findings = Findings()
     for at in range(0, len(calls), GROUP):
-        group = calls[at : at + GROUP]
-        note_runs([call for call, _ in group], [bounds for _, bounds in group], findings)
+        note_runs(calls[at : at + GROUP], findings)
     return findings
 
 
@@ -71,3 +68,13 @@ def test_state_that_moves_by_less_than_its_size() -> None:
         (outputs,) = run_kernels([(case, values)], [replace(claim, distance=ALIGNMENT)])
         for got, want in zip(outputs, expected, strict=True):
             np.testing.assert_array_equal(got, want)
+
+
+def test_sums_along_an_axis_are_right_wherever_they_may_lie() -> None:
+    """From the end, or along an axis that is not the last, elements are not walked in the order of memory."""
+    family = next(family for family in FAMILIES if family.operator == "CUMSUM")
+    findings = Findings()
+    layers = fuzz_of_family(family, "int32", 3, 30)
+    note_runs([(call, (0.0, 0.0)) for layer in layers for call in layer], findings)
+    assert findings.wrong == []
+    assert findings.spoiled.total() > 5

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from importlib import import_module
 
 import numpy as np
 import pytest
-from support.emulated_kernels import kernels_for
 from support.kernel_harness import broken_rules
-from support.mutate_packing import MUTATORS, Packing, change_byte, differs, mutants, packing_of
-from support.variant_cases import DECLARATIONS, generator, machine_of
+from support.mutate_packing import MUTATORS, change_byte, differs, mutants, packing_of
+from support.packed_layers import PACKED, packings
+from support.variant_cases import DECLARATIONS, generator
 from tflmgen.ir import ConstantArray, Kernel
 from tflmgen.kernels.declaration import KernelDeclaration
-
-PACKED = [declaration for declaration in DECLARATIONS if declaration.read is not None]
 
 UNPACKED = {"lookup_mve.h": "a table of outputs, which evaluation at build time makes, too"}
 """Headers of kernels that have constant operands and no reader, and why."""
@@ -24,33 +20,15 @@ DRAWS, MUTANTS = 12, 4
 """Layers of each kind, and corruptions of each packing by each mutator."""
 
 
-def packings(declaration: KernelDeclaration, monkeypatch: pytest.MonkeyPatch, draws: int) -> Iterator[Packing]:
-    """Of every kernel that the declaration gives for layers that it is tested with."""
-    rng = np.random.default_rng(2)
-    sources = [(cases, generator(name)) for cases in declaration.cases for name in cases.layers.split()]
-    for draw, (cases, make) in enumerate(itertools.islice(itertools.cycle(sources), draws * len(sources))):
-        with monkeypatch.context() as patch:
-            if cases.in_turn:
-                module = import_module(f"tflmgen.kernels.{cases.in_turn}")
-                patch.setattr(module, "SHIFTS", (module.SHIFTS[draw // len(sources) % len(module.SHIFTS)],))
-            case, _ = make(rng)
-            if broken_rules(case):
-                continue
-            chosen = kernels_for(case, machine_of(declaration, cases))
-        for kernel in (other for kernel_of_layer in chosen for other in (kernel_of_layer, *kernel_of_layer.smaller)):
-            if kernel.header in declaration.headers:
-                yield packing_of(case.operator, case.instance, kernel)
-
-
 def has_constants(kernel: Kernel) -> bool:
     return any(isinstance(operand, ConstantArray) for operand in kernel.operands)
 
 
 @pytest.mark.parametrize("declaration", DECLARATIONS, ids=lambda d: d.header)
-def test_what_is_packed_is_read_back(declaration: KernelDeclaration, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_packed_is_read_back(declaration: KernelDeclaration) -> None:
     """Every kernel with constant operands has a reader, and finds in them what the operator has."""
     compared = False
-    for packing in packings(declaration, monkeypatch, DRAWS if declaration.read else 1):
+    for packing in packings(declaration, 2, DRAWS if declaration.read else 1):
         if has_constants(packing.kernel) and declaration.header not in UNPACKED:
             assert packing.problem(packing.data) == "", packing.kernel.function
             compared = True
@@ -58,10 +36,10 @@ def test_what_is_packed_is_read_back(declaration: KernelDeclaration, monkeypatch
 
 
 @pytest.mark.parametrize("declaration", PACKED, ids=lambda d: d.header)
-def test_corrupted_constants_are_refused(declaration: KernelDeclaration, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_corrupted_constants_are_refused(declaration: KernelDeclaration) -> None:
     """Nine in ten at least; the others compute the same."""
     rng, refused, accepted = np.random.default_rng(3), 0, 0
-    for packing, mutator in itertools.product(packings(declaration, monkeypatch, 2), MUTATORS):
+    for packing, mutator in itertools.product(packings(declaration, 2, 2), MUTATORS):
         for data in mutants(packing, mutator, MUTANTS, rng):
             if packing.problem(data):
                 refused += 1

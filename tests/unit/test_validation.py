@@ -79,6 +79,18 @@ def exchanged(node: Node) -> Node:
     return replace(node, then=node.orelse, orelse=node.then) if isinstance(node, If) else node
 
 
+def frozen(node: Node) -> Node:
+    """Loops whose variables do not change: one that has begun does not end."""
+    return replace(node, body=replace(node.body, results=node.variables)) if isinstance(node, While) else node
+
+
+def without_stride(node: Node) -> Node:
+    """What divides by zero."""
+    if not isinstance(node, Op) or node.operator != "CONV_2D":
+        return node
+    return replace(node, attributes=replace(node.attributes, steps=replace(node.attributes.steps, stride_height=0)))
+
+
 def without_activation(node: Node) -> Node:
     if not isinstance(node, Op) or not hasattr(node.attributes, "activation"):
         return node
@@ -177,6 +189,20 @@ def endless() -> Model:
     body.operator("SUB", [i, body.constant("one", 1, "int32")], [less], {"fused_activation_function": 0})
     body.inputs, body.outputs = [i], [less]
     return parse_model(bytes(writer.finish()), "endless.tflite")
+
+
+def test_a_graph_that_does_not_end_is_found() -> None:
+    """Only the graph: a file that runs long is cut."""
+    model = endless()
+    wrong = edited(import_model(model), frozen)
+    with pytest.raises(InternalError, match="a loop may not end"):
+        validate(model, wrong, Effort(12, 1.0), {})
+
+
+def test_a_graph_that_cannot_be_evaluated_is_found() -> None:
+    model = layers()
+    with pytest.raises(InternalError, match="the graph cannot be evaluated"):
+        validate(model, edited(import_model(model), without_stride), EFFORT, {})
 
 
 class Clock:

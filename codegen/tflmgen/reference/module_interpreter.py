@@ -137,7 +137,7 @@ class ModuleInterpreter:
         self.budget.spend_on(operation)
         try:
             results = evaluation(operation)
-        except (ArithmeticError, AttributeError, KeyError, TypeError) as error:
+        except (AttributeError, KeyError, TypeError) as error:
             raise UnsupportedError(f"{node.operator} ({type(error).__name__})") from error
         return [_shaped(node, result, v.type) for result, v in zip(results, node.outputs, strict=True)]
 

@@ -45,6 +45,8 @@ SEED = 20_240_229
 SCATTERED = 5
 """Runs with other rounding for a set that differs."""
 LOOPS = frozenset({"WHILE", "STABLEHLO_WHILE"})
+RUNAWAY = (50, 50e6)
+"""A graph does at most so many times the work of its file, and so many nanoseconds more; else it does not end."""
 SHARE = 6
 """One set of a model with loops may take a sixth of the work that is left: they may run 2**31 times."""
 Ranges = Mapping[int, tuple[Array, Array]]
@@ -156,7 +158,7 @@ class _Run:
 
     def _set(self, entry: Signature, signature: ModuleSignature, candidate: InputSet, invokes: int) -> None:
         """Runs one set; one that is not planned only if it takes a new branch."""
-        before = len(self.sides)
+        before, left = len(self.sides), self._budget.nanoseconds
         try:
             try:
                 sequence, wanted = self._outputs_of_file(entry, candidate, invokes)
@@ -167,6 +169,7 @@ class _Run:
             self.sides |= {side for side in self._file.sides if side[:2] in self.branches}
             if not candidate.planned and len(self.sides) == before:
                 return
+            self._compiled.budget = self._limited(left - self._budget.nanoseconds)
             is_equal = self._compare(entry, signature, candidate, sequence, wanted)
         except (RunTimeError, MemoryError):
             self.result = replace(self.result, undefined=self.result.undefined + candidate.planned)
@@ -208,16 +211,9 @@ class _Run:
     ) -> bool:
         """True if all outputs are equal. Raises InternalError if they are not, in float64 either."""
         self._compiled.reset()
-        self._compiled.budget = self._budget
         for k, (arrays, want) in enumerate(zip(sequence, wanted, strict=True)):
             trace = Trace(self._model)
-            try:
-                got = self._compiled.invoke(signature, arrays, trace.see_value)
-            except (ValueError, IndexError) as error:
-                if self._has_run_time_shapes:
-                    raise RunTimeError(str(error)) from error
-                place = f"{self._module.path}: validation: input set '{candidate.label}', invoke {k}"
-                raise InternalError(f"{place}: the graph cannot be evaluated: {error}") from error
+            got = self._outputs_of_graph(signature, candidate, k, arrays, trace)
             if problem := outside(trace.values, self._ranges):
                 raise InternalError(f"validation: input set '{candidate.label}', invoke {k}: {problem}")
             if self._has_run_time_shapes and [a.shape for a in got] != [a.shape for a in want]:
@@ -234,6 +230,31 @@ class _Run:
             self.result = replace(self.result, undecided=self.result.undecided + 1)
             return False
         return True
+
+    def _limited(self, work: float) -> Budget:
+        """What the graph may do of a set that was so much work for the file."""
+        times, more = RUNAWAY
+        budget = self._budget.share(1)
+        budget.nanoseconds = min(budget.nanoseconds, times * work + more)
+        return budget
+
+    def _outputs_of_graph(
+        self, signature: ModuleSignature, candidate: InputSet, k: int, arrays: Sequence[Array], trace: Trace
+    ) -> tuple[Array, ...]:
+        """Outputs of invoke k. Raises InternalError where only the graph has none: the file's run had."""
+        place = f"{self._module.path}: validation: input set '{candidate.label}', invoke {k}"
+        try:
+            return self._compiled.invoke(signature, arrays, trace.see_value)
+        except ClockError:
+            raise
+        except BudgetError:
+            if self._budget.is_over:
+                raise
+            raise InternalError(f"{place}: the graph does far more work than the file; a loop may not end") from None
+        except (ArithmeticError, ValueError, IndexError, RunTimeError) as error:
+            if self._has_run_time_shapes:
+                raise RunTimeError(str(error)) from error
+            raise InternalError(f"{place}: the graph cannot be evaluated: {error}") from error
 
     def _equal_in_float64(
         self, entry: Signature, signature: ModuleSignature, sequence: Sequence[tuple[Array, ...]]

@@ -113,7 +113,11 @@ def _cumsum(op: OperatorInstance, target: Target) -> Kernel:
             ("shift", shift),
         )
     function = f"tflmgen_cumsum_{SUFFIX[dtype]}"
-    return Kernel(function, HEADER, (Input(0), Output(0)), Params(struct, fields), (Overlap(0, 0),))
+    # Elements are walked in the order of memory only along the last axis, from its beginning.
+    is_forward = dict(fields)["inner"] == 1 and not op.attributes.reverse
+    return Kernel(
+        function, HEADER, (Input(0), Output(0)), Params(struct, fields), (Overlap(0, 0, exact=not is_forward),)
+    )
 
 
 def _top_k(op: OperatorInstance, target: Target) -> Kernel:

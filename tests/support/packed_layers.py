@@ -1,0 +1,36 @@
+"""Packed constants of the kernels that declarations give for their random layers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from importlib import import_module
+
+import numpy as np
+import pytest
+from tflmgen.kernels.declaration import KernelDeclaration
+
+from support.emulated_kernels import kernels_for
+from support.kernel_harness import broken_rules
+from support.mutate_packing import Packing, packing_of
+from support.variant_cases import DECLARATIONS, generator, machine_of
+
+PACKED = [declaration for declaration in DECLARATIONS if declaration.read is not None]
+
+
+def packings(declaration: KernelDeclaration, seed: int, draws: int) -> Iterator[Packing]:
+    """Of every kernel that the declaration gives for layers that it is tested with: `draws` of each kind."""
+    rng = np.random.default_rng(seed)
+    sources = [(cases, generator(name)) for cases in declaration.cases for name in cases.layers.split()]
+    for draw, (cases, make) in enumerate(itertools.islice(itertools.cycle(sources), draws * len(sources))):
+        with pytest.MonkeyPatch.context() as patch:
+            if cases.in_turn:
+                module = import_module(f"tflmgen.kernels.{cases.in_turn}")
+                patch.setattr(module, "SHIFTS", (module.SHIFTS[draw // len(sources) % len(module.SHIFTS)],))
+            case, _ = make(rng)
+            if broken_rules(case):
+                continue
+            chosen = kernels_for(case, machine_of(declaration, cases))
+        for kernel in (other for one in chosen for other in (one, *one.smaller)):
+            if kernel.header in declaration.headers:
+                yield packing_of(case.operator, case.instance, kernel)

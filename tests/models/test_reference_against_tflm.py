@@ -62,7 +62,7 @@ def difference(model: Model, entry: dict[str, Any], sets: list[list[Array]], wan
     seeds: list[int | None] = [None]
     if any(t.type_name == "float32" for g in model.subgraphs for t in g.tensors):
         seeds += range(ROUNDINGS)
-    found = ""
+    first = ""
     for seed in seeds:
         interpreter = Interpreter(model, noise=None if seed is None else np.random.default_rng(seed))
         now = ""
@@ -72,8 +72,8 @@ def difference(model: Model, entry: dict[str, Any], sets: list[list[Array]], wan
             now = now or (f"set {k}, output {wrong[0]}" if wrong else "")
         if not now:
             return ""
-        found = found or now
-    return found
+        first = first or now
+    return first
 
 
 def compare(entry: dict[str, Any]) -> str:
@@ -100,6 +100,6 @@ def compare(entry: dict[str, Any]) -> str:
 def test_every_model_that_tflm_runs() -> None:
     pytest.importorskip("tflite_micro", reason="tflite-micro is the reference")
     entries = [entry for entry in corpus_manifest() if entry["oracle"] == "tflm_python"]
-    found = Counter(compare(entry) for entry in entries)
-    print(f"{len(entries)} models: {dict(found)}")
-    assert found["equal"] > 0.9 * len(entries)
+    verdicts = Counter(compare(entry) for entry in entries)
+    print(f"{len(entries)} models: {dict(verdicts)}")
+    assert verdicts["equal"] > 0.9 * len(entries)

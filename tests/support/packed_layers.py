@@ -31,6 +31,6 @@ def packings(declaration: KernelDeclaration, seed: int, draws: int) -> Iterator[
             if broken_rules(case):
                 continue
             chosen = kernels_for(case, machine_of(declaration, cases))
-        for kernel in (other for one in chosen for other in (one, *one.smaller)):
+        for kernel in (other for choice in chosen for other in (choice, *choice.smaller)):
             if kernel.header in declaration.headers:
                 yield packing_of(case.operator, case.instance, kernel)

@@ -148,8 +148,9 @@ INTRODUCTION = """# Performance
 
 <!-- Made by `PYTHONPATH=tests python -m performance_page`; edit that. -->
 
-What one invoke takes: the four MLPerf Tiny models and TensorFlow Lite Micro's person_detect, all int8, on emulated
-cores. The figures of tflmgen are of `tflmgen bench`, of this version; [Counting](counting.md) says how they are made.
+Instructions, cycles and memory of one invoke, for the four MLPerf Tiny models and TensorFlow Lite Micro's
+person_detect, all int8, on emulated cores. The figures of tflmgen are the output of `tflmgen bench` of this version;
+[Counting](counting.md) explains them.
 **Instructions** are exact, those of the second invoke. **Cycles are estimates**, without wait states: made from
 published timings, not measured on chips. Where the timing depends on the core's configuration (the M0's multiplier)
 or on what is not published (which instructions the M7 issues together), there is a range.
@@ -161,8 +162,8 @@ kernels that the model needs is 31 to 82 kB beside the model on the M4; `code` h
 tflmgen's firmware, without start-up and UART. `weights` are packed weights, with biases and multipliers.
 
 MACs are multiply-accumulates as the model's shapes give them, padding included. All are computed: the figures of the
-cores are without [range analysis](ranges.md) (`--no-range-analysis`). What that saves stands
-[on its own](#range-analysis)."""
+cores are without [range analysis](ranges.md) (`--no-range-analysis`). [Another table](#range-analysis)
+shows what it saves."""
 
 
 RANGES_TITLE = "## Range analysis"
@@ -271,7 +272,7 @@ def _histograms(core: Core) -> list[str]:
         histogram = inner_loop(code, loop.number)
         lines.append(f"| {loop.title} | {_text(histogram)} | {loop.macs} | {histogram.total() / loop.macs:.2f} |")
         notes.append(f"- {loop.title}: {loop.reason}")
-    rest = "Gathering windows, requantising and stores take the rest: the more, the fewer values an output is made of."
+    rest = "The other instructions are im2col, requantisation and stores: a larger share for sums of few products."
     return [*lines, "", *notes, "", rest]
 
 

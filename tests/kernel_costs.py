@@ -1,10 +1,12 @@
 """Fits the cycles of kernels (codegen/tflmgen/kernels/costs/cycles.json) to what layers take in the emulator.
 
-    PYTHONPATH=tests python -m kernel_costs [--board BOARD] [--family FAMILY] [--check]
+    PYTHONPATH=tests python -m kernel_costs [--board BOARD] [--family FAMILY] [--check | --alone]
 
-writes the table anew, or what it says of a board's core and a family: half a minute each. The terms are those that
-declarations of kernels name; coefficients are those of the least relative error that are not negative. With --check it
-compares the table with layers that it was not fitted to instead.
+writes the table anew, or what it says of a board's core and a family: half a minute each, and once for each board some
+minutes for the corpus, whose layers weigh more than random ones. The terms are those that declarations of kernels name;
+coefficients are those of the least relative error that are not negative. With --alone it writes what is left of them
+where a call is the only one of its family in a program. With --check it compares the table with layers that it was not
+fitted to instead. Counts are kept below build/kernel_costs: remove what is stale.
 """
 
 from __future__ import annotations
@@ -13,24 +15,42 @@ import argparse
 import json
 import tempfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 import numpy as np
+from support.cost_corpus import counted_models
+from support.cost_fit import Alone, errors, fit, left_alone
 from support.cost_layers import layers
-from support.cost_samples import Measured, Sample, measure
+from support.cost_samples import Measured, Sample, measure, measure_model
+from support.counted_calls import DoesNotFitError
 from support.repository import ROOT
-from tflmgen.kernels.costs.estimate import CORES, Table, cycles_table, numbers_of
+from tflmgen.kernels.costs.estimate import ALONE, CORES, Table, cycles_table
 from tflmgen.kernels.registry import cost_models, declarations
 from tflmgen.project.board import load_board
 
 TABLE = ROOT / "codegen" / "tflmgen" / "kernels" / "costs" / "cycles.json"
 BOARDS = ("mps2_an385_m0", "mps2_an385", "mps2_an386", "mps2_an500", "mps3_an547")
+KEPT = ROOT / "build" / "kernel_costs"
 LAYERS = 96
 """Of each family; a few of them are beyond its kernel."""
 
 CHECK_SEED, CHECK_LAYERS = 99, 48
 """Of layers that nothing is fitted to."""
+
+REAL = 8.0
+"""How many random layers a layer of the corpus weighs as much as."""
+
+ALONE_LAYERS = 12
+"""Of each family, alone in their models."""
+
+HOME = {"thumb": "mps2_an385_m0", "portable": "mps2_an386", "dsp": "mps2_an386", "mve": "mps3_an547"}
+"""By instruction set, the board on which calls that are alone are counted, for all cores: how far a loop is specialised
+depends on the compiler."""
 
 INLINED = 8
 """Layers of a model that are still compiled each for itself."""
@@ -69,73 +89,105 @@ def samples_of(name: str, board: str, drawn: Sequence[Measured]) -> list[Sample]
     samples = []
     for first in range(0, len(drawn), step):
         with tempfile.TemporaryDirectory() as folder:
-            samples += measure(name, board, drawn[first : first + step], Path(folder))
+            samples += measure([name], board, drawn[first : first + step], Path(folder))
     return samples
 
 
-def fit(name: str, samples: Sequence[Sample]) -> dict[str, float]:
-    """The cycles of each term of a family, those that take none left out."""
-    counts = [cost_models()[name].counts(numbers_of(sample.kernel)) for sample in samples]
-    rows = np.array([list(row.values()) for row in counts], dtype=np.float64)
-    coefficients = _least(rows, np.array([sample.cycles for sample in samples], dtype=np.float64))
-    return {term: cycles for term, cycles in zip(counts[0], coefficients, strict=True) if cycles}
+def kept(name: str, count: Callable[[], Iterable[Sample]]) -> list[Sample]:
+    """The samples of this name, counted once."""
+    path = KEPT / f"{name}.json"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps([asdict(sample) for sample in count()]))
+    return [Sample(**sample) for sample in json.loads(path.read_text())]
 
 
-def _least(rows: np.ndarray, wanted: np.ndarray) -> list[float]:
-    """Least squares of relative errors without negative coefficients (Lawson and Hanson 1974, algorithm NNLS)."""
-    a = rows / wanted[:, None]
-    scale = np.maximum(np.abs(a).max(axis=0), 1e-12)
-    a, b = a / scale, np.ones(len(wanted))
-    x, active = np.zeros(a.shape[1]), np.zeros(a.shape[1], dtype=bool)
-    for _ in range(30 * len(x)):
-        gradient = a.T @ (b - a @ x)
-        gradient[active] = -np.inf
-        if gradient.max(initial=-np.inf) <= 1e-9:
-            break
-        active[int(gradient.argmax())] = True
-        while True:
-            trial = np.zeros_like(x)
-            trial[active] = np.linalg.lstsq(a[:, active], b, rcond=None)[0]
-            if trial[active].min() > 0:
-                x = trial
-                break
-            bad = active & (trial <= 0)
-            step = float((x[bad] / (x[bad] - trial[bad])).min())
-            x = x + step * (trial - x)
-            active &= x > 1e-12
-            x[~active] = 0
-    return [float(f"{v:.4g}") for v in x / scale]
+def real_samples(board: str) -> Iterator[Sample]:
+    """The layers of the corpus' models, equal ones once."""
+    known = set()
+    for path in counted_models(board):
+        with suppress(DoesNotFitError):
+            for sample in measure_model(path, board):
+                if (key := (sample.function, str(sample.numbers), sample.alone)) not in known:
+                    known.add(key)
+                    yield sample
 
 
-def errors(name: str, samples: Sequence[Sample], cycles: dict[str, float]) -> list[float]:
-    """Relative errors of the estimates."""
-    counts = (cost_models()[name].counts(numbers_of(sample.kernel)) for sample in samples)
-    estimates = [sum(cycles[term] * row[term] for term in cycles) for row in counts]
-    return [estimate / sample.cycles - 1 for estimate, sample in zip(estimates, samples, strict=True)]
+def alone_samples(board: str) -> Iterator[Sample]:
+    """Random layers of each family that is HOME on the board, each the only one of its family in its model."""
+    groups: dict[tuple[str, str, int], list[str]] = {}
+    kinds: dict[tuple[str, str, int], set[str]] = {}
+    for declared in declarations():
+        for name in declared.costs if HOME[declared.instructions] == board else ():
+            kind, dtype = cost_models()[name].layers.split()[0], cost_models()[name].layers.split()[-1]
+            typed = dtype if dtype in ("int16", "float32") else "int8"
+            keys = ((declared.instructions, typed, number) for number in count())
+            group = next(key for key in keys if kind not in kinds.setdefault(key, set()))
+            kinds[group].add(kind)
+            groups.setdefault(group, []).append(name)
+    for seed in range(ALONE_LAYERS):
+        rng = np.random.default_rng(seed)
+        for names in groups.values():
+            drawn = [layer for name in names for layer in layers_of(name, rng, 1)]
+            with tempfile.TemporaryDirectory() as folder:
+                yield from (sample for sample in measure(names, board, drawn, Path(folder)) if sample.alone)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--board", action="append", choices=BOARDS)
-    parser.add_argument("--family", action="append")
-    parser.add_argument("--check", action="store_true", help="compare the table with new layers, and leave it as it is")
-    arguments = parser.parse_args()
+def fit_family(board: str, name: str, check: bool) -> None:
+    """Writes the cycles of a family on a board's core, or compares them with other layers."""
+    table, core = cycles_table(), CORES[load_board(board).core]
+    seed, count = (CHECK_SEED, CHECK_LAYERS) if check else (zlib.crc32(name.encode()), LAYERS)
+    drawn = layers_of(name, np.random.default_rng(seed), count)
+    samples = kept(f"{name}_{board}_{seed}", lambda: samples_of(name, board, drawn))
+    if not check:
+        real = [sample for sample in kept(f"real_{board}", partial(real_samples, board)) if sample.family == name]
+        shared = [sample for sample in real if not sample.alone]
+        weights = [1.0] * len(samples) + [REAL] * len(shared)
+        table.setdefault(name, {})[core] = fit(name, [*samples, *shared], weights)
+        TABLE.write_text(text_of(table))
+        _print(f"{core} {name}, real", shared, table[name][core])
+    _print(f"{core} {name}", samples, table[name][core])
+
+
+def fit_alone(board: str, names: Sequence[str]) -> None:
+    """Writes what is left of the cycles of families whose HOME the board is where a call is alone: by random layers
+    there, and by those of the corpus on every board."""
     table = cycles_table()
-    for board in arguments.board or BOARDS:
-        core = CORES[load_board(board).core]
-        for name in families_of(core):
-            if arguments.family is not None and name not in arguments.family:
-                continue
-            seed, count = (CHECK_SEED, CHECK_LAYERS) if arguments.check else (zlib.crc32(name.encode()), LAYERS)
-            samples = samples_of(name, board, layers_of(name, np.random.default_rng(seed), count))
-            if not arguments.check:
-                table.setdefault(name, {})[core] = fit(name, samples)
-                TABLE.write_text(text_of(table))
-            wrong = np.abs(errors(name, samples, table[name][core]))
-            print(
-                f"{core} {name}: {len(samples)} layers, error {wrong.mean():.1%} on average, {wrong.max():.1%} at most",
-                flush=True,
-            )
+    drawn = [(board, sample, 1.0) for sample in kept(f"alone_{board}", partial(alone_samples, board))]
+    real = [
+        (other, sample, REAL)
+        for other in BOARDS
+        for sample in kept(f"real_{other}", partial(real_samples, other))
+        if sample.alone
+    ]
+    for name in names:
+        counted = []
+        for other in BOARDS if name not in SPECIALISED and HOME[_instructions(name)] == board else ():
+            own = [(sample, weight) for at, sample, weight in (*drawn, *real) if (at, sample.family) == (other, name)]
+            cycles = table[name].get(CORES[load_board(other).core])
+            if own and cycles:
+                counted.append(Alone([sample for sample, _ in own], [weight for _, weight in own], cycles))
+        if counted:
+            left = left_alone(name, counted)
+            by_core = {core: cycles for core, cycles in table[name].items() if core != ALONE}
+            table[name] = {**({ALONE: left} if left else {}), **by_core}
+            TABLE.write_text(text_of(table))
+            for alone in counted:
+                estimates = {term: cycles * left.get(term, 1) for term, cycles in alone.cycles.items()}
+                _print(f"{name}, alone", alone.samples, estimates)
+
+
+def _instructions(family: str) -> str:
+    return next(declared.instructions for declared in declarations() if family in declared.costs)
+
+
+def _print(title: str, samples: Sequence[Sample], cycles: dict[str, float]) -> None:
+    if samples:
+        wrong = np.abs(errors(samples[0].family, samples, cycles))
+        print(
+            f"{title}: {len(samples)} layers, error {wrong.mean():.1%} on average, {wrong.max():.1%} at most",
+            flush=True,
+        )
 
 
 def text_of(table: Table) -> str:
@@ -145,6 +197,26 @@ def text_of(table: Table) -> str:
         lines = [f'  "{core}": {json.dumps(cycles)}' for core, cycles in by_core.items()]
         blocks.append(f' "{name}": {{\n' + ",\n".join(lines) + "\n }")
     return "{\n" + ",\n".join(blocks) + "\n}\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--board", action="append", choices=BOARDS)
+    parser.add_argument("--family", action="append")
+    parser.add_argument("--check", action="store_true", help="compare the table with new layers, and leave it as it is")
+    parser.add_argument("--alone", action="store_true", help="fit what is left of the cycles of calls that are alone")
+    arguments = parser.parse_args()
+    for board in arguments.board or BOARDS:
+        names = [
+            name
+            for name in families_of(CORES[load_board(board).core])
+            if arguments.family is None or name in arguments.family
+        ]
+        if arguments.alone:
+            fit_alone(board, names)
+        else:
+            for name in names:
+                fit_family(board, name, arguments.check)
 
 
 if __name__ == "__main__":

@@ -9,17 +9,13 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from support.corpus import corpus_models
+from support.cost_corpus import SMALLEST, counted_models
 from support.cost_samples import CHOOSERS
-from support.counted_calls import CountedCall, counted_calls, kernel_calls
+from support.counted_calls import CountedCall, DoesNotFitError, counted_calls
 from support.tools import requires_compiler, requires_qemu
 from support.well_known import well_known
-from tflmgen.emulators import generator_inputs
-from tflmgen.errors import TflmgenError
 from tflmgen.ir import CostedKernel, Kernel, KernelCall, KernelChoice, Params, Target
 from tflmgen.kernels.choice import choose_fastest
-from tflmgen.options import BuildOptions, Optimize
-from tflmgen.project import load_board, plan_for
 
 pytestmark = [pytest.mark.emulator, requires_compiler, requires_qemu]
 
@@ -28,10 +24,6 @@ BOARDS = ("mps2_an385_m0", "mps2_an385", "mps2_an386", "mps2_an500", "mps3_an547
 
 SAMPLE = ("tflm_micro_speech", "mlperf_kws_int8")
 """Small, with convolutions, depthwise ones of small and large windows, and matrix products."""
-
-LARGEST, SMALLEST, MOST = 400_000, 20_000, 20_000_000
-"""Of models in the sweep: bytes of the largest file; cycles of the smallest, where nothing is to choose by, and of the
-largest, which take minutes in QEMU."""
 
 CHOSEN_WITHIN = 0.005
 """How many cycles more than the best kernels the chosen ones may take, in sum over a board's models."""
@@ -95,11 +87,11 @@ class Outcome:
 
 @dataclass(slots=True)
 class Counter:
-    """Counts calls on a board, equal ones once: by `counted`, their cycles; by `estimates`, those expected."""
+    """Counts calls on a board, equal ones once. counted: their cycles. layers: of chosen kernels, the first call."""
 
     board: str
     counted: dict[Call, float] = field(default_factory=dict)
-    estimates: dict[Call, int] = field(default_factory=dict)
+    layers: dict[Call, CountedCall] = field(default_factory=dict)
 
     def outcome(self, path: Path) -> Outcome:
         """The model by the chosen kernels, then by others until all that some operator could have are counted."""
@@ -107,7 +99,7 @@ class Counter:
             calls = [layer for layer in self._count(path) if call_of(layer.call) in rankings]
         rankings = {call_of(layer.call): rankings[call_of(layer.call)] for layer in calls}
         candidates = {call: [call_of(candidate.kernel) for candidate in ranking] for call, ranking in rankings.items()}
-        self.estimates |= {call: ranking[0].cycles for call, ranking in rankings.items()}
+        self.layers = {call_of(layer.call): layer for layer in calls} | self.layers
         tried = set(self.counted)
         while left := [
             next(call for call in calls if call not in tried) for calls in candidates.values() if {*calls} - tried
@@ -119,7 +111,7 @@ class Counter:
             call: min(self.counted[call] for call in calls if call in self.counted)
             for call, calls in candidates.items()
         }
-        expected = sum(self.estimates[call_of(layer.call)] for layer in calls)
+        expected = sum(layer.expected for layer in calls)
         cycles = sum(layer.cycles for layer in calls)
         return Outcome(path.stem, expected, cycles, sum(best[call_of(layer.call)] for layer in calls))
 
@@ -132,8 +124,8 @@ class Counter:
     @property
     def far_off(self) -> list[Call]:
         """Chosen kernels' calls whose estimates are beyond what is expected of them."""
-        misses = {call: abs(cycles - self.counted[call]) for call, cycles in self.estimates.items()}
-        return [call for call, miss in misses.items() if miss > max(FOLDED, LAYER_WITHIN * self.counted[call])]
+        misses = {call: abs(layer.expected - layer.cycles) for call, layer in self.layers.items()}
+        return [call for call, miss in misses.items() if miss > max(FOLDED, LAYER_WITHIN * self.layers[call].cycles)]
 
 
 def excess(outcomes: Sequence[Outcome]) -> float:
@@ -151,36 +143,17 @@ def test_small_models_take_the_best_kernels(board: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("board", BOARDS)
 def test_every_model_takes_the_best_kernels(board: str) -> None:
     counter = Counter(board)
-    counted = map(counter.outcome, models_with_estimates(board))
-    outcomes = [
-        outcome for outcome in counted if outcome.chosen >= SMALLEST
-    ]  # some spend their cycles in branches not taken
+    outcomes = []
+    for path in counted_models(board):
+        with contextlib.suppress(DoesNotFitError):
+            outcomes.append(counter.outcome(path))
+    # Some spend their cycles in branches not taken.
+    outcomes = [outcome for outcome in outcomes if outcome.chosen >= SMALLEST]
+    worst = sorted(outcomes, key=lambda outcome: -abs(outcome.error))[:8]
     far_off = counter.far_off
     print(f"{board}: {excess(outcomes):.2%} more cycles than the best kernels, {len(far_off)} of", end=" ")
-    print(f"{len(counter.estimates)} layers beyond {LAYER_WITHIN:.0%}; whole models:", end=" ")
-    print(
-        *(
-            f"{outcome.name} {outcome.error:+.1%}"
-            for outcome in sorted(outcomes, key=lambda outcome: -abs(outcome.error))[:8]
-        )
-    )
+    print(f"{len(counter.layers)} layers beyond {LAYER_WITHIN:.0%}; whole models:", end=" ")
+    print(*(f"{outcome.name} {outcome.error:+.1%}" for outcome in worst))
     assert excess(outcomes) <= CHOSEN_WITHIN
     assert [outcome for outcome in outcomes if not outcome.is_near] == []
-    assert len(far_off) * FAR_OFF <= len(counter.estimates), far_off
-
-
-def models_with_estimates(board: str) -> Iterator[Path]:
-    """Models of SMALLEST to MOST cycles, those of equal calls once; without those that need a plug-in, bounds of
-    dimensions, or inputs with a meaning."""
-    known = set()
-    for path in corpus_models():
-        if path.stat().st_size > LARGEST:
-            continue
-        with choosing_beside(frozenset()) as rankings, contextlib.suppress(TflmgenError):
-            compilation = plan_for(path, load_board(board), BuildOptions(optimize=Optimize.SPEED))
-            generator_inputs(compilation.module.signatures[0])
-            calls = [call_of(call) for call in kernel_calls(compilation).values()]
-            expected = sum(rankings[call][0].cycles for call in calls if call in rankings)
-            if SMALLEST <= expected <= MOST and (same := tuple(sorted(map(repr, calls)))) not in known:
-                known.add(same)
-                yield path
+    assert len(far_off) * FAR_OFF <= len(counter.layers), far_off

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
@@ -14,6 +15,9 @@ from unittest import mock
 import numpy as np
 from tflmgen.ir.kernel import Kernel, Params, Target
 from tflmgen.ir.kernel_choice import KernelChoice
+from tflmgen.kernels.choice import choose_fastest
+from tflmgen.kernels.costs.estimate import numbers_of
+from tflmgen.kernels.costs.term import Numbers
 from tflmgen.kernels.operators import (
     arithmetic,
     batch_matmul,
@@ -27,7 +31,7 @@ from tflmgen.kernels.operators import (
 from tflmgen.kernels.operators import lstm as lstm_operators
 from tflmgen.kernels.operators import svdf as svdf_operators
 
-from support.counted_calls import counted_calls
+from support.counted_calls import CountedCall, counted_calls
 from support.model_writer import ModelWriter, SubgraphWriter
 from support.recurrent_layers import lstm, svdf, weights_of
 
@@ -110,10 +114,16 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The call that a layer became, and what it took."""
+    """The call that a layer became, what terms count with, and what it took.
 
-    kernel: Kernel
+    alone: no other call of the model was of its family.
+    """
+
+    function: str
+    family: str
+    numbers: Numbers
     cycles: float
+    alone: bool
 
 
 def write_model(path: Path, layers: Iterable[Measured], rng: np.random.Generator) -> None:
@@ -210,13 +220,13 @@ def _outputs(layer: Layer) -> list[int]:
     return [(s - 1 - (t - 1) * layer.dilation) // layer.stride + 1 for s, t in sizes]
 
 
-def _of_family(name: str, kernels: Iterable[Kernel]) -> list[Kernel]:
-    return [kernel for kernel in kernels if kernel.family == name]
+def _of_family(names: Container[str], kernels: Iterable[Kernel]) -> list[Kernel]:
+    return [kernel for kernel in kernels if kernel.family in names]
 
 
 @contextlib.contextmanager
-def only(name: str) -> Iterator[dict[tuple[str, Params | None], Kernel]]:
-    """Layers get a kernel of this family, where there is one for them; where there are several, in turn.
+def only(*names: str) -> Iterator[dict[tuple[str, Params | None], Kernel]]:
+    """Layers get a kernel of these families, where there is one for them; where there are several, in turn.
 
     Kernels for every Cortex-M are otherwise made only where there is no other. Value: the kernels, by what a call says.
     """
@@ -226,10 +236,9 @@ def only(name: str) -> Iterator[dict[tuple[str, Params | None], Kernel]]:
     def chooser(kernels: Iterable[Kernel], _: Target) -> KernelChoice:
         candidates = list(kernels)
         others = [other for kernel in candidates for other in kernel.smaller]
-        wanted = _of_family(name, candidates) or _of_family(name, others)
-        first = (
-            next(numbers) % len(wanted) if wanted and name.startswith(("depthwise3x3", "fully_connected_mve")) else 0
-        )
+        wanted = _of_family(names, candidates) or _of_family(names, others)
+        in_turn = wanted and wanted[0].family.startswith(("depthwise3x3", "fully_connected_mve"))
+        first = next(numbers) % len(wanted) if in_turn else 0
         kernel = replace((wanted or candidates)[first], backward=None)
         taken[kernel.function, kernel.params] = kernel
         return KernelChoice.of(kernel)
@@ -237,20 +246,44 @@ def only(name: str) -> Iterator[dict[tuple[str, Params | None], Kernel]]:
     with contextlib.ExitStack() as stack:
         for module in CHOOSERS:
             stack.enter_context(mock.patch.object(module, "choose_fastest", chooser))
-        if "thumb" in name:
-            alone = property(lambda _: frozenset({"thumb"}))
-            stack.enter_context(mock.patch.object(Target, "instructions", alone))
+        if any("thumb" in name for name in names):
+            thumb = property(lambda _: frozenset({"thumb"}))
+            stack.enter_context(mock.patch.object(Target, "instructions", thumb))
         yield taken
 
 
-def measure(name: str, board: str, layers: Iterable[Measured], folder: Path, seed: int = 0) -> list[Sample]:
-    """The layers as kernels of family `name`; those that have no such kernel are left out."""
+def measure(
+    names: Collection[str], board: str, layers: Iterable[Measured], folder: Path, seed: int = 0
+) -> list[Sample]:
+    """The layers as kernels of these families; those that have no such kernel are left out."""
     path = folder / "layers.tflite"
     write_model(path, layers, np.random.default_rng(seed))
-    with only(name) as taken:
-        counted = counted_calls(path, board, *(("--winograd",) if "winograd" in name else ()))
+    with only(*names) as taken:
+        counted = counted_calls(path, board, *(("--winograd",) if "conv2d_winograd_dsp" in names else ()))
+    return [sample for sample in samples(counted, taken) if sample.family in names]
+
+
+def measure_model(path: Path, board: str) -> list[Sample]:
+    """The layers of a model as its chosen kernels."""
+    taken: dict[tuple[str, Params | None], Kernel] = {}
+
+    def chooser(kernels: Iterable[Kernel], target: Target) -> KernelChoice:
+        choice = choose_fastest([replace(kernel, backward=None) for kernel in kernels], target)
+        taken[choice.kernel.function, choice.kernel.params] = choice.kernel
+        return KernelChoice(choice.chosen)
+
+    with contextlib.ExitStack() as stack:
+        for module in CHOOSERS:
+            stack.enter_context(mock.patch.object(module, "choose_fastest", chooser))
+        return samples(counted_calls(path, board, "--optimize", "speed"), taken)
+
+
+def samples(counted: Iterable[CountedCall], taken: Mapping[tuple[str, Params | None], Kernel]) -> list[Sample]:
+    """The counted calls of a model that have a family; `taken`: its kernels, by what a call says."""
+    known = [(taken.get((call.call.function, call.call.params)), call.cycles) for call in counted]
+    calls = Counter(kernel.family for kernel, _ in known if kernel is not None)
     return [
-        Sample(kernel, call.cycles)
-        for call in counted
-        if (kernel := taken.get((call.call.function, call.call.params))) is not None and kernel.family == name
+        Sample(kernel.function, kernel.family, numbers_of(kernel), cycles, calls[kernel.family] == 1)
+        for kernel, cycles in known
+        if kernel is not None and kernel.family
     ]

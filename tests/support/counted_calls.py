@@ -14,16 +14,21 @@ from tflmgen.project import compile_for
 from support.commands import tflmgen
 
 
+class DoesNotFitError(AssertionError):
+    """The board has less memory than the model takes."""
+
+
 @dataclass(frozen=True, slots=True)
 class CountedCall:
-    """A call, and the cycles of one execution."""
+    """A call, the cycles of one execution, and those that the plan estimates, 0 where it has no estimate."""
 
     call: KernelCall
     cycles: float
+    expected: int
 
 
 def counted_calls(path: Path, board: str, *options: str) -> list[CountedCall]:
-    """The calls that an invoke of the model executes, with made inputs."""
+    """The calls that an invoke of the model executes, with made inputs. Raises DoesNotFitError."""
     compilations = []
 
     def compile_noted(*arguments: Any) -> Compilation:
@@ -32,10 +37,16 @@ def counted_calls(path: Path, board: str, *options: str) -> list[CountedCall]:
 
     with mock.patch("tflmgen.commands.bench.compile_for", compile_noted):
         done = tflmgen("bench", path, "--board", board, "--json", *options)
+    if "over budget" in done.err:
+        raise DoesNotFitError(done.err)
     assert done.code == 0, done.err
     calls = kernel_calls(compilations[-1])
     return [
-        CountedCall(calls[row["step"]], row["cycles_estimated"] / row["executions"])
+        CountedCall(
+            calls[row["step"]],
+            row["cycles_estimated"] / row["executions"],
+            (row["expected"] or {"cycles": 0})["cycles"],
+        )
         for row in done.json["operators"]
         if row["executions"] and row["step"] in calls
     ]

@@ -28,9 +28,9 @@ def considered() -> dict[tuple[str, str], Kernel]:
         if kernel.variant != "portable":
             kernels[kernel.function, core] = kernel
 
-    def looked_up(kernel: Kernel, core: str) -> object:
+    def looked_up(kernel: Kernel, core: str, alone: bool = False) -> object:
         note(kernel, core)
-        return estimate(kernel, core)
+        return estimate(kernel, core, alone)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(choice, "estimate", looked_up)

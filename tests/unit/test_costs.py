@@ -15,7 +15,7 @@ from tflmgen.ir.kernel import Kernel, Params, Scratch, Target
 from tflmgen.ir.kernel_choice import CostedKernel, KernelChoice
 from tflmgen.kernels import choice as kernel_choice
 from tflmgen.kernels.costs import estimate as costs
-from tflmgen.kernels.costs.estimate import CORES, cycles_of, cycles_table, estimate
+from tflmgen.kernels.costs.estimate import ALONE, CORES, cycles_of, cycles_table, estimate, numbers_of
 from tflmgen.kernels.costs.model import CALL
 from tflmgen.kernels.registry import cost_models
 
@@ -47,7 +47,7 @@ def convolution(family: str, **numbers: int) -> Kernel:
 def test_every_family_has_figures_for_its_terms_alone() -> None:
     assert set(cycles_table()) == set(cost_models())
     for name, by_core in cycles_table().items():
-        assert set(by_core) <= set(CORES.values())
+        assert set(by_core) <= {*CORES.values(), ALONE}
         for cycles in by_core.values():
             assert set(cycles) <= {CALL, *cost_models()[name].terms}, name
 
@@ -67,9 +67,38 @@ def test_no_term_is_there_for_nothing() -> None:
 
 def test_costs_are_small() -> None:
     tables = [cycles for by_core in cycles_table().values() for cycles in by_core.values()]
-    assert max(len({CALL, *family.terms}) for family in cost_models().values()) <= MOST_TERMS
+    assert max(family.has_call + len(family.terms) for family in cost_models().values()) <= MOST_TERMS
     assert sum(map(len, tables)) <= MOST_COEFFICIENTS
-    assert min(cycle for cycles in tables for cycle in cycles.values()) > 0
+    assert (
+        min(cycle for by_core in cycles_table().values() for core in by_core for cycle in by_core[core].values()) >= 0
+    )
+
+
+def test_a_call_that_is_alone_takes_less() -> None:
+    """By what is left of each term; kernels of other families make no difference."""
+    first, other = convolution("conv2d_dsp", input_channels=1), kernel("other")
+    shared, alone = estimate(first, "cortex-m4"), estimate(first, "cortex-m4", alone=True)
+    assert shared is not None
+    assert alone is not None
+    assert alone < shared
+    choice = KernelChoice(CostedKernel(first, shared))
+    once = kernel_choice.estimated_together({1: choice, 2: KernelChoice.of(other)}, "cortex-m4")
+    twice = kernel_choice.estimated_together({1: choice, 2: choice}, "cortex-m4")
+    assert [cycles_of(once[number]) for number in once] == [alone, 600]
+    assert [cycles_of(twice[number]) for number in twice] == [shared, shared]
+
+
+def test_others_are_estimated_as_if_they_were_chosen() -> None:
+    layer = convolution("conv2d_dsp", input_channels=1)
+    cycles = estimate(layer, "cortex-m4")
+    assert cycles is not None
+    considering = KernelChoice(CostedKernel(kernel("some"), 9), considered=(CostedKernel(layer, cycles),))
+    beside = kernel_choice.estimated_together(
+        {1: considering, 2: KernelChoice(CostedKernel(layer, cycles))}, "cortex-m4"
+    )
+    alone = kernel_choice.estimated_together({1: considering}, "cortex-m4")
+    (first,), (second,) = (choices[1].considered for choices in (beside, alone) if isinstance(choices[1], KernelChoice))
+    assert (first.cycles, second.cycles) == (cycles, estimate(layer, "cortex-m4", alone=True))
 
 
 def test_nothing_is_said_of_other_kernels_and_cores() -> None:
@@ -93,15 +122,15 @@ def test_a_core_without_figures_takes_those_of_its_relative() -> None:
 
 @pytest.mark.parametrize(("family", "core"), [("conv2d_dsp", "cortex-m4"), ("conv2d_mve", "cortex-m55")])
 def test_terms_count_parts_of_a_convolution(family: str, core: str) -> None:
-    """64 pixels in blocks of 3 or 4, of which the last is full with 2 left, by 8 pairs of channels, 18 steps each."""
+    """64 pixels in blocks of 3 or 4, by 8 pairs of channels, 18 steps each."""
     layer = convolution(family)
     assert layer.params is not None
-    counts = cost_models()[family].counts(dict(layer.params.fields))  # type: ignore[arg-type]
+    counts = cost_models()[family].counts(numbers_of(layer))
     cycles = cycles_table()[family][core]
     assert estimate(layer, core) == round(sum(cycles[term] * counts[term] for term in cycles))
-    blocks = 21 if family == "conv2d_dsp" else 16
-    block, step = ("full_block", "full_step") if family == "conv2d_dsp" else ("block", "step")
-    assert (counts[CALL], counts[block], counts[step]) == (1, blocks * 8, blocks * 8 * 18)
+    blocks = 22 if family == "conv2d_dsp" else 16
+    assert (counts["block"], counts["step"]) == (blocks * 8, blocks * 8 * 18)
+    assert counts.get(CALL) == (1 if cost_models()[family].has_call else None)
 
 
 def test_clamping_costs_more() -> None:
@@ -129,7 +158,7 @@ def test_chosen_kernels_take_few_cycles_more_than_the_best(core: str) -> None:
 
 def choose(monkeypatch: pytest.MonkeyPatch, **costs: int) -> KernelChoice:
     known = {f"tflmgen_{name}": cost for name, cost in costs.items()}
-    monkeypatch.setattr(kernel_choice, "estimate", lambda candidate, _: known.get(candidate.function))
+    monkeypatch.setattr(kernel_choice, "estimate", lambda candidate, *_: known.get(candidate.function))
     scratch = {"small": Scratch(100), "large": Scratch(400), "portable": Scratch(0)}
     candidates = [kernel(name, scratch[name], variant="portable" if name == "portable" else "dsp") for name in scratch]
     return kernel_choice.choose_fastest(candidates, Target("cortex-m4"))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
-from tflmgen.ir import CostedKernel, Kernel, KernelChoice, Scratch, Target
+from tflmgen.ir import CostedKernel, Kernel, KernelChoice, Scratch, Selected, Target
 from tflmgen.kernels.costs.estimate import estimate
 from tflmgen.kernels.tuning import TUNING
 
@@ -30,10 +31,33 @@ def choose_fastest(kernels: Iterable[Kernel], target: Target) -> KernelChoice:
     return KernelChoice(chosen, tuple(alternatives), tuple(other for other in others if other.cycles))
 
 
+def estimated_together(kernels: Mapping[int, Selected], core: str) -> dict[int, Selected]:
+    """The same choices, with estimates that know the other operators: compilers specialise what is called once."""
+    choices = [selected for selected in kernels.values() if isinstance(selected, KernelChoice)]
+    calls = Counter(choice.kernel.family for choice in choices)
+    return {
+        number: _beside(selected, calls - Counter([selected.kernel.family]), core)
+        if isinstance(selected, KernelChoice)
+        else selected
+        for number, selected in kernels.items()
+    }
+
+
+def _beside(choice: KernelChoice, others: Counter[str], core: str) -> KernelChoice:
+    """others: how many other operators call kernels of each family."""
+
+    def costed(other: CostedKernel) -> CostedKernel:
+        alone = other.cycles and not others[other.kernel.family]
+        return _costed(other.kernel, core, alone=True) if alone else other
+
+    considered = sorted(map(costed, choice.considered), key=lambda other: other.cycles)
+    return KernelChoice(costed(choice.chosen), tuple(map(costed, choice.alternatives)), tuple(considered))
+
+
 def scratch_bytes(kernel: Kernel) -> int:
     """Bytes of arena that a call takes beside its operands."""
     return sum(operand.bytes for operand in kernel.operands if isinstance(operand, Scratch))
 
 
-def _costed(kernel: Kernel, core: str) -> CostedKernel:
-    return CostedKernel(kernel, estimate(kernel, core) or 0)
+def _costed(kernel: Kernel, core: str, alone: bool = False) -> CostedKernel:
+    return CostedKernel(kernel, estimate(kernel, core, alone) or 0)

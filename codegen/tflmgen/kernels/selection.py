@@ -22,6 +22,7 @@ from tflmgen.ir import (
     View,
     walk,
 )
+from tflmgen.kernels.choice import estimated_together
 from tflmgen.kernels.costs.estimate import cycles_of
 from tflmgen.kernels.flash_budget import within_flash
 from tflmgen.kernels.instance import instance_of
@@ -64,15 +65,13 @@ class Selector:
 
     def select(self, module: Module, streams: Mapping[int, RowStream] = MappingProxyType({})) -> Selection:
         """What computes every Op of the module; `streams` compute those that no table has, by Op.id."""
-        kernels: dict[int, Selected] = {}
-        for function in module.functions:
-            for node in walk(function.body):
-                if isinstance(node, Op):
-                    kernels[node.id] = streams.get(node.id) or self._kernel(module, node)
-        if not self.target.winograd:
-            return Selection(kernels)
-        without = replace(self, target=replace(self.target, winograd=0))
-        return Selection(*within_flash(module, kernels, self.target.winograd, partial(without._kernel, module)))
+        operators = [node for function in module.functions for node in walk(function.body) if isinstance(node, Op)]
+        kernels: Mapping[int, Selected] = {op.id: streams.get(op.id) or self._kernel(module, op) for op in operators}
+        notes: tuple[str, ...] = ()
+        if self.target.winograd:
+            without = replace(self, target=replace(self.target, winograd=0))
+            kernels, notes = within_flash(module, kernels, self.target.winograd, partial(without._kernel, module))
+        return Selection(estimated_together(kernels, self.target.core), notes)
 
     def _kernel(self, module: Module, op: Op) -> KernelChoice | View | Pieces:
         kernel = self.operators[op.operator].kernel(_instance(module, op), self.target)

@@ -41,26 +41,40 @@ PER_MAC = 6
 CLAMPED = re.compile("_(relu|bounded)_")
 """In names of kernels whose results need not be rounded by their sign."""
 
+ALONE = "alone"
+"""Beside a family's cores: the part of a term's cycles that is left on any core where a call is the only one of its
+family in a program."""
+
 Table = dict[str, dict[str, dict[str, float]]]
 
 
 @cache
 def cycles_table() -> Table:
-    """By family and core, the cycles of one of each term; terms that take none are left out."""
+    """By family and core, the cycles of one of each term, those that take none left out; by family, what is ALONE."""
     table: Table = json.loads(files("tflmgen.kernels.costs").joinpath("cycles.json").read_text())
     return table
 
 
-def estimate(kernel: Kernel, core: str) -> int | None:
-    """The cycles of one call; None for kernels, and for cores, that there is no model of."""
-    if not kernel.family or core not in CORES or (kernel.function.endswith("_f32") and kernel.variant != "fpu"):
+def estimate(kernel: Kernel, core: str, alone: bool = False) -> int | None:
+    """The cycles of one call; None for kernels, and for cores, that there is no model of.
+
+    alone: no other call in the program is of this family. The C compiler then specialises loops to the layer.
+    """
+    if not kernel.family or (kernel.function.endswith("_f32") and kernel.variant != "fpu"):
         return None
-    by_core = cycles_table().get(kernel.family, {})
-    cycles = by_core.get(CORES[core]) or by_core.get(STANDS_FOR.get(CORES[core], ""))
+    return estimated(kernel.family, numbers_of(kernel), core, alone)
+
+
+def estimated(family: str, numbers: Numbers, core: str, alone: bool = False) -> int | None:
+    """The same, by what `numbers_of` says of a kernel of this family."""
+    by_core = cycles_table().get(family, {})
+    measured = CORES.get(core, "")
+    cycles = by_core.get(measured) or by_core.get(STANDS_FOR.get(measured, ""))
     if cycles is None:
         return None
-    counts = cost_models()[kernel.family].counts(numbers_of(kernel))
-    return max(1, round(sum(cycles[term] * counts[term] for term in cycles)))
+    counts = cost_models()[family].counts(numbers)
+    left = by_core.get(ALONE, {}) if alone else {}
+    return max(1, round(sum(cycles[term] * counts[term] * left.get(term, 1) for term in cycles)))
 
 
 def cycles_of(selected: Selected | CostedKernel) -> int:

@@ -12,7 +12,7 @@ from tflmgen.kernels.costs.term import Blocking, Numbers, Term
 from tflmgen.kernels.costs.windows import WINDOW_TERMS, Windows, channel_parts, convolution_parts, transposed_parts
 
 CALL = "call"
-"""The term that every kernel has once."""
+"""The term that kernels have once; where a family has eight others, the call takes nothing beside them."""
 
 Parts = Callable[[Numbers, Blocking], list[tuple[int, Windows]]]
 
@@ -31,10 +31,12 @@ class CostModel:
     blocking: Blocking
     terms: tuple[str, ...]
     layers: str
+    has_call: bool = True
 
     def counts(self, numbers: Numbers) -> dict[str, float]:
         """How often each part of the kernel runs in a call with these numbers."""
-        return {CALL: 1} | {name: self.count(numbers, self.blocking, name) for name in self.terms}
+        call: dict[str, float] = {CALL: 1} if self.has_call else {}
+        return call | {name: self.count(numbers, self.blocking, name) for name in self.terms}
 
 
 def _windows(parts: Parts) -> Callable[..., CostModel]:
@@ -59,8 +61,10 @@ def _family(
     pixels: int = 1,
     channels: int = 1,
     values: int = 1,
+    has_call: bool = True,
 ) -> CostModel:
-    return CostModel(count, frozenset(vocabulary), Blocking(pixels, channels, values), tuple(terms.split()), layers)
+    blocking, names = Blocking(pixels, channels, values), tuple(terms.split())
+    return CostModel(count, frozenset(vocabulary), blocking, names, layers, has_call)
 
 
 convolution_cost = _windows(convolution_parts)

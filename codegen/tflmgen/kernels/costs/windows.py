@@ -44,6 +44,14 @@ class Windows:
         """Whether a row of a window is no whole number of words."""
         return self.columns * self.depth % 4 != 0
 
+    @property
+    def pieces(self) -> int:
+        """Values of windows that are no part of a row's whole words, which kernels may fill up. A tap of a dilated
+        window, which is copied by itself, takes as long as two."""
+        if self.is_dilated:
+            return 2 * self.taps_inside
+        return self.pixels * self.rows * (self.n.get("row_pitch", self.columns * self.depth) % 4)
+
     @cached_property
     def down(self) -> NDArray[np.int64]:
         """By line of the output: how many rows of its windows lie in the input."""
@@ -79,11 +87,11 @@ class Windows:
     def blocks(self) -> int:
         return ceil(self.pixels / self.by.pixels)
 
-    @cached_property
-    def full_blocks(self) -> tuple[int, int]:
-        """Blocks of pixels, and pixels computed alone: the last one, where it is left over, or all of fewer."""
+    @property
+    def full_blocks(self) -> int:
+        """Blocks of pixels, but for pixels computed alone: a last one that is left over, or all of fewer."""
         blocks, left = divmod(self.pixels, self.by.pixels)
-        return (blocks + 1, 0) if blocks and left > 1 else (blocks, left)
+        return blocks + (blocks > 0 and left > 1)
 
     @property
     def line_blocks(self) -> int:
@@ -209,9 +217,9 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     "tap_output": Term("taps inside, for each output", lambda w: w.taps_inside * w.outputs),
     "product_inside": Term("products with values inside", lambda w: w.taps_inside * w.depth * w.outputs),
     "mac": Term("products", lambda w: w.pixels * w.outputs * w.values),
-    "ragged": Term("windows whose rows are no whole words", lambda w: w.pixels * w.is_ragged),
-    "ragged_row": Term("rows of those", lambda w: w.pixels * w.rows * w.is_ragged),
+    "ragged_row": Term("rows of windows whose rows are no whole words", lambda w: w.pixels * w.rows * w.is_ragged),
     "ragged_value": Term("values of those", lambda w: w.pixels * w.values * w.is_ragged),
+    "piece": Term("values of windows beside whole words of rows, two for a dilated tap", lambda w: w.pieces),
     # How windows are gathered
     "alone": Term("windows gathered one by one", lambda w: w.alone),
     "alone_row": Term("rows of those", lambda w: w.alone * w.rows),
@@ -227,11 +235,12 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     "line_gather_step": Term("steps of those", lambda w: w.line_blocks * w.steps),
     # Blocks of pixels by channels, and steps in them
     "block": Term("blocks of pixels by output channels", lambda w: w.blocks * w.groups),
+    "own_scale_block": Term(
+        "blocks whose channels have scales of their own", lambda w: w.flag("own_scales") * w.blocks * w.groups
+    ),
     "step": Term("steps of values in blocks", lambda w: w.blocks * w.groups * w.steps),
     "pass": Term("passes of eight steps in blocks", lambda w: w.blocks * w.groups * ceil(w.steps / 8)),
-    "full_block": Term("blocks, the last pixel apart", lambda w: w.full_blocks[0] * w.groups),
-    "full_step": Term("steps in those", lambda w: w.full_blocks[0] * w.groups * w.steps),
-    "lone_step": Term("steps of pixels left over", lambda w: w.full_blocks[1] * w.groups * w.steps),
+    "full_step": Term("steps in blocks, the last pixel apart", lambda w: w.full_blocks * w.groups * w.steps),
     "left_over": Term("steps where pixels are left over", lambda w: (w.pixels % w.by.pixels > 0) * w.groups * w.steps),
     "line_block": Term("blocks of pixels of a line", lambda w: w.line_blocks * w.groups),
     "line_step": Term("steps in those", lambda w: w.line_blocks * w.groups * w.steps),

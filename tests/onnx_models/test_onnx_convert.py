@@ -73,6 +73,7 @@ def test_what_is_no_source_is_refused_and_nothing_is_written(tmp_path: Path, mon
     before = source.read_bytes()
     Path("bad.onnx").write_bytes(b"\xff" * 64)
     Path("old.tflite").write_bytes(b"old")
+    Path("m.txt").touch()
     for words, code, sentence in (
         (("old.tflite",), 2, "old.tflite is a .tflite file already: there is nothing to convert"),
         (("m.txt",), 2, "m.txt is nothing that is converted"),
@@ -84,6 +85,6 @@ def test_what_is_no_source_is_refused_and_nothing_is_written(tmp_path: Path, mon
     ):
         done = tflmgen("convert", *words)
         assert (done.code, sentence in done.err) == (code, True), done.err
-    assert {path.name for path in tmp_path.iterdir()} == {"m.onnx", "bad.onnx", "old.tflite"}
+    assert {path.name for path in tmp_path.iterdir()} == {"m.onnx", "m.txt", "bad.onnx", "old.tflite"}
     assert source.read_bytes() == before
     assert Path("old.tflite").read_bytes() == b"old"

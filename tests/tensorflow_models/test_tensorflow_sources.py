@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,9 @@ import pytest
 from support.commands import tflmgen
 from support.corpus import CORPUS, requires_corpus
 from support.tensorflow_environment import VARIABLE, file_beside, interpreter, requires_tensorflow
-from tflmgen.conversion import Choices, Conversion, TensorFlowProcess, convert_in, tensorflow_source
+from tflmgen.conversion import Choices, Conversion, TensorFlowProcess, convert_in, source_conversion, tensorflow_source
 from tflmgen.errors import ModelError
+from tflmgen.frontend import Model, parse_model
 from tflmgen.reference import Interpreter
 
 pytestmark = [requires_tensorflow, pytest.mark.xdist_group("tensorflow")]
@@ -111,18 +113,31 @@ def test_random_programs_with_control_flow_of_both_versions_equal_tensorflow(
     assert (equal, refused) == (2 * len(seeds), [])
 
 
-def test_a_difference_is_refused_with_the_first_tensor(process: TensorFlowProcess) -> None:
-    with pytest.raises(ModelError, match=r"the converted model is not the source: input set 'random'.*differs by"):
-        converted(process, f"{MODELS}:separable_net", Choices(tolerance=0.0))
+def test_a_difference_is_refused_with_the_first_tensor(
+    process: TensorFlowProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file whose RELU has become ABS, as if the converter had done it."""
+
+    def damaged(data: bytes, name: str) -> Model:
+        model = parse_model(data, name)
+        (graph,) = model.subgraphs
+        wrong = [replace(op, name="ABS", options=None) if op.name == "RELU" else op for op in graph.operators]
+        return replace(model, subgraphs=(replace(graph, operators=tuple(wrong)),))
+
+    monkeypatch.setattr(source_conversion, "parse_model", damaged)
+    with pytest.raises(ModelError) as refused:
+        converted(process, f"{MODELS}:product_of_inputs")
+    assert "the converted model is not the source: input set 'random': output 'output_0' differs by" in str(
+        refused.value
+    )
+    assert "; the first tensor that differs is '" in str(refused.value)
 
 
 def test_one_command_from_keras_to_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The converted file is kept and used again; a file that is no conversion is left alone."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(VARIABLE, interpreter() or "")
-    subprocess.run(
-        [interpreter() or "", str(MODELS), f"gru_rows={tmp_path}/net.keras"], check=True, capture_output=True
-    )
+    subprocess.run([interpreter() or "", str(MODELS), f"lstm={tmp_path}/net.keras"], check=True, capture_output=True)
     first = tflmgen("test", "net.keras", "--board", "host")
     assert first.code == 0, first.err
     assert "Wrote net.tflite." in first.out

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tflmgen.commands.convert_tensorflow import Port, converted, ports_of, proof_json, proof_lines
 from tflmgen.conversion import TensorFlowSource, tensorflow_source
-from tflmgen.errors import UsageError
+from tflmgen.errors import Location, ModelError, Problem, UsageError
 from tflmgen.frontend import CIRCLE, Model, Tensor, is_tflite, read_source, source_types, write_model
 from tflmgen.options import BuildOptions, ConvertOptions, OutputOptions, SourceOptions
 from tflmgen.project import check_writable, write_whole
@@ -63,6 +63,8 @@ def _convert_tensorflow(
 def _convert_lowered(
     source: Path, path: Path, choices: ConvertOptions, options: SourceOptions, output: OutputOptions
 ) -> None:
+    if not source.exists():
+        raise ModelError([Problem(Location(str(source)), "there is no such file or folder")])
     if is_tflite(source):
         raise UsageError(
             f"{source} is nothing that is converted: .keras, .h5, a SavedModel's folder, .pb, .pbtxt, "

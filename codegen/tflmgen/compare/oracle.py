@@ -82,6 +82,9 @@ def _refuse_faults(file: Model) -> None:
             row = OPERATORS.get(op.name)
             if row is not None and row.fault and _meets_fault(subgraph, op):
                 raise OracleError(f"subgraph {subgraph.index}, operator {op.index} ({op.name}): {row.fault}")
+            if op.name == "SLICE" and -1 in (subgraph.tensors[op.outputs[0]].shape_signature or ()):
+                place = f"subgraph {subgraph.index}, operator {op.index} ({op.name})"
+                raise OracleError(f"{place}: its size is known at run time only, and TFLite Micro takes it for 1")
 
 
 def _meets_fault(subgraph: SubGraph, op: Operator) -> bool:

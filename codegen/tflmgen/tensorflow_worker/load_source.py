@@ -16,6 +16,8 @@ from tflmgen.tensorflow_worker.source_error import SourceError
 
 Request = Mapping[str, Any]
 OLDEST = (2, 16)
+KERAS_SIGNATURES = {"serve", "serving_default"}
+"""Two names of one function, in what Keras exports."""
 
 
 def load_source(request: Request) -> Program:
@@ -82,6 +84,8 @@ def _saved_model(request: Request) -> Program:
     if chosen is not None and chosen not in signatures:
         raise SourceError(f"it has no signature '{chosen}', but {', '.join(signatures)}")
     keys = [chosen] if chosen is not None else list(signatures)
+    if set(keys) == KERAS_SIGNATURES:
+        keys = ["serving_default"]
     return Program([_signature(key, signatures[key], request) for key in keys], loaded)
 
 

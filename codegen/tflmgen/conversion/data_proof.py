@@ -37,7 +37,7 @@ SETS = 12
 """Planned input sets of each entry."""
 INVOKES = 3
 """Invokes in a row of a set, of a source that keeps state."""
-SECONDS = 20.0
+SECONDS = 8.0
 """Estimated CPU time of evaluating the file."""
 SHARE = 12
 """One set may take a twelfth of the work that is left: a loop may run 2**31 times."""

@@ -80,6 +80,7 @@ NAMES_OPERATORS = {
         "frontend.import_build frontend.import_row_readers frontend.import_row_shapes "
         "frontend.import_row_windows frontend.import_row_wise frontend.tensor_lists frontend.trips"
     ),
+    "faults of another runtime: slices that TFLite Micro plans with a wrong size": "compare.oracle",
     "Circle: its own operators, and those that they become": "frontend.tflite.circle",
     "ONNX front end: makes operators": (
         "frontend.onnx.compose frontend.onnx.compose_moves frontend.onnx.convert_graph "

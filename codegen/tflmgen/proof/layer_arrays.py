@@ -197,7 +197,6 @@ CHECKS: Mapping[str, Check] = {
     "interpolate.h": _interpolate,
     "quantized_unary.h": _sigmoid,
     "softmax.h": _softmax,
-    "log_softmax.h": _softmax,
     "conv2d_hybrid.h": _scales_of(1, 2),
     "depthwise_conv2d_hybrid.h": _scales_of(1, 2),
     "fully_connected_hybrid.h": _scales_of(1, 2),

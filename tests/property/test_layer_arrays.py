@@ -15,7 +15,8 @@ from tflmgen.ir import ConstantArray, Program
 from tflmgen.kernels import reader_of
 from tflmgen.proof import check_constants
 
-Q8, Q16 = {"scale": [0.05], "zero_point": [3]}, {"scale": [1 / 2048], "zero_point": [0]}
+Q8: dict[str, Any] = {"scale": [0.05], "zero_point": [3]}
+Q16: dict[str, Any] = {"scale": [1 / 2048], "zero_point": [0]}
 """Quantisation of inputs of int8 and int16."""
 
 

@@ -35,7 +35,8 @@ TFLMGEN_HELPER void tflmgen_sums_thumb_start(struct tflmgen_sums_thumb *sums, ui
 {
     const int32_t values = (depth + 1) & ~1;
     const int32_t skipped = -values & 7;
-    sums->groups.first = copy - skipped;
+    /* Before the copy begins, which is no pointer in C; the first pass skips what is there. */
+    sums->groups.first = (const uint8_t *)((uintptr_t)copy - (uint32_t)skipped);
     sums->groups.skip = skipped / 2 * TFLMGEN_FULLY_CONNECTED_THUMB_COPIED_BYTES;
     sums->groups.row_end = copy + values;
     sums->groups.start = 0u - 128u * tflmgen_fully_connected_thumb_sum(copy, row, depth);

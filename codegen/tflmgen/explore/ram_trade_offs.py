@@ -137,7 +137,7 @@ def _smallest(balanced: TradeOff, selector: Selector) -> TradeOff:
 
     variants = filter(is_allowed, (Variant(*streams.streamed(limit)) for limit in streams.limits))
     tried = [balanced]
-    for variant in (Variant(balanced.module, 0), *islice(variants, TUNING.streams_tried)):
+    for variant in (Variant(balanced.module, 0), *islice(variants, 1)):
         tried += takewhile(is_allowed, _plans(variant, selector))
     return min(tried, key=lambda trade_off: (*trade_off.best.cost, trade_off.cost))
 

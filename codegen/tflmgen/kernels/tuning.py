@@ -31,8 +31,6 @@ class Tuning:
     16 bytes copied (two plans, of a greatest common divisor).
     row_call_cycles: about what the call of a row of a stream takes beside its kernel; part of the cycles that
     `inspect --pareto` prints. Off, of 12 models for least RAM on an M4: the same plans.
-    streams_tried: plans with row streaming that are laid out for least RAM, for an estimate ranks them that knows no
-    packing. More takes longer. One, or eight, of the same 12 models: the same plans.
     slowdown: part of the cycles by which --optimize ram may slow a model down.
     order_effort: tasks looked at for the order of least peak, of each block; one to two seconds. It ends searches in
     graphs of many parallel chains, whose sets of tasks are exponentially many.
@@ -50,7 +48,6 @@ class Tuning:
     dead_channel_gain: float = 1.01
     rotation_bytes: int = 16
     row_call_cycles: int = 100
-    streams_tried: int = 3
     slowdown: float = 0.25
     order_effort: int = 2_000_000
     packing_effort: int = 400_000

@@ -97,7 +97,7 @@ NAMES_OPERATORS = {
         "passes.drop_channels passes.embedding_tables passes.fuse_lookups passes.identities passes.matrix_products "
         "passes.merge_transposes passes.mixed_depthwise passes.move_transposes passes.normalization passes.padding "
         "passes.permutation passes.permuted passes.quantization passes.quantize_boundaries "
-        "passes.refine_by_comparison"
+        "passes.refine_by_comparison passes.transposed_weights"
     ),
     "quantisation: operators with weights, conversions, and operators that others stand in for": (
         "quantize.constant_moves quantize.float_simplification quantize.fused_lstm "

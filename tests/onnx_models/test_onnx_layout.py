@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import onnxruntime
+import pytest
 from support.native import Invocation, build_native, run_native
-from support.onnx_models import image_loop, separable_net
+from support.onnx_models import flattening_net, image_loop, separable_net
 from tflmgen.compiler import compile_model
 from tflmgen.ir import Op, Target, walk
 from tflmgen.options import BuildOptions
@@ -32,8 +34,13 @@ def test_with_channels_last_at_the_input_nothing_is_reordered(tmp_path: Path) ->
     assert not {"TRANSPOSE", "PAD", "PADV2"} & set(operators)
 
 
-def test_both_orders_compute_what_onnx_runtime_does(tmp_path: Path) -> None:
-    path = separable_net(tmp_path / "net.onnx")
+def test_a_flattened_image_is_not_reordered_before_its_weights(tmp_path: Path) -> None:
+    assert "TRANSPOSE" not in _operators(flattening_net(tmp_path / "net.onnx"), nhwc_inputs=True)
+
+
+@pytest.mark.parametrize("build", [separable_net, flattening_net])
+def test_both_orders_compute_what_onnx_runtime_does(build: Callable[[Path], Path], tmp_path: Path) -> None:
+    path = build(tmp_path / "net.onnx")
     image = RNG.standard_normal((1, 3, 32, 32)).astype(np.float32)
     expected = onnxruntime.InferenceSession(str(path)).run(None, {"x": image})[0]
     models = [

@@ -54,6 +54,20 @@ def separable_net(path: Path) -> Path:
     return _saved(path, graph)
 
 
+def flattening_net(path: Path) -> Path:
+    """A convolution whose image is flattened channels first before the classifier."""
+    node, weights = _conv("x", "c", (3, 8), 3, 2)
+    nodes = [
+        node,
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("Flatten", ["r"], ["f"]),
+        helper.make_node("Gemm", ["f", "fw"], ["y"], transB=1),
+    ]
+    image = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 32, 32])
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 10])
+    return _saved(path, helper.make_graph(nodes, "net", [image], [output], [weights, _weights("fw", 10, 8 * 256)]))
+
+
 def image_loop(path: Path) -> Path:
     """Five convolutions of an image in a loop."""
     node, weights = _conv("v", "c", (4, 4), 3, 1)

@@ -39,6 +39,7 @@ from tflmgen.passes.quantize_boundaries import narrow
 from tflmgen.passes.reshaped_variables import view_after_loop
 from tflmgen.passes.sink_into_branches import sink
 from tflmgen.passes.specialize import specialize
+from tflmgen.passes.transposed_weights import fold_into_weights
 from tflmgen.passes.unique_constants import unify_constants
 
 Pass = Callable[[Module], Module]
@@ -64,6 +65,7 @@ def without_ranges(operators: Operators = OPERATORS) -> tuple[Pass, ...]:
         fuse_normalization,
         fuse_lookups,
         use_fully_connected,
+        fold_into_weights,
         delay_views,
         fold_affine,
         fuse_activation,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.frontend import is_torch_function
 
 _KINDS = {".keras": "keras", ".h5": "keras", ".hdf5": "keras", ".pb": "graph", ".pbtxt": "graph"}
 _STARTS = {".keras": (b"PK",), ".h5": (b"\x89HDF",), ".hdf5": (b"\x89HDF",)}
@@ -40,6 +41,8 @@ def tensorflow_source(path: Path) -> TensorFlowSource | None:
 
     Raises ModelError for one that is absent, or is not what its suffix says.
     """
+    if is_torch_function(path):
+        return None
     file, colon, function = str(path).rpartition(":")
     if colon and file.lower().endswith(".py"):
         if not function.isidentifier():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from tflmgen.frontend.tflite.reader import read_model
 from tflmgen.options import SourceOptions
 
 ONNX, TORCH = ".onnx", ".pt2"
-"""Suffixes of files that are lowered; a .pt2 file is a program of torch.export."""
+"""Suffixes of files that are lowered; a .pt2 file is a program of torch.export. So is what a function
+returns that is given as net.py:make."""
 
 
 CIRCLE = ".circle"
@@ -28,7 +30,20 @@ TFLITE_ONLY = SourceOptions()
 
 def is_lowered(path: Path) -> bool:
     """Whether the file is of a format that is lowered to TFLite's."""
-    return path.suffix.lower() in (ONNX, TORCH)
+    return path.suffix.lower() == ONNX or _is_torch(path)
+
+
+def _is_torch(path: Path) -> bool:
+    return path.suffix.lower() == TORCH or is_torch_function(path)
+
+
+def is_torch_function(path: Path) -> bool:
+    """Whether the source is a function, given as net.py:make, in a file that imports torch."""
+    name, colon, function = str(path).rpartition(":")
+    file = Path(name)
+    if not colon or file.suffix != ".py" or not function.isidentifier() or not file.is_file():
+        return False
+    return re.search(r"^\s*(import|from) torch\b", file.read_text(errors="replace"), re.MULTILINE) is not None
 
 
 def is_tflite(path: Path) -> bool:
@@ -71,9 +86,7 @@ def source_types(path: Path) -> tuple[dict[str, str], dict[str, str]]:
 
 def _onnx_module(path: Path) -> Any:
     """The reader of ONNX files. Raises ModelError if a package that it needs is missing."""
-    extra, packages = (
-        ("torch", ("torch", "onnx", "onnxscript")) if path.suffix.lower() == TORCH else ("onnx", ("onnx",))
-    )
+    extra, packages = ("torch", ("torch", "onnx", "onnxscript")) if _is_torch(path) else ("onnx", ("onnx",))
     for package in packages:
         if find_spec(package) is None:
             rule = f"reading {path.suffix} files needs the package {package}"

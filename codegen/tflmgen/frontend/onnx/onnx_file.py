@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -16,8 +17,11 @@ from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.onnx.convert_graph import OnnxOptions, to_tflite
 from tflmgen.frontend.onnx.laid_out import Array
 from tflmgen.frontend.onnx.node import ONNX_DTYPES
-from tflmgen.frontend.onnx.torch_export import onnx_of_pt2
+from tflmgen.frontend.onnx.torch_export import onnx_of_torch
 from tflmgen.frontend.tflite.model import Model
+
+FUNCTION = re.compile(r"\.py:[A-Za-z_]\w*$")
+"""The end of a source that is a function in a Python file: net.py:make."""
 
 OLDEST = 7
 """Oldest version of ONNX's operator set whose forms the lowerings know."""
@@ -46,7 +50,7 @@ def read_onnx(
         for unknown in [key for key in named if key not in inputs]:
             raise _error(name, f"{kind} names '{unknown}', which is none of its inputs: {', '.join(inputs)}")
     arrays = {key: _array(name, inputs[key], value) for key, value in constants.items()}
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    digest = "" if FUNCTION.search(path.name) else hashlib.sha256(path.read_bytes()).hexdigest()
     return to_tflite(model, name, OnnxOptions(shapes, arrays, nhwc_inputs), digest)
 
 
@@ -80,8 +84,11 @@ def _type_text(entry: onnx.ValueInfoProto) -> str:
 
 def _loaded(path: Path) -> onnx.ModelProto:
     name = str(path)
-    if path.suffix.lower() == ".pt2" and path.exists():
-        return _exported(path, path.stat().st_mtime_ns)
+    file, _, function = name.rpartition(":") if FUNCTION.search(path.name) else (name, "", "")
+    if function or path.suffix.lower() == ".pt2":
+        if not Path(file).is_file():
+            raise _error(file, "there is no such file")
+        return _exported(Path(file), function, Path(file).stat().st_mtime_ns)
     try:
         return onnx.load(str(path))
     except FileNotFoundError as error:
@@ -94,9 +101,9 @@ def _loaded(path: Path) -> onnx.ModelProto:
 
 
 @lru_cache(maxsize=2)
-def _exported(path: Path, _changed: int) -> onnx.ModelProto:
+def _exported(path: Path, function: str, _changed: int) -> onnx.ModelProto:
     """The ONNX model of a PyTorch program, exported once as long as the file does not change."""
-    model: onnx.ModelProto = onnx_of_pt2(path)
+    model: onnx.ModelProto = onnx_of_torch(path, function)
     return model
 
 

@@ -1,4 +1,4 @@
-"""PyTorch programs through torch.onnx: a .pt2 file of torch.export becomes an ONNX model.
+"""PyTorch programs through torch.onnx: a .pt2 file of torch.export, or a function's module, becomes an ONNX model.
 
 torch.onnx decomposes operators and functionalises buffers; torch.cond becomes If. What it can't export is its error.
 """
@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import io
 import logging
+import re
+import sys
+import traceback
 import warnings
 from pathlib import Path
 from typing import Any
@@ -16,18 +20,62 @@ from typing import Any
 from tflmgen.errors import Location, ModelError, Problem
 
 
-def onnx_of_pt2(path: Path) -> Any:
-    """The ONNX ModelProto of an exported program. Raises ModelError with PyTorch's sentence."""
+def onnx_of_torch(path: Path, function: str) -> Any:
+    """The ONNX ModelProto of a program: of a .pt2 file, or of what a function in a .py file returns.
+
+    Raises ModelError with PyTorch's sentence, and the line of the user's file that it is about.
+    """
     torch = importlib.import_module("torch")
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
             logging.getLogger("torch.onnx").setLevel(logging.ERROR)
-            program = torch.export.load(path)
+            program = _program(torch, path, function) if function else torch.export.load(path)
             exported = torch.onnx.export(program, dynamo=True, verbose=False)
             return exported.model_proto
+    except ModelError:
+        raise
     except Exception as error:
-        # torch raises what its many parts raise; its last line says what it is about.
+        # torch, and the user's file, raise what their many parts raise; the first line says what it is about.
         lines = [line for line in str(error).strip().splitlines() if line.strip()] or [type(error).__name__]
+        places = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_same(frame.filename, path)]
+        place = f"{path}:{places[-1].lineno}" if places else str(path)
         rule = f"PyTorch cannot export it to ONNX: {lines[0]}"
-        raise ModelError([Problem(Location(str(path)), rule)]) from error
+        raise ModelError([Problem(Location(place), rule)]) from error
+
+
+def _is_same(name: str, path: Path) -> bool:
+    return Path(name).name == path.name
+
+
+def _program(torch: Any, path: Path, function: str) -> Any:
+    """The exported program of the module and example inputs that a function returns. Raises ModelError."""
+    spec = importlib.util.spec_from_file_location(f"tflmgen_program_{path.stem}", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise _error(path, "there is no such file")
+    file = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        spec.loader.exec_module(file)
+        make = getattr(file, function, None)
+        if not callable(make):
+            raise _error(path, f"it has no function '{function}'")
+        made = make()
+    finally:
+        sys.path.remove(str(path.resolve().parent))
+    if not isinstance(made, tuple) or len(made) != 2 or not isinstance(made[0], torch.nn.Module):
+        raise _error(path, f"'{function}' returns no pair of an nn.Module and its example inputs")
+    module, examples = made
+    inputs = (examples,) if isinstance(examples, torch.Tensor) else tuple(examples)
+    return torch.export.export(module.eval(), inputs)
+
+
+def _error(path: Path, rule: str) -> ModelError:
+    return ModelError([Problem(Location(str(path)), rule)])
+
+
+def source_line(trace: str) -> str:
+    """The last line of the user's own files in the trace that torch.onnx keeps of a node: "net.py:12"; else empty."""
+    frames = re.findall(r'File "([^"]+)", line (\d+)', trace)
+    own = [(name, line) for name, line in frames if "site-packages" not in name and "dist-packages" not in name]
+    return f"{Path(own[-1][0]).name}:{own[-1][1]}" if own else ""

@@ -20,6 +20,7 @@ from tflmgen.frontend.onnx.laid_out import NUMPY_DTYPES, Array, Graph, Value, co
 from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.frontend.onnx.lowerings import LOWERINGS
 from tflmgen.frontend.onnx.node import ONNX_DTYPES, Node
+from tflmgen.frontend.onnx.torch_export import source_line
 from tflmgen.frontend.tflite.builder import ModelBuilder
 from tflmgen.ir import DType
 
@@ -48,6 +49,8 @@ class Walker:
 
     versions  operator-set domain -> version
     builder   the subgraphs, in the order in which they were begun
+    graphs    the same, as lowerings see them
+    line      of the PyTorch program that made the node that is being lowered: "net.py:12"
     """
 
     def __init__(self, path: str, versions: Mapping[str, int]) -> None:
@@ -55,6 +58,7 @@ class Walker:
         self.versions = versions
         self.builder = ModelBuilder(name=path)
         self.graphs: list[Graph] = []
+        self.line = ""
 
     def new_graph(self, name: str, parent: Graph | None = None) -> Graph:
         self.graphs.append(Graph(self.builder.subgraph(name), parent))
@@ -101,13 +105,15 @@ class Walker:
     def node(self, proto: onnx.NodeProto, graph: Graph, scope: Scope, versions: Mapping[str, int]) -> None:
         """Lowers one node and enters its results into the scope. Raises ModelError, which names the node."""
         outer, graph.node = graph.node, graph.node or proto.name or (proto.output[0] if proto.output else proto.op_type)
+        outer_line, self.line = self.line, source_line(_trace(proto)) or self.line
         try:
             results = self._results(proto, graph, scope, versions)
         except NodeError as error:
             label = f"'{proto.name}'" if proto.name else "with output " + ", ".join(f"'{o}'" for o in proto.output if o)
-            raise self.error(f"node {label} ({proto.op_type})", error) from error
+            place = f", {self.line}" if self.line else ""
+            raise self.error(f"node {label} ({proto.op_type}{place})", error) from error
         finally:
-            graph.node = outer
+            graph.node, self.line = outer, outer_line
         for name, value in zip(proto.output, results, strict=False):
             if name:
                 scope[name] = value
@@ -172,6 +178,11 @@ class Walker:
         for proto in function.node:
             self.node(_with_attributes(proto, attributes), node.graph, inner, versions)
         return [inner.get(name) for name in function.output]
+
+
+def _trace(proto: onnx.NodeProto) -> str:
+    """Where PyTorch made the node; empty where it did not."""
+    return next((entry.value for entry in proto.metadata_props if entry.key == "pkg.torch.onnx.stack_trace"), "")
 
 
 def _onnx_type(array: Array) -> int:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from support.commands import tflmgen
+from tflmgen.compiler import compile_model
+from tflmgen.ir import Op, Target, walk
+from tflmgen.options import BuildOptions
 
 torch = pytest.importorskip("torch", reason="PyTorch programs need the packages torch and onnxscript")
 pytest.importorskip("onnxscript", reason="PyTorch programs need the packages torch and onnxscript")
@@ -37,6 +41,31 @@ def test_a_program_equals_pytorch(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", sorted(set(NETWORKS) - set(SMALL)))
 def test_every_network_equals_pytorch(name: str, tmp_path: Path) -> None:
     _equals_pytorch(name, tmp_path)
+
+
+def test_a_quantised_program_runs_in_integers(tmp_path: Path) -> None:
+    """PT2E's operators become int8 kernels."""
+    pytest.importorskip("torch.ao.quantization.fx._decomposed", reason="this PyTorch has no operators of PT2E")
+    quantize = torch.ops.quantized_decomposed.quantize_per_tensor
+    dequantize = torch.ops.quantized_decomposed.dequantize_per_tensor
+
+    class Net(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("weights", torch.randint(-127, 128, (8, 3, 3, 3), dtype=torch.int8))
+
+        def forward(self, x: Any) -> Any:
+            limits = (-128, 127, torch.int8)
+            x = dequantize(quantize(x, 0.02, 3, *limits), 0.02, 3, *limits)
+            weights = dequantize(self.weights, 0.004, 0, -127, 127, torch.int8)
+            y = torch.relu(torch.nn.functional.conv2d(x, weights, stride=2, padding=1))
+            return dequantize(quantize(y, 0.03, -128, *limits), 0.03, -128, *limits)
+
+    x = torch.randn(1, 3, 16, 16)
+    torch.export.save(torch.export.export(Net().eval(), (x,)), tmp_path / "net.pt2")
+    made = compile_model(tmp_path / "net.pt2", Target(core="host"), BuildOptions())
+    nodes = [node for f in made.module.functions for node in walk(f.body) if isinstance(node, Op)]
+    assert [n.outputs[0].type.dtype.label for n in nodes if n.operator == "CONV_2D"] == ["int8"]
 
 
 PROGRAM = """

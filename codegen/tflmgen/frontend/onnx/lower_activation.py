@@ -111,15 +111,26 @@ def gelu(node: Node) -> Value:
     return c.elementwise(node.graph, "GELU", node[0], options=options)
 
 
+NEAR_ZERO = 4e-4
+"""Below, two terms of erf's series differ from one by less than a float32 step."""
+
+LARGE = 1e15
+"""erf is 1 from here on by far; an infinity would be divided by itself."""
+
+
 @lowers("Erf")
 def erf(node: Node) -> Value:
-    """erf(x) = sign(x) (2 GELU(z) / z - 1) with z = sqrt(2) |x|, since GELU(z) = z (1 + erf(z / sqrt(2))) / 2."""
+    """erf(x) = sign(x) (2 GELU(z) / z - 1) with z = sqrt(2) |x|, since GELU(z) = z (1 + erf(z / sqrt(2))) / 2.
+
+    Near 0, where the quotient is undefined and the difference cancels, erf(x) = 2 x / sqrt(pi) (1 - x^2 / 3 + ...).
+    """
     g, value = node.graph, c.cast(node.graph, node[0], F32)
-    z = c.maximum(g, c.mul(g, c.absolute(g, value), math.sqrt(2.0)), 1e-30)
-    z = c.minimum(g, z, 1e30)
+    size = c.absolute(g, value)
+    z = c.minimum(g, c.mul(g, size, math.sqrt(2.0)), LARGE)
     ratio = c.div(g, c.elementwise(g, "GELU", z, options={"approximate": False}), z)
-    size = c.sub(g, c.mul(g, ratio, 2.0), 1.0)
-    return c.cast(g, c.mul(g, c.sign(g, value), size), node[0].dtype)
+    far = c.mul(g, c.sign(g, value), c.sub(g, c.mul(g, ratio, 2.0), 1.0))
+    near = c.mul(g, value, 2 / math.sqrt(math.pi))
+    return c.cast(g, c.where(g, c.less(g, size, NEAR_ZERO), near, far), node[0].dtype)
 
 
 def _cosine_of_arc(g: Graph, x: Value) -> Value:

@@ -19,6 +19,9 @@ from typing import Any
 
 from tflmgen.errors import Location, ModelError, Problem
 
+QUANTISED_OPERATORS = ("torch.ao.quantization.fx._decomposed", "torchao.quantization.pt2e")
+"""Modules that know the operators of programs that PT2E quantised; which of them is there depends on the version."""
+
 
 def onnx_of_torch(path: Path, function: str) -> Any:
     """The ONNX ModelProto of a program: of a .pt2 file, or of what a function in a .py file returns.
@@ -29,7 +32,11 @@ def onnx_of_torch(path: Path, function: str) -> Any:
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
-            logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+            for part in ("torch.onnx", "torch.export"):
+                logging.getLogger(part).setLevel(logging.CRITICAL)
+            for module in QUANTISED_OPERATORS:
+                with contextlib.suppress(ImportError):
+                    importlib.import_module(module)
             program = _program(torch, path, function) if function else torch.export.load(path)
             exported = torch.onnx.export(program, dynamo=True, verbose=False)
             return exported.model_proto

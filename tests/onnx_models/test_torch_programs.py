@@ -63,8 +63,8 @@ def test_a_quantised_program_runs_in_integers(tmp_path: Path) -> None:
 
     x = torch.randn(1, 3, 16, 16)
     torch.export.save(torch.export.export(Net().eval(), (x,)), tmp_path / "net.pt2")
-    made = compile_model(tmp_path / "net.pt2", Target(core="host"), BuildOptions())
-    nodes = [node for f in made.module.functions for node in walk(f.body) if isinstance(node, Op)]
+    compilation = compile_model(tmp_path / "net.pt2", Target(core="host"), BuildOptions())
+    nodes = [node for f in compilation.module.functions for node in walk(f.body) if isinstance(node, Op)]
     assert [n.outputs[0].type.dtype.label for n in nodes if n.operator == "CONV_2D"] == ["int8"]
 
 

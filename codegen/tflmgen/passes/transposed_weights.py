@@ -56,10 +56,10 @@ class _Folding(Rewriter):
     def _is_read_once(self, value: Value) -> bool:
         """Whether the value and all that it views are read by nothing else, so that the TRANSPOSE goes."""
         while self._flow.only_reader(value) is not None:
-            maker = self._flow.view(value)
-            if maker is None or maker.inputs[0] is None:
+            producer = self._flow.view(value)
+            if producer is None or producer.inputs[0] is None:
                 return True
-            value = maker.inputs[0]
+            value = producer.inputs[0]
         return False
 
 

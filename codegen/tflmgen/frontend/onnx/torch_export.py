@@ -67,12 +67,12 @@ def _program(torch: Any, path: Path, function: str) -> Any:
         make = getattr(file, function, None)
         if not callable(make):
             raise _error(path, f"it has no function '{function}'")
-        made = make()
+        returned = make()
     finally:
         sys.path.remove(str(path.resolve().parent))
-    if not isinstance(made, tuple) or len(made) != 2 or not isinstance(made[0], torch.nn.Module):
+    if not isinstance(returned, tuple) or len(returned) != 2 or not isinstance(returned[0], torch.nn.Module):
         raise _error(path, f"'{function}' returns no pair of an nn.Module and its example inputs")
-    module, examples = made
+    module, examples = returned
     inputs = (examples,) if isinstance(examples, torch.Tensor) else tuple(examples)
     return torch.export.export(module.eval(), inputs)
 

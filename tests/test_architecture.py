@@ -100,9 +100,9 @@ NAMES_OPERATORS = {
         "passes.refine_by_comparison passes.transposed_weights"
     ),
     "quantisation: operators with weights, conversions, and operators that others stand in for": (
-        "quantize.constant_moves quantize.float_simplification quantize.fused_lstm "
-        "quantize.hoisted_products quantize.integer_forms quantize.lstm_loops "
-        "quantize.integer_rewrite quantize.model_quantization quantize.trained_weights "
+        "quantize.constant_moves quantize.equalization quantize.float_simplification quantize.fused_lstm "
+        "quantize.hoisted_products quantize.integer_forms quantize.integer_rewrite quantize.layer_inputs "
+        "quantize.lstm_loops quantize.model_quantization quantize.trained_weights "
         "quantize.web_types"
     ),
 }

@@ -105,6 +105,9 @@ def _lines(result: QuantizedFile) -> Iterator[str]:
         types["float32"] = len(result.quantized.assignment.notes)
     listed = ", ".join(f"{number} in {label}" for label, number in sorted(types.items()))
     yield f"Operators on real numbers: {listed or 'none'}. Ranges by {result.method.value}."
+    others = [trial.measure for trial in result.trials if trial.is_used and not trial.is_range_method]
+    if others:
+        yield f"Less noise on held-out sets by: {', '.join(others)}."
     if result.evaluation.decisions:
         differing = sum(decision.differing for decision in result.evaluation.decisions)
         total = sum(decision.total for decision in result.evaluation.decisions)
@@ -143,6 +146,10 @@ def _json(result: QuantizedFile) -> dict[str, Any]:
         "samples": result.calibration.samples,
         "held_out": len(result.data.held_out.sets),
         "ranges": result.method.value,
+        "measures": [
+            {"measure": trial.measure, "sqnr_db": _finite(trial.evaluation.sqnr_db), "used": trial.is_used}
+            for trial in result.trials
+        ],
         "evaluation": _evaluation(result),
         "webs": [_web(web) for web in summarize_webs(result.quantized, result.calibration)],
         "operators": [
@@ -206,10 +213,14 @@ def _evaluation(result: QuantizedFile) -> dict[str, Any]:
             {
                 "signature": error.signature,
                 "output": error.output,
-                "max_error": error.max_abs if math.isfinite(error.max_abs) else None,
-                "sqnr_db": error.sqnr_db if math.isfinite(error.sqnr_db) else None,
+                "max_error": _finite(error.max_abs),
+                "sqnr_db": _finite(error.sqnr_db),
                 "agreement": error.agreement,
             }
             for error in evaluation.outputs
         ],
     }
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None

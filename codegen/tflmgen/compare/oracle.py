@@ -35,10 +35,13 @@ class OracleError(TflmgenError):
 
 
 def tflm_outputs(
-    model: Path, sets: Sequence[VectorSet], arena_bytes: int, timeout: float
+    model: Path, sets: Sequence[VectorSet], arena_bytes: int, timeout: float, stateful: bool = False
 ) -> list[tuple[NDArray[Any], ...]]:
-    """Outputs of each set, each on a new interpreter. Raises OracleError if TFLite Micro fails."""
-    results = _run_isolated(model, sets, arena_bytes, timeout, {})
+    """Outputs of each set: in order on one interpreter if `stateful`, else each on a new one.
+
+    Raises OracleError if TFLite Micro fails.
+    """
+    results = _run_isolated(model, sets, arena_bytes, timeout, {"stateful": np.array(stateful)})
     return [tuple(results[f"s{k}_out_{j}"] for j in range(int(results[f"n{k}"]))) for k in range(len(sets))]
 
 
@@ -125,8 +128,10 @@ def _main(model: str, inputs: str, outputs: str, arena: str) -> None:
             results[f"t{i}"] = np.array(interpreter.GetTensor(tensor, subgraph)["tensor_data"])
         np.savez(outputs, **results)
         return
+    interpreter = None
     for k in range(int(arrays["n_sets"])):
-        interpreter = runtime.Interpreter.from_bytes(data, arena_size=int(arena))
+        if interpreter is None or not arrays["stateful"]:
+            interpreter = runtime.Interpreter.from_bytes(data, arena_size=int(arena))
         _invoke(interpreter, arrays, k)
         run_outputs = _outputs(interpreter)
         results[f"n{k}"] = np.array(len(run_outputs))

@@ -6,8 +6,10 @@ Decided here: the type and scale of each tensor, across branches, loops, calls a
 
 from tflmgen.quantize.calibration import calibrate, measure
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration, split
+from tflmgen.quantize.equalization import ChannelWatcher, equalized, find_pairs
 from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, matching_operators, run_sets, with_types
 from tflmgen.quantize.file_quantization import LimitError, QuantizedFile, quantize_file
+from tflmgen.quantize.layer_inputs import LayerWatcher, input_rows
 from tflmgen.quantize.lstm_loops import LstmLoop, find_lstm_loops
 from tflmgen.quantize.model_quantization import (
     QuantizationChoice,
@@ -26,6 +28,7 @@ from tflmgen.quantize.range_choice import (
     sqnr_db,
     squared_error,
 )
+from tflmgen.quantize.refinement import Trial
 from tflmgen.quantize.sensitivity import (
     Sensitivity,
     WebValues,
@@ -35,15 +38,18 @@ from tflmgen.quantize.sensitivity import (
 )
 from tflmgen.quantize.statistics import Calibration, TensorStatistics, Unreached, statistics_of
 from tflmgen.quantize.type_search import Limits, TypeChoice, choose_types, evaluate, promotion_order
-from tflmgen.quantize.web_constraints import find_webs
+from tflmgen.quantize.web_constraints import Webs, bindings, find_webs
 from tflmgen.quantize.web_costs import widening_costs
 from tflmgen.quantize.web_summary import WebSummary, summarize_webs
+from tflmgen.quantize.weight_rounding import compensated, corrected_layers
 
 __all__ = [
     "Affine",
     "Calibration",
     "CalibrationData",
+    "ChannelWatcher",
     "Evaluation",
+    "LayerWatcher",
     "LimitError",
     "Limits",
     "LstmLoop",
@@ -55,21 +61,29 @@ __all__ = [
     "Run",
     "Sensitivity",
     "TensorStatistics",
+    "Trial",
     "TypeChoice",
     "Unreached",
     "Watcher",
     "WebSummary",
     "WebValues",
+    "Webs",
     "affine_for",
     "affine_of",
+    "bindings",
     "calibrate",
     "choose_range",
     "choose_types",
     "clipped_share",
     "compare_runs",
+    "compensated",
+    "corrected_layers",
+    "equalized",
     "evaluate",
     "find_lstm_loops",
+    "find_pairs",
     "find_webs",
+    "input_rows",
     "matching_operators",
     "measure",
     "measure_sensitivity",

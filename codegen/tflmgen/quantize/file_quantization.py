@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,16 +13,17 @@ from tflmgen.ir import DType
 from tflmgen.options import Activations, QuantizedIo, QuantizeOptions, SourceOptions
 from tflmgen.quantize.calibration import measure
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration
-from tflmgen.quantize.evaluation import Evaluation, Run, run_sets
+from tflmgen.quantize.evaluation import Evaluation, run_sets
 from tflmgen.quantize.float_simplification import lstm_loops_of
 from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, prepare_float, quantize_model
 from tflmgen.quantize.observed_build import ObservedBuild, observed_build
-from tflmgen.quantize.range_choice import RangeMethod, affine_of, choose_range
-from tflmgen.quantize.sensitivity import Sensitivity, measure_sensitivity, merged_statistics, web_values
+from tflmgen.quantize.range_choice import RangeMethod
+from tflmgen.quantize.refinement import Refinement, Trial, refined
+from tflmgen.quantize.sensitivity import Sensitivity, measure_sensitivity, web_values
 from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.type_search import Limits, TypeChoice, choose_types, evaluate
 from tflmgen.quantize.web_costs import widening_costs
-from tflmgen.quantize.web_types import Assignment, Range, RangeChoice
+from tflmgen.quantize.web_types import Assignment
 
 Progress = Callable[[str], None]
 
@@ -33,10 +35,11 @@ _SENSITIVITY_SETS = 16
 class QuantizedFile:
     """A quantised file with all that is known of it.
 
-    methods  how ranges were chosen -> errors of the file that has them; `method` is that of `quantized`
-    types    the search for types, with auto: on all sets, since a decision flips seldom
-    lstm     loops with an LSTM cell, by the subgraph of their body: why one is no layer that the fused operator
-             computes; empty if it is one
+    method  how most ranges were chosen
+    trials  measures against noise that were tried, in order
+    types   the search for types, with auto: on all sets, since a decision flips seldom
+    lstm    loops with an LSTM cell, by the subgraph of their body: why one is no layer that the fused operator
+            computes; empty if it is one
     """
 
     quantized: QuantizedModel
@@ -44,7 +47,7 @@ class QuantizedFile:
     data: CalibrationData
     evaluation: Evaluation
     method: RangeMethod
-    methods: Mapping[RangeMethod, Evaluation]
+    trials: tuple[Trial, ...]
     types: TypeChoice | None = None
     lstm: Mapping[int, str] = field(default_factory=dict)
 
@@ -73,10 +76,11 @@ def quantize_file(
     layers = lstm_loops_of(model)
     source = prepare_float(model, settings.fuse_lstm)
     progress("Compiling the float model")
-    with observed_build(source) as build:
+    with ExitStack() as stack:
+        build = stack.enter_context(observed_build(source))
         data = read_calibration(calibration, build.signatures, signature)
         measured = measure(build, data.fit, lambda done, total: progress(f"Calibrating: set {done + 1} of {total}"))
-        result = _best(build, data, measured, settings, progress)
+        result = _best(stack, build, data, measured, settings, progress)
         reasons = {key: layer if isinstance(layer, str) else "" for key, layer in layers.items()}
         result = replace(result, lstm=reasons)
     limits = _limits(settings)
@@ -85,18 +89,6 @@ def quantize_file(
     if limits is not None and not limits.allow(result.evaluation):
         raise LimitError(_beyond(path, result.evaluation, settings))
     return result
-
-
-def range_choice(calibration: Calibration, method: RangeMethod) -> RangeChoice:
-    """Ranges of groups of tensors by a method, from the histogram of all values of the group."""
-
-    def choose(keys: Iterable[TensorKey], dtype: DType, bounds: Range) -> Range:
-        statistics = merged_statistics(calibration, sorted(keys))
-        if statistics is None or method is RangeMethod.MIN_MAX:
-            return bounds
-        return affine_of(*choose_range(statistics, dtype, method), dtype).bounds
-
-    return choose
 
 
 def web_members(assignment: Assignment, calibration: Calibration) -> dict[TensorKey, list[TensorKey]]:
@@ -110,31 +102,27 @@ def web_members(assignment: Assignment, calibration: Calibration) -> dict[Tensor
 
 
 def _best(
+    stack: ExitStack,
     build: ObservedBuild,
     data: CalibrationData,
     calibration: Calibration,
     settings: QuantizeOptions,
     progress: Progress,
 ) -> QuantizedFile:
-    """The quantised model with the range method of least error; with auto, with types for the limits."""
+    """The quantised model of least error; with auto, with types for the limits."""
     dtype = DType.INT16 if settings.activations is Activations.INT16 else DType.INT8
     choice = QuantizationChoice(dtype, {}, settings.io is QuantizedIo.FLOAT, fuses_lstm=settings.fuse_lstm)
-    reference = run_sets(build, data.held_out)
-    methods: dict[RangeMethod, tuple[QuantizedModel, Evaluation]] = {}
-    for method in (RangeMethod.MIN_MAX, RangeMethod.MSE) if dtype is DType.INT8 else (RangeMethod.MIN_MAX,):
-        progress(f"Quantising, ranges by {method.value}")
-        own = replace(choice, choose_range=range_choice(calibration, method))
-        methods[method] = _evaluated(build, reference, data, calibration, own)
-    method = min(methods, key=lambda method: _badness(methods[method][1]))
-    quantized, evaluation = methods[method]
+    best = refined(stack, build, data, calibration, choice, progress)
     types = None
     if settings.activations is Activations.AUTO:
-        choice = replace(choice, choose_range=range_choice(calibration, method))
-        types = _search(build, data, calibration, quantized, choice, (_limits(settings) or Limits()), progress)
-        choice = replace(choice, wanted=types.wanted)
-        quantized, evaluation = _evaluated(build, reference, data, calibration, choice)
-    evaluations = {method: evaluation for method, (_, evaluation) in methods.items()}
-    return QuantizedFile(quantized, calibration, data, evaluation, method, evaluations, types)
+        types = _search(best, data, (_limits(settings) or Limits()), progress)
+        best.choice = replace(best.choice, wanted=types.wanted)
+        best.quantized = quantize_model(best.build.model, best.calibration, best.choice)
+        reference = run_sets(best.build, data.held_out)
+        best.evaluation = evaluate(best.build, reference, best.quantized.model, data.held_out)
+    return QuantizedFile(
+        best.quantized, best.calibration, data, best.evaluation, best.method, tuple(best.trials), types
+    )
 
 
 def _limits(settings: QuantizeOptions) -> Limits | None:
@@ -144,47 +132,23 @@ def _limits(settings: QuantizeOptions) -> Limits | None:
     return Limits(settings.max_error, settings.min_agreement)
 
 
-def _evaluated(
-    build: ObservedBuild,
-    reference: Run,
-    data: CalibrationData,
-    calibration: Calibration,
-    choice: QuantizationChoice,
-) -> tuple[QuantizedModel, Evaluation]:
-    quantized = quantize_model(build.model, calibration, choice)
-    return quantized, evaluate(build, reference, quantized.model, data.held_out)
-
-
-def _badness(evaluation: Evaluation) -> tuple[float, float]:
-    """Flipped decisions first, then noise of the worst output."""
-    return 1 - evaluation.branch_agreement, -evaluation.sqnr_db
-
-
-def _search(
-    build: ObservedBuild,
-    data: CalibrationData,
-    calibration: Calibration,
-    quantized: QuantizedModel,
-    choice: QuantizationChoice,
-    limits: Limits,
-    progress: Progress,
-) -> TypeChoice:
-    webs = web_values(calibration, web_members(quantized.assignment, calibration))
+def _search(best: Refinement, data: CalibrationData, limits: Limits, progress: Progress) -> TypeChoice:
+    webs = web_values(best.calibration, web_members(best.quantized.assignment, best.calibration))
 
     def quantize(wanted: Mapping[TensorKey, DType]) -> Model:
-        return quantize_model(build.model, calibration, replace(choice, wanted=dict(wanted))).model
+        return quantize_model(best.build.model, best.calibration, replace(best.choice, wanted=dict(wanted))).model
 
     def measured() -> list[Sensitivity]:
         subset = replace(data.held_out, sets=data.held_out.sets[:_SENSITIVITY_SETS])
         return measure_sensitivity(
-            build,
+            best.build,
             subset,
             list(webs.values()),
             progress=lambda done, total: progress(f"Measuring sensitivity: web {done + 1} of {total}"),
         )
 
-    costs = widening_costs(build.model, calibration, quantized.assignment.webs)
-    return choose_types(build, data.everything, webs, measured, quantize, limits, progress, costs)
+    costs = widening_costs(best.build.model, best.calibration, best.quantized.assignment.webs)
+    return choose_types(best.build, data.everything, webs, measured, quantize, limits, progress, costs)
 
 
 def _refuse_float(quantized: QuantizedModel) -> None:

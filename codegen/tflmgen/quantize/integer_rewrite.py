@@ -43,8 +43,10 @@ from tflmgen.quantize.integer_forms import (
 )
 from tflmgen.quantize.lstm_loops import LstmLoop
 from tflmgen.quantize.quantization_scales import quantized
+from tflmgen.quantize.statistics import OperatorKey
 from tflmgen.quantize.web_constraints import bindings, is_loop, result_key
 from tflmgen.quantize.web_types import Assignment, operand_types
+from tflmgen.quantize.weight_rounding import LayerConstants
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +68,31 @@ class Fusion:
 Fusions = Mapping[int, Fusion]
 """By the subgraph of the loop's body."""
 
+Constants = Mapping[OperatorKey, LayerConstants]
+"""Weights and shifts of biases by operator; those of others are rounded to the nearest."""
 
-def rewrite(model: Model, assignment: Assignment, float_io: bool, fusions: Fusions | None = None) -> Rewrite:
+
+def rewrite(
+    model: Model,
+    assignment: Assignment,
+    float_io: bool,
+    fusions: Fusions | None = None,
+    constants: Constants | None = None,
+) -> Rewrite:
     """The Model in the types of an assignment.
 
-    float_io  inputs and outputs of entries stay float32
-    fusions   loops that become one operator each; the subgraphs that only they run become empty
+    float_io   inputs and outputs of entries stay float32
+    fusions    loops that become one operator each; the subgraphs that only they run become empty
+    constants  of layers whose weights are not the nearest ones
     """
-    fusions = fusions or {}
-    rewriters = [_SubGraphRewriter(model, graph, assignment, float_io, fusions) for graph in model.subgraphs]
+    fusions, constants = fusions or {}, constants or {}
+    rewriters = [_SubGraphRewriter(model, graph, assignment, float_io, fusions, constants) for graph in model.subgraphs]
     graphs = tuple(rewriter.run() for rewriter in rewriters)
     loops = [op for graph in model.subgraphs for op in graph.operators if _body(op) in fusions]
     emptied = {binding.subgraph for op in loops for binding in bindings(op)}
     graphs = tuple(_empty(graph) if graph.index in emptied else graph for graph in graphs)
     model = replace(model, subgraphs=tuple(_empty(g) if g.index in emptied else g for g in model.subgraphs))
-    moved = {
-        graph.index: dict(zip(graph.outputs, graphs[graph.index].outputs, strict=True)) for graph in model.subgraphs
-    }
+    moved = {g.index: dict(zip(g.outputs, graphs[g.index].outputs, strict=True)) for g in model.subgraphs}
     signatures = tuple(
         replace(s, outputs=tuple((name, moved[s.subgraph][tensor]) for name, tensor in s.outputs))
         for s in model.signatures
@@ -109,8 +119,17 @@ def _empty(graph: SubGraph) -> SubGraph:
 class _SubGraphRewriter:
     """The tensors and operators of one subgraph in the making."""
 
-    def __init__(self, model: Model, graph: SubGraph, assignment: Assignment, float_io: bool, fusions: Fusions) -> None:
-        self._model, self._graph, self._assignment, self._fusions = model, graph, assignment, fusions
+    def __init__(
+        self,
+        model: Model,
+        graph: SubGraph,
+        assignment: Assignment,
+        float_io: bool,
+        fusions: Fusions,
+        constants: Constants,
+    ) -> None:
+        self._model, self._graph, self._assignment = model, graph, assignment
+        self._fusions, self._constants = fusions, constants
         self._is_float_entry = float_io and graph.index not in assignment.webs.called
         self._tensors = list(graph.tensors)
         self._operators: list[Operator] = []
@@ -174,13 +193,15 @@ class _SubGraphRewriter:
         for place in real_operands(op, self._graph):
             inputs[place] = self._operand(op.inputs[place], types["input", place])
         weights, bias = weight_operands(op, self._graph), bias_operand(op)
+        own = self._constants.get((self._graph.index, op.index))
         if weights is not None:
             values = constant_values(self._graph.tensors[op.inputs[weights.weights]])
             element = ElementType(DType.INT8, channel_quantization(op.name, values, weights))
-            inputs[weights.weights] = self._constant(op.inputs[weights.weights], element)
+            rounded = None if own is None else own.weights
+            inputs[weights.weights] = self._constant(op.inputs[weights.weights], element, rounded)
         if bias is not None:
             element = bias_type(op, self._graph, form, lambda side, place: types[side, place])
-            inputs[bias] = self._constant(op.inputs[bias], element)
+            inputs[bias] = self._bias(op.inputs[bias], element, own.bias_shift if own is not None else None)
         self._add_with_results(op, inputs, {p: types["output", p] for p in real_results(op, self._graph)})
 
     def _fuse(self, op: Operator, fusion: Fusion) -> None:
@@ -284,13 +305,23 @@ class _SubGraphRewriter:
         """Whether a constant of real numbers is stored in integers already."""
         return self._tensors[tensor].dtype is not DType.FLOAT32
 
-    def _constant(self, tensor: int, element: ElementType) -> int:
-        """A constant of real numbers in an element type."""
+    def _constant(self, tensor: int, element: ElementType, elements: Array | None = None) -> int:
+        """A constant of real numbers in an element type. elements: the same for all operators on this constant."""
         if (tensor, element) not in self._converted:
             values = constant_values(self._graph.tensors[tensor])
+            data = _contents(values, element) if elements is None else contents(elements, element.dtype)
             self._converted[tensor, element] = copy = self._new(tensor, element)
-            self._tensors[copy] = replace(self._tensors[copy], data=_contents(values, element))
+            self._tensors[copy] = replace(self._tensors[copy], data=data)
         return self._converted[tensor, element]
+
+    def _bias(self, tensor: int, element: ElementType, shift: Array | None) -> int:
+        """A bias in an element type, with a shift in real numbers; layers that share a bias may have different ones."""
+        if shift is None or self._tensors[tensor].data is None:
+            return self._constant(tensor, element)
+        values = constant_values(self._graph.tensors[tensor])
+        copy = self._new(tensor, element)
+        self._tensors[copy] = replace(self._tensors[copy], data=_contents(values.reshape(-1) + shift, element))
+        return copy
 
     def _new(self, tensor: int, element: ElementType) -> int:
         """A tensor like another, in an element type."""

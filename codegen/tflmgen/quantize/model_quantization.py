@@ -14,9 +14,10 @@ from tflmgen.quantize.float_simplification import simplify
 from tflmgen.quantize.fused_lstm import MOST_CELL
 from tflmgen.quantize.integer_rewrite import Fusion, rewrite
 from tflmgen.quantize.lstm_loops import LstmLoop, find_lstm_loops
-from tflmgen.quantize.statistics import Calibration
+from tflmgen.quantize.statistics import Calibration, OperatorKey
 from tflmgen.quantize.web_constraints import bindings, is_loop
 from tflmgen.quantize.web_types import Assignment, RangeChoice, TypeSolver, whole_range
+from tflmgen.quantize.weight_rounding import LayerConstants
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class QuantizationChoice:
     float_io      inputs and outputs stay float32, with conversions at the very beginning and end
     choose_range  range of each group of tensors
     fuses_lstm    loops that are LSTM layers become UNIDIRECTIONAL_SEQUENCE_LSTM, whose state persists between invokes
+    constants     weights and shifts of biases by operator, where they are not the nearest ones
     """
 
     activations: DType = DType.INT8
@@ -35,6 +37,7 @@ class QuantizationChoice:
     float_io: bool = True
     choose_range: RangeChoice = whole_range
     fuses_lstm: bool = False
+    constants: Mapping[OperatorKey, LayerConstants] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ def quantize_model(source: Model, calibration: Calibration, choice: Quantization
     if choice.float_io:
         assignment = carry_inputs(source, assignment)
     fusions = _fusions(source, assignment, calibration) if choice.fuses_lstm else {}
-    rewritten = rewrite(source, assignment, choice.float_io, fusions)
+    rewritten = rewrite(source, assignment, choice.float_io, fusions, choice.constants)
     data = write_model(rewritten.model)
     inside = Counter(name for graph, name in rewritten.conversions if graph in assignment.webs.called)
     return QuantizedModel(source, parse_model(data, source.name), data, assignment, dict(inside), tuple(fusions))

@@ -1,0 +1,291 @@
+"""Measures against quantisation noise, each tried on held-out sets and kept where it lowers the error at the outputs.
+
+The order is: ranges of all webs by one method, equalised channels, a method for each web, corrected biases, weights
+rounded with compensation. What one measure gains is judged with those before it in place, by compiling and running the
+quantised model, whose integers are those of TFLite Micro. A measure must lower the noise of the typical set, and must
+not raise that of all sets together, in which a few sets may outweigh the others. Ranges and factors of channels, which
+help one model and harm the next, must gain more than chance would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.emulators import Vectors
+from tflmgen.frontend import TensorKey
+from tflmgen.ir import DType
+from tflmgen.quantize.calibration import measure
+from tflmgen.quantize.calibration_data import CalibrationData
+from tflmgen.quantize.equalization import ChannelWatcher, equalized, find_pairs
+from tflmgen.quantize.evaluation import Array, Evaluation, Run, compare_runs, run_sets
+from tflmgen.quantize.layer_inputs import LayerWatcher
+from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, quantize_model
+from tflmgen.quantize.observed_build import ObservedBuild, observed_build
+from tflmgen.quantize.range_choice import RangeMethod, affine_of, choose_range
+from tflmgen.quantize.sensitivity import Sensitivity, WebValues, measure_sensitivity, merged_statistics
+from tflmgen.quantize.statistics import Calibration
+from tflmgen.quantize.web_types import Range, RangeChoice
+from tflmgen.quantize.weight_rounding import corrected_layers
+
+Floats = NDArray[np.float64]
+Progress = Callable[[str], None]
+
+_RANGE_SETS = 8
+"""Held-out sets on which the methods are compared for one web alone."""
+
+_TOLERATED_DB = 0.5
+"""Rise of the noise of all sets together that is put down to single sets."""
+
+_FLOOR = 0.01
+_LEAST_NOISE = 1e-30
+"""Added to a set's noise power: part of the mean noise, and what keeps logarithms finite."""
+
+_LAYER_SETS = 128
+"""Sets in which layers' inputs are measured: more change the covariances little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A measure that was tried, the errors of the model with it and with those used before it.
+
+    is_range_method  it is one method of ranges for all webs
+    """
+
+    measure: str
+    evaluation: Evaluation
+    is_used: bool
+    is_range_method: bool = False
+
+
+@dataclass(slots=True)
+class Refinement:
+    """The best quantised model so far, with all that it was made of.
+
+    build   of the float model that is quantised, perhaps with equalised channels
+    method  of ranges; of webs in `methods`, by their least tensor, another one
+    noise_db  noise power of each held-out set and output, as `_Search` has it
+    """
+
+    build: ObservedBuild
+    calibration: Calibration
+    choice: QuantizationChoice
+    quantized: QuantizedModel
+    evaluation: Evaluation
+    method: RangeMethod
+    methods: Mapping[TensorKey, RangeMethod] = field(default_factory=dict)
+    trials: list[Trial] = field(default_factory=list)
+    noise_db: Floats = field(default_factory=lambda: np.zeros(0))
+
+
+def refined(
+    stack: ExitStack,
+    build: ObservedBuild,
+    data: CalibrationData,
+    calibration: Calibration,
+    choice: QuantizationChoice,
+    progress: Progress,
+) -> Refinement:
+    """The quantised model with those measures that lower its error on held-out sets, and ranges that hold all sets.
+
+    stack  keeps what else is compiled loaded
+    """
+    search = _Search(build, data, run_sets(build, data.held_out), progress)
+    best = search.first(calibration, choice)
+    if choice.activations is DType.INT8:
+        search.try_method(best, RangeMethod.MSE)
+    search.try_equalized(best, stack)
+    if choice.activations is DType.INT8:
+        search.try_methods_by_web(best)
+    search.try_constants(best)
+    search.take_all_sets(best)
+    return best
+
+
+def range_choice(
+    calibration: Calibration, method: RangeMethod, methods: Mapping[TensorKey, RangeMethod] | None = None
+) -> RangeChoice:
+    """Ranges of groups of tensors by a method, from the histogram of all values of the group.
+
+    methods  other methods of groups by their least tensor
+    """
+
+    def choose(keys: Iterable[TensorKey], dtype: DType, bounds: Range) -> Range:
+        group = sorted(keys)
+        own = (methods or {}).get(group[0], method) if group else method
+        statistics = merged_statistics(calibration, group)
+        if statistics is None or own is RangeMethod.MIN_MAX:
+            return bounds
+        return affine_of(*choose_range(statistics, dtype, own), dtype).bounds
+
+    return choose
+
+
+class _Search:
+    """Tries measures one after the other."""
+
+    def __init__(self, build: ObservedBuild, data: CalibrationData, reference: Run, progress: Progress) -> None:
+        self._build, self._data, self._reference, self._progress = build, data, reference, progress
+        self._floors: list[float] = []
+
+    def first(self, calibration: Calibration, choice: QuantizationChoice) -> Refinement:
+        method = RangeMethod.MIN_MAX
+        choice = replace(choice, choose_range=range_choice(calibration, method))
+        self._progress(f"Quantising, ranges by {method.value}")
+        quantized, evaluation, noise_db = self._evaluated(self._build, calibration, choice)
+        trial = Trial(f"ranges by {method.value}", evaluation, True, True)
+        return Refinement(self._build, calibration, choice, quantized, evaluation, method, {}, [trial], noise_db)
+
+    def try_method(self, best: Refinement, method: RangeMethod) -> None:
+        choice = replace(best.choice, choose_range=range_choice(best.calibration, method))
+        if self._try(best, f"ranges by {method.value}", best.build, best.calibration, choice):
+            best.trials[0] = replace(best.trials[0], is_used=False)
+            best.method = method
+        best.trials[-1] = replace(best.trials[-1], is_range_method=True)
+
+    def try_equalized(self, best: Refinement, stack: ExitStack) -> None:
+        pairs = find_pairs(best.build.model)
+        if not pairs:
+            return
+        self._progress("Measuring channels between layers")
+        watcher = ChannelWatcher(frozenset((pair.subgraph, pair.tensor) for pair in pairs))
+        best.build.run(self._data.fit.sets, self._data.fit.stateful, watcher)
+        model = equalized(best.build.model, pairs, watcher)
+        if model is best.build.model:
+            return
+        build = stack.enter_context(observed_build(model))
+        calibration = measure(build, self._data.fit)
+        choice = replace(best.choice, choose_range=range_choice(calibration, best.method))
+        self._try(best, "equalised channels", build, calibration, choice)
+
+    def try_methods_by_web(self, best: Refinement) -> None:
+        groups: list[WebValues] = []
+
+        def choose(keys: Iterable[TensorKey], dtype: DType, bounds: Range) -> Range:
+            group = sorted(keys)
+            statistics = merged_statistics(best.calibration, group)
+            if group and dtype is DType.INT8 and statistics is not None:
+                groups.append(WebValues(group[0], tuple(group), statistics))
+            return best.choice.choose_range(group, dtype, bounds)
+
+        quantize_model(best.build.model, best.calibration, replace(best.choice, choose_range=choose))
+        groups = list({group.root: group for group in groups}.values())
+        subset = replace(self._data.held_out, sets=self._data.held_out.sets[:_RANGE_SETS])
+        measured = measure_sensitivity(
+            best.build,
+            subset,
+            groups,
+            methods=tuple(RangeMethod),
+            progress=lambda done, total: self._progress(f"Comparing ranges: {done + 1} of {total}"),
+        )
+        methods = _least_bad(measured, best.method)
+        if methods:
+            choice = replace(best.choice, choose_range=range_choice(best.calibration, best.method, methods))
+            if self._try(best, "a method of ranges for each web", best.build, best.calibration, choice):
+                best.methods = methods
+
+    def try_constants(self, best: Refinement) -> None:
+        self._progress("Measuring inputs of layers")
+        watcher = LayerWatcher(best.build.model)
+        sets = self._data.fit.sets[:_LAYER_SETS]
+        best.build.run(sets, self._data.fit.stateful, watcher)
+        for is_compensated, name in ((False, "corrected biases"), (True, "weights rounded with compensation")):
+            constants = corrected_layers(watcher.layers, is_compensated)
+            if constants:
+                choice = replace(best.choice, constants=constants)
+                self._try(best, name, best.build, best.calibration, choice, errors=0.0)
+
+    def take_all_sets(self, best: Refinement) -> None:
+        """Measures ranges on all sets, the held-out ones too, once these have served to choose measures."""
+        if self._data.fit is self._data.everything:
+            return
+        self._progress("Calibrating with all sets")
+        best.calibration = measure(best.build, self._data.everything)
+        choose_range = range_choice(best.calibration, best.method, best.methods)
+        best.choice = replace(best.choice, choose_range=choose_range)
+        best.quantized, best.evaluation, best.noise_db = self._evaluated(best.build, best.calibration, best.choice)
+
+    def _try(
+        self,
+        best: Refinement,
+        name: str,
+        build: ObservedBuild,
+        calibration: Calibration,
+        choice: QuantizationChoice,
+        errors: float = 1.0,
+    ) -> bool:
+        """Whether a measure is better than the best without it, which it then replaces.
+
+        errors  standard errors by which the mean gain must exceed 0
+        """
+        self._progress(f"Quantising, {name}")
+        quantized, evaluation, noise_db = self._evaluated(build, calibration, choice)
+        flips = evaluation.branch_agreement - best.evaluation.branch_agreement
+        is_near = evaluation.sqnr_db >= best.evaluation.sqnr_db - _TOLERATED_DB
+        is_less_noisy = is_near and _is_lower(noise_db, best.noise_db, errors)
+        is_better = flips > 0 or (flips == 0 and is_less_noisy)
+        best.trials.append(Trial(name, evaluation, is_better))
+        if is_better:
+            best.build, best.calibration, best.choice = build, calibration, choice
+            best.quantized, best.evaluation, best.noise_db = quantized, evaluation, noise_db
+        return is_better
+
+    def _evaluated(
+        self, build: ObservedBuild, calibration: Calibration, choice: QuantizationChoice
+    ) -> tuple[QuantizedModel, Evaluation, Floats]:
+        """The model, its errors, and its noise power in dB."""
+        quantized = quantize_model(build.model, calibration, choice)
+        held_out: Vectors = self._data.held_out
+        with observed_build(quantized.model) as compiled:
+            run = run_sets(compiled, held_out)
+        evaluation = compare_runs(self._build, held_out, self._reference, run, quantized.model)
+        return quantized, evaluation, self._noise_db(run)
+
+    def _noise_db(self, run: Run) -> Floats:
+        """Noise power of each output and set in dB.
+
+        Sets that are all but exact, such as those of a saturated SOFTMAX, count as at least 1 % of the mean noise of
+        the first model that was tried.
+        """
+        noises: dict[int, list[float]] = {}
+        for expected, actual in zip(self._reference.outputs, run.outputs, strict=True):
+            for place, (wanted, got) in enumerate(zip(expected, actual, strict=True)):
+                noises.setdefault(place, []).append(_noise(wanted, got))
+        if not self._floors:
+            self._floors = [_FLOOR * float(np.mean(own)) + _LEAST_NOISE for own in noises.values()]
+        decibels = [10 * np.log10(np.array(own) + f) for own, f in zip(noises.values(), self._floors, strict=True)]
+        return np.concatenate(decibels) if decibels else np.zeros(0)
+
+
+def _is_lower(noise_db: Floats, other: Floats, errors: float) -> bool:
+    """Whether the mean of paired differences is below zero by more than this many standard errors."""
+    if noise_db.shape != other.shape or not noise_db.size:
+        return False
+    gains = other - noise_db
+    error = gains.std(ddof=1) / np.sqrt(gains.size) if gains.size > 1 else 0.0
+    return bool(gains.mean() > errors * error)
+
+
+def _noise(wanted: Array, got: Array) -> float:
+    """Sum of the squared differences of finite values; infinite if shapes differ."""
+    if wanted.shape != got.shape:
+        return float("inf")
+    difference = got.astype(np.float64) - wanted.astype(np.float64)
+    return float((difference[np.isfinite(difference)] ** 2).sum())
+
+
+def _least_bad(measured: Iterable[Sensitivity], usual: RangeMethod) -> dict[TensorKey, RangeMethod]:
+    """Method of each web that another one than the usual suits better."""
+    webs: dict[TensorKey, dict[RangeMethod, Sensitivity]] = {}
+    for sensitivity in measured:
+        webs.setdefault(sensitivity.root, {})[sensitivity.method] = sensitivity
+    chosen = {}
+    for root, own in webs.items():
+        method = min(own, key=lambda method: (own[method].badness, method is not usual))
+        if own[method].badness < own[usual].badness:
+            chosen[root] = method
+    return chosen

@@ -215,7 +215,7 @@ def compared(name: str, folder: Path, x: Array, labels: Array, test: Array) -> t
         for model in (read_model(peer), made.quantized.model):
             with observed_build(model) as quantized:
                 figures.append(compare_runs(build, vectors, reference, run_sets(quantized, vectors), model).sqnr_db)
-    return figures[0], figures[1], ", ".join(trial.measure for trial in made.trials if trial.is_used)
+    return figures[0], figures[1], ", ".join(t.measure.removeprefix("ranges by ") for t in made.trials if t.is_used)
 
 
 def rows(folder: Path) -> Iterator[str]:

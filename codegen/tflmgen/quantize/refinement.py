@@ -193,7 +193,7 @@ class _Search:
         watcher = LayerWatcher(best.build.model)
         sets = self._data.fit.sets[:_LAYER_SETS]
         best.build.run(sets, self._data.fit.stateful, watcher)
-        for is_compensated, name in ((False, "corrected biases"), (True, "weights rounded with compensation")):
+        for is_compensated, name in ((False, "corrected biases"), (True, "compensated rounding")):
             constants = corrected_layers(watcher.layers, is_compensated)
             if constants:
                 choice = replace(best.choice, constants=constants)

@@ -92,7 +92,7 @@ def _compiled(
     """model: the file, with which the graph is compared; None: there is none."""
     options = settings.options
     check_names(settings.loops, imported)
-    modules = optimise(imported, selector, settings, settings.ram_budget is not None)
+    modules = optimise(imported, selector, settings, settings.trades_cycles)
     plan_choice = explore(modules, selector, settings)
     module = plan_choice.module
     loop_limits = limits_by_loop(settings.loops, module)
@@ -106,7 +106,9 @@ def _compiled(
     sources = emit(program, name, module.sha256, options.text, options.progress_hook, remarks=remarks, checks=checks)
     check_sources(program, name, sources, checks)
     plan_options = {"name": name, "optimize": options.optimize.value, "max_iterations": options.max_iterations or []}
-    plan = plan_json(module, plan_choice.best, program, sources, plan_options, packing_bound(modules[0]))
+    plan = plan_json(
+        module, plan_choice.best, program, sources, plan_options, packing_bound(module, plan_choice.best.selection)
+    )
     plan["proof"] = _proof(model, module, settings.options.validate)
     return Compilation(name, module, program, sources, plan, _plugin_files(modules[0], selector.operators))
 
@@ -149,11 +151,11 @@ def optimise(
 
 
 def explore(modules: tuple[Module, ...], selector: Selector, settings: Settings) -> TradeOff:
-    """The best plan for --optimize and --ram-budget. Raises ModelError if no plan meets the budget."""
+    """The best plan for --optimize, --ram-budget and --max-slowdown. Raises ModelError if no plan meets the budget."""
     if settings.options.no_overlap:
         plan_choice = plan_without_overlap(modules[0], selector)
     else:
-        plan_choice = choose_plan(modules, selector, settings.options.optimize, settings.ram_budget)
+        plan_choice = choose_plan(modules, selector, settings.options.optimize, settings.ram_budget, settings.slowdown)
     _within_limit(plan_choice.module, plan_choice.best)
     return plan_choice
 

@@ -101,6 +101,12 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
             show_default=False,
             help="Generate the fastest code whose arena and state fit into BYTES: 20000, 32K.",
         ),
+        "max_slowdown": typer.Option(
+            "--max-slowdown",
+            metavar="PERCENT",
+            show_default=False,
+            help="Generate the smallest arena for at most so many more estimated cycles than the fastest plan's: 10%.",
+        ),
         "push_rows": typer.Option(
             "--push-rows",
             metavar="INPUT",

@@ -73,6 +73,7 @@ class BuildOptions:
     winograd           allow Winograd kernels for 3x3 convolutions
     plugin             Python files with custom operators
     ram_budget         bytes of arena and state, as explore.parse_budget reads them
+    max_slowdown       percentage of the fastest plan's cycles, as explore.parse_slowdown reads it
     push_rows          inputs that arrive row by row
     shape              with the next two: SourceOptions
     place              memory of each section; not part of `text`, since the C code is the same in any memory
@@ -93,6 +94,7 @@ class BuildOptions:
     winograd: bool = False
     plugin: list[Path] | None = None
     ram_budget: str | None = None
+    max_slowdown: str | None = None
     push_rows: list[str] | None = None
     place: list[str] | None = None
     quantize: Path | None = None
@@ -117,6 +119,7 @@ class BuildOptions:
         words += [f"--check-weights {self.check_weights.value}"] if self.check_weights != CheckWeights.OFF else []
         words += [f"--push-rows {name}" for name in self.push_rows or ()]
         words += [f"--ram-budget {self.ram_budget}"] if self.ram_budget is not None else []
+        words += [f"--max-slowdown {self.max_slowdown}"] if self.max_slowdown is not None else []
         words += ["--no-overlap"] if self.no_overlap else []
         words += ["--no-range-analysis"] if self.no_range_analysis else []
         words += ["--winograd"] if self.winograd else []

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tflmgen.errors import UsageError
-from tflmgen.explore import parse_budget
+from tflmgen.explore import parse_budget, parse_slowdown
 from tflmgen.frontend import ShapeLimit, parse_shape_limit
 from tflmgen.options import BuildOptions, Optimize
 from tflmgen.passes import LoopLimits, parse_limits
 
 FOR_SPEED = (Optimize.BALANCED, Optimize.SPEED)
 """Goals for which dead channels are kept where that takes fewer estimated cycles; the others drop them all."""
+
+TRADING = (Optimize.BALANCED, Optimize.RAM)
+"""Goals that give up cycles for RAM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +25,23 @@ class Settings:
     loops       --max-iterations
     shapes      --max-shape
     ram_budget  bytes of arena and state; None: unlimited
+    slowdown    --max-slowdown, as a part of the fastest plan's cycles; None: as `optimize` has it
     """
 
     options: BuildOptions
     loops: LoopLimits
     shapes: tuple[ShapeLimit, ...]
     ram_budget: int | None
+    slowdown: float | None
 
     @property
     def is_fast(self) -> bool:
         return self.options.optimize in FOR_SPEED
+
+    @property
+    def trades_cycles(self) -> bool:
+        """Whether slower graphs are worth a look, for the RAM that they save."""
+        return self.ram_budget is not None or self.slowdown is not None
 
 
 def parse_options(options: BuildOptions) -> Settings:
@@ -41,12 +51,17 @@ def parse_options(options: BuildOptions) -> Settings:
         parse_limits(options.max_iterations or ()),
         tuple(map(parse_shape_limit, options.max_shape or ())),
         parse_budget(options.ram_budget),
+        parse_slowdown(options.max_slowdown),
     )
     has_budget = settings.ram_budget is not None
-    if options.winograd and (has_budget or not settings.is_fast):
+    has_slowdown = settings.slowdown is not None
+    if options.winograd and (has_budget or has_slowdown or not settings.is_fast):
         raise UsageError(
-            "--winograd trades flash and RAM for speed: it needs --optimize balanced or speed, and no --ram-budget"
+            "--winograd trades flash and RAM for speed: it needs --optimize balanced or speed, and excludes "
+            "--ram-budget and --max-slowdown"
         )
     if options.no_overlap and (has_budget or options.optimize is Optimize.RAM):
         raise UsageError("--no-overlap excludes --ram-budget and --optimize ram")
+    if has_slowdown and (has_budget or options.no_overlap or options.optimize not in TRADING):
+        raise UsageError("--max-slowdown needs --optimize balanced or ram, and excludes --ram-budget and --no-overlap")
     return settings

@@ -21,6 +21,7 @@ TYPED: dict[str, Any] = {
     "max_dim": 7,
     "plugin": [Path("it's mine.py"), Path("b.py")],
     "ram_budget": "32K",
+    "max_slowdown": "10%",
     "push_rows": ["frame"],
     "place": ["arena=ram", "weights=flash"],
     "quantize": Path("my samples.npz"),

@@ -104,6 +104,7 @@ def test_room_for_weights() -> None:
         BuildOptions(winograd=True, optimize=Optimize.SIZE),
         BuildOptions(winograd=True, optimize=Optimize.RAM),
         BuildOptions(winograd=True, ram_budget="20K"),
+        BuildOptions(winograd=True, max_slowdown="5%"),
     ],
 )
 def test_speed_only(model: Path, options: BuildOptions) -> None:

@@ -5,7 +5,14 @@ Decided here: the candidate plans to try, and the one to take for --optimize or 
 """
 
 from tflmgen.explore.channel_multiples import prepare, prepare_trade_offs
-from tflmgen.explore.ram_trade_offs import TradeOff, choose_plan, pareto_front, parse_budget, plan_without_overlap
+from tflmgen.explore.ram_trade_offs import (
+    TradeOff,
+    choose_plan,
+    pareto_front,
+    parse_budget,
+    parse_slowdown,
+    plan_without_overlap,
+)
 from tflmgen.explore.search import Candidate
 from tflmgen.explore.streams.push_rows import push_rows
 from tflmgen.explore.streams.stream_calls import row_streams
@@ -16,6 +23,7 @@ __all__ = [
     "choose_plan",
     "pareto_front",
     "parse_budget",
+    "parse_slowdown",
     "plan_without_overlap",
     "prepare",
     "prepare_trade_offs",

@@ -50,8 +50,25 @@ def parse_budget(text: str | None) -> int | None:
     return int(match[1]) << {"": 0, "k": 10, "m": 20}[match[2].lower()]
 
 
-def choose_plan(modules: Sequence[Module], selector: Selector, optimize: Optimize, budget: int | None) -> TradeOff:
-    """The fastest plan whose arena and state fit into `budget` bytes; without a budget, the plan for `optimize`.
+def parse_slowdown(text: str | None) -> float | None:
+    """The part of the cycles that a text such as 10% or 2.5% names. Raises UsageError for anything else."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"([0-9]{1,4}(\.[0-9]{1,3})?)%", text)
+    if match is None:
+        raise UsageError(f"--max-slowdown {text}: requires a percentage such as 10%")
+    return float(match[1]) / 100
+
+
+def choose_plan(
+    modules: Sequence[Module],
+    selector: Selector,
+    optimize: Optimize,
+    budget: int | None = None,
+    slowdown: float | None = None,
+) -> TradeOff:
+    """The fastest plan whose arena and state fit into `budget` bytes; or the smallest one that takes no more than
+    `slowdown` of the fastest plan's cycles beyond them; without either, the plan for `optimize`.
 
     modules  equivalent modules, the fastest first
 
@@ -59,10 +76,12 @@ def choose_plan(modules: Sequence[Module], selector: Selector, optimize: Optimiz
     """
     if budget is not None:
         return _fastest_within(budget, modules, selector)
+    if slowdown is not None or optimize is Optimize.RAM:
+        return _smallest(modules, selector, TUNING.ram_slowdown if slowdown is None else slowdown)
     if optimize is Optimize.SPEED:
         return next(_plans(Variant(modules[0], 0), selector))
-    balanced = _balanced(modules[0], selector)
-    return _smallest(balanced, selector) if optimize is Optimize.RAM else balanced
+    best = best_candidate(modules[0], _selection(modules[0], selector))
+    return TradeOff(modules[0], best.extra_cycles, best)
 
 
 def plan_without_overlap(module: Module, selector: Selector) -> TradeOff:
@@ -80,12 +99,6 @@ def pareto_front(modules: Sequence[Module], selector: Selector) -> list[TradeOff
         if not front or trade_off.bytes < front[-1].bytes:
             front.append(trade_off)
     return front
-
-
-def _balanced(module: Module, selector: Selector) -> TradeOff:
-    """The plan without row streaming, and with slower kernels only where they save much memory."""
-    best = best_candidate(module, _selection(module, selector))
-    return TradeOff(module, best.extra_cycles, best)
 
 
 def _plans(variant: Variant, selector: Selector) -> Iterator[TradeOff]:
@@ -127,18 +140,25 @@ def _variants_of(
             yield Variant(streamed, base + cost)
 
 
-def _smallest(balanced: TradeOff, selector: Selector) -> TradeOff:
-    """The plan of least RAM within the allowed slowdown (TUNING.slowdown)."""
-    streams = Streams(balanced.module, balanced.best.selection, selector.target)
-    allowed_cycles = balanced.best.selection.cycles * TUNING.slowdown
+def _smallest(modules: Sequence[Module], selector: Selector, slowdown: float) -> TradeOff:
+    """The plan of least RAM whose estimated cycles exceed those of the fastest one by at most `slowdown` of them."""
+    selections = [_selection(module, selector) for module in modules]
+    total = selections[0].cycles
 
     def is_allowed(variant: Variant | TradeOff) -> bool:
-        return variant.cost <= allowed_cycles or not allowed_cycles
+        return variant.cost <= total * slowdown
 
-    variants = filter(is_allowed, (Variant(*streams.streamed(limit)) for limit in streams.limits))
-    tried = [balanced]
-    for variant in (Variant(balanced.module, 0), *islice(variants, 1)):
-        tried += takewhile(is_allowed, _plans(variant, selector))
+    tried: list[TradeOff] = []
+    for module, fastest in zip(modules, selections, strict=True):
+        base = max(0, fastest.cycles - total)
+        whole = list(takewhile(is_allowed, _plans(Variant(module, base), selector)))
+        if whole:
+            smallest = min(whole, key=lambda trade_off: trade_off.bytes)
+            streams = Streams(module, smallest.best.selection, selector.target, fastest)
+            streamed = (Variant(graph, base + cost) for graph, cost in map(streams.streamed, streams.limits))
+            for variant in islice(filter(is_allowed, streamed), 1):
+                tried += takewhile(is_allowed, _plans(variant, selector))
+        tried += whole
     return min(tried, key=lambda trade_off: (*trade_off.best.cost, trade_off.cost))
 
 
@@ -159,7 +179,7 @@ def _fastest_within(budget: int, modules: Sequence[Module], selector: Selector) 
             break
     if fastest is not None:
         return fastest
-    tried += [_smallest(_balanced(module, selector), selector) for module in modules]
+    tried += [_smallest([module], selector, TUNING.ram_slowdown) for module in modules]
     smallest = min(tried, key=lambda trade_off: trade_off.bytes)
     if smallest.bytes <= budget:
         return smallest

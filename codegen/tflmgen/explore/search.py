@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import product, takewhile
 
 from tflmgen.explore.peak_order import order_for_peak
 from tflmgen.explore.update_order import update_last
@@ -21,7 +21,6 @@ from tflmgen.memory import (
     has_pieces,
     keeps_multiples,
     lay_out,
-    packing_bound,
 )
 from tflmgen.schedule import Liveness, Schedule, Step, analyze, schedule, walk_items
 
@@ -54,15 +53,14 @@ class Candidate:
 
 
 def best_candidate(module: Module, selection: Selection) -> Candidate:
-    """The best plan with the fastest kernels, or with slower ones as long as they save enough memory."""
+    """The best plan with the fastest kernels, or with slower ones that save at least as large a part of the memory as
+    they take of the cycles, up to TUNING.balanced_slowdown."""
     plans = plans_by_speed(module, selection)
     best = next(plans)
-    bound, total = packing_bound(module), selection.cycles
-    for plan in plans:
-        is_bounded = best.layout.arena.bytes <= bound
-        if is_bounded and not _is_worth_it(plan, best, total):
-            break
-        best = min(best, plan, key=lambda candidate: candidate.cost)
+    allowed_cycles = selection.cycles * TUNING.balanced_slowdown
+    for plan in takewhile(lambda plan: plan.extra_cycles <= allowed_cycles, plans):
+        if plan.cost < best.cost and _is_worth_it(plan, best, selection.cycles):
+            best = plan
     return best
 
 
@@ -117,8 +115,5 @@ def _slower(candidate: Candidate) -> Selection | None:
 
 
 def _is_worth_it(plan: Candidate, best: Candidate, total: int) -> bool:
-    extra_cycles = plan.extra_cycles - best.extra_cycles
-    return (
-        plan.extra_cycles * TUNING.slower_share <= total
-        or 2 * extra_cycles * best.bytes <= (best.bytes - plan.bytes) * total
-    )
+    """Whether the part of the memory that a plan saves is at least the part of the `total` cycles that it takes."""
+    return (plan.extra_cycles - best.extra_cycles) * best.bytes <= (best.bytes - plan.bytes) * total

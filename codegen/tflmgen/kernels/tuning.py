@@ -10,12 +10,11 @@ class Tuning:
     """Limits and exchange rates of the search for a plan; nothing that a model computes depends on them.
 
     Each has what it gains: how plans change where the field has a value that switches it off, on a Cortex-M4 and an
-    M55. The figures of slower_share, dead_channel_gain and packing_effort are of 50 plans with 101.9 million estimated
+    M55. The figures of dead_channel_gain and packing_effort are of 50 plans with 101.9 million estimated
     cycles, those of packed_share and padding_bytes of 50 with 239.8 million.
 
-    slower_share: slower kernels that save memory may cost one cycle of so many of the whole program, and beyond that
-    half as great a part of the cycles as they save of the memory. Less trades more cycles for memory. Off: 624 bytes
-    more, 475,312 cycles fewer (one plan).
+    balanced_slowdown: part of the fastest plan's cycles that --optimize balanced may take beyond them, for slower
+    kernels that save at least as great a part of the memory. Off is --optimize speed.
     similar_cycles: kernels whose estimates differ by less than this factor count as equally fast, for estimates err;
     the one that is declared first is taken. Off, by counts of the layers in tests/models/kernel_candidates.json:
     20,541 cycles more on an M55 (0.08 %), 279 fewer on an M4, 284,809 fewer on an M0 (0.14 %).
@@ -31,7 +30,7 @@ class Tuning:
     16 bytes copied (two plans, of a greatest common divisor).
     row_call_cycles: about what the call of a row of a stream takes beside its kernel; part of the cycles that
     `inspect --pareto` prints. Off, of 12 models for least RAM on an M4: the same plans.
-    slowdown: part of the cycles by which --optimize ram may slow a model down.
+    ram_slowdown: part of the fastest plan's cycles that --optimize ram may take beyond them.
     order_effort: tasks looked at for the order of least peak, of each block; one to two seconds. It ends searches in
     graphs of many parallel chains, whose sets of tasks are exponentially many.
     packing_effort: pairs of buffers looked at for one plan of the many that are compared, half a second at most. Off:
@@ -41,14 +40,14 @@ class Tuning:
     stream_packing_effort: the same for the line buffers of one stream.
     """
 
-    slower_share: int = 16
+    balanced_slowdown: float = 0.05
     similar_cycles: float = 1.1
     packed_share: float = 1.25
     padding_bytes: int = 1024
     dead_channel_gain: float = 1.01
     rotation_bytes: int = 16
     row_call_cycles: int = 100
-    slowdown: float = 0.25
+    ram_slowdown: float = 1 / 3
     order_effort: int = 2_000_000
     packing_effort: int = 400_000
     thorough_packing_effort: int = 50_000_000

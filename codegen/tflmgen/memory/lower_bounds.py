@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tflmgen.ir import Module
-from tflmgen.schedule import analyze, runs, schedule
+from tflmgen.kernels import Selection
+from tflmgen.memory.storage import scratch_operands
+from tflmgen.schedule import analyze, runs, schedule, walk_items
 
 
-def packing_bound(module: Module) -> int:
-    """Most bytes of tensors that are live at one step of a module in its own order, each in a place of its own.
+def packing_bound(module: Module, selection: Selection) -> int:
+    """Most bytes of tensors and scratch that are live at one step of a module in its own order, each in a place of its
+    own; the scratch is that of the `selection`.
 
-    Sizes are rounded up to 4 bytes; variables and scratch do not count. A packing that shares only the bytes of dead
-    tensors cannot be smaller; plans in other orders, and with outputs over inputs, may be.
+    Sizes are rounded up to 4 bytes; variables do not count. A packing that shares only the bytes of dead tensors cannot
+    be smaller; plans in other orders, and with outputs over inputs, may be.
     """
     variables = {variable.home for variable in module.state.values()}
     scheduled = schedule(module)
-    return peak(analyze(scheduled, variables).blocks(variables), scheduled.steps)[0]
+    items = (item for function in scheduled.functions for item, _ in walk_items(function.body))
+    scratch = [(-(-operand.bytes // 4) * 4, 1 << step.index) for step, _, operand in scratch_operands(items, selection)]
+    return peak(analyze(scheduled, variables).blocks(variables) + scratch, scheduled.steps)[0]
 
 
 def peak(

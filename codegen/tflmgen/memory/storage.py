@@ -8,7 +8,7 @@ et al., 2009). What cannot be merged is moved: a parallel move, put in order, wi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -210,16 +210,21 @@ def _add_scratch(
     buffers: list[Buffer], items: list[tuple[ScheduleItem, int]], selection: Selection
 ) -> dict[tuple[int, int], int]:
     scratch = {}
-    for item, _ in items:
-        kernel = selection.of(item.op) if isinstance(item, Step) else None
-        if not isinstance(item, Step) or not isinstance(kernel, Called):
-            continue
-        for position, operand in enumerate(kernel.operands):
-            if isinstance(operand, Scratch) and operand.bytes:
-                scratch[item.index, position] = len(buffers)
-                name = f"scratch of {item.op.origin.operator_name} {item.op.origin.operator}"
-                buffers.append(Buffer(name, -(-operand.bytes // 4) * 4, operand.alignment, 1 << item.index))
+    for step, position, operand in scratch_operands((item for item, _ in items), selection):
+        scratch[step.index, position] = len(buffers)
+        name = f"scratch of {step.op.origin.operator_name} {step.op.origin.operator}"
+        buffers.append(Buffer(name, -(-operand.bytes // 4) * 4, operand.alignment, 1 << step.index))
     return scratch
+
+
+def scratch_operands(items: Iterable[ScheduleItem], selection: Selection) -> Iterator[tuple[Step, int, Scratch]]:
+    """Scratch that the kernels of operators need: step, position among the kernel's operands, and the operand."""
+    for item in items:
+        kernel = selection.of(item.op) if isinstance(item, Step) else None
+        if isinstance(item, Step) and isinstance(kernel, Called):
+            for position, operand in enumerate(kernel.operands):
+                if isinstance(operand, Scratch) and operand.bytes:
+                    yield item, position, operand
 
 
 def has_pieces(selection: Selection) -> bool:

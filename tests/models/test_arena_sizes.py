@@ -15,7 +15,7 @@ from tflmgen.compiler import compile_model
 from tflmgen.errors import TflmgenError
 from tflmgen.frontend.tflite.reader import read_model
 from tflmgen.ir.kernel import Target
-from tflmgen.options import BuildOptions
+from tflmgen.options import BuildOptions, Validate
 
 LARGEST_QUOTIENT = 0.80
 """Of the file's bound, in the geometric mean."""
@@ -36,6 +36,9 @@ WITHIN = {
 SQUARES = {"mlperf_kws_int8": 8896}
 """The same for Cortex-M55, whose depthwise kernel makes two lines at once: a line more, for an eighth less to run."""
 
+UNVALIDATED = BuildOptions(validate=Validate.OFF)
+"""What the graph computes makes no difference here."""
+
 M0 = Target("cortex-m0")
 M55 = Target("cortex-m55", frozenset({"dsp", "mve", "fpu"}))
 
@@ -53,19 +56,20 @@ def entries() -> list[dict[str, Any]]:
 
 @requires_corpus
 @pytest.mark.parametrize("target", [Target("generic"), M0, M4, M55], ids=["portable", "m0", "m4", "m55"])
-def test_no_model_without_control_flow_is_above_the_file_bound(target: Target) -> None:
+def test_no_model_without_control_flow_is_above_its_bounds(target: Target) -> None:
+    """Neither above that of the file nor, where fast kernels have scratch, above that of the graph with the scratch."""
     above, compared = {}, 0
     for entry in entries():
         path = CORPUS / entry["path"]
         if entry["has_if"] or entry["has_while"] or entry["has_call"]:
             continue
         try:
-            bound, plan = file_bound(read_model(path)), compile_model(path, target, BuildOptions()).plan
+            bound, arena = file_bound(read_model(path)), compile_model(path, target, UNVALIDATED).plan["arena"]
         except TflmgenError:
             continue
         compared += bound is not None
-        if bound is not None and plan["arena"]["bytes"] > max(bound, TINY):
-            above[path.stem] = plan["arena"]["bytes"], bound
+        if bound is not None and arena["bytes"] > max(bound, arena["packing_bound"], TINY):
+            above[path.stem] = arena["bytes"], bound, arena["packing_bound"]
     assert compared > 80
     assert not above
 
@@ -77,7 +81,7 @@ def test_real_models_stay_below_the_file_bound(target: Target, tmp_path: Path) -
     for path in paths:
         bound = file_bound(read_model(path))
         if bound:
-            quotients[path.stem] = compile_model(path, target, BuildOptions()).plan["arena"]["bytes"] / bound
+            quotients[path.stem] = compile_model(path, target, UNVALIDATED).plan["arena"]["bytes"] / bound
     assert len(quotients) == len(paths)
     assert not {name: quotient for name, quotient in quotients.items() if quotient > 1}
     assert math.exp(sum(map(math.log, quotients.values())) / len(quotients)) <= LARGEST_QUOTIENT
@@ -85,7 +89,7 @@ def test_real_models_stay_below_the_file_bound(target: Target, tmp_path: Path) -
 
 def test_each_plan_is_optimal_or_says_how_far_it_may_be(tmp_path: Path) -> None:
     paths = real_models() or [well_known(name, tmp_path) for name in NETWORKS]
-    arenas = [compile_model(path, M4, BuildOptions()).plan["arena"] for path in paths]
+    arenas = [compile_model(path, M4, UNVALIDATED).plan["arena"] for path in paths]
     assert all(arena["order_proved"] for arena in arenas)
     assert sum(arena["bytes"] == arena["lower_bound"] for arena in arenas) >= 0.9 * len(arenas)
 
@@ -97,5 +101,5 @@ def test_each_plan_is_optimal_or_says_how_far_it_may_be(tmp_path: Path) -> None:
 )
 def test_well_known_models_need_little(target: Target, within: dict[str, int], tmp_path: Path) -> None:
     paths = {name: well_known(name, tmp_path) for name in WITHIN}
-    sizes = {name: compile_model(paths[name], target, BuildOptions()).plan["arena"]["bytes"] for name in WITHIN}
+    sizes = {name: compile_model(paths[name], target, UNVALIDATED).plan["arena"]["bytes"] for name in WITHIN}
     assert not {name: size for name, size in sizes.items() if size > within[name]}

@@ -107,12 +107,12 @@ def test_the_packing_bound_counts_tensors_and_scratch_each_in_its_place() -> Non
     assert fastest.bytes <= packing_bound(filters(), fastest.best.selection)
 
 
-@pytest.mark.parametrize("made", [network, filters])
+@pytest.mark.parametrize("network_of", [network, filters])
 @pytest.mark.parametrize("slowdown", [0, 0.02, 0.2, 2])
-def test_a_slowdown_gives_the_smallest_plan_within_it(made: Callable[[], Module], slowdown: float) -> None:
-    front = pareto_front([made()], M4)
+def test_a_slowdown_gives_the_smallest_plan_within_it(network_of: Callable[[], Module], slowdown: float) -> None:
+    front = pareto_front([network_of()], M4)
     total = front[0].best.selection.cycles
-    chosen = choose_plan([made()], M4, Optimize.BALANCED, slowdown=slowdown)
+    chosen = choose_plan([network_of()], M4, Optimize.BALANCED, slowdown=slowdown)
     assert chosen.cost <= total * slowdown
     within = [point for point in front if point.cost <= total * slowdown]
     assert chosen.bytes == within[-1].bytes

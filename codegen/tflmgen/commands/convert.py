@@ -83,7 +83,7 @@ def _convert_lowered(
     write_whole(path, data)
     inputs, outputs = _circle_ports(model) if source.suffix.lower() == CIRCLE else _lowered_ports(source, model)
     contents = {"model": source.name, "output": str(path), "bytes": len(data), "inputs": inputs, "outputs": outputs}
-    console.json(contents)
+    console.json(contents | {"mends": [], "proof": None})
     _print_ports(console, source.name, inputs, outputs)
     console.line(f"Wrote {path}: {count(len(data))} bytes.")
 

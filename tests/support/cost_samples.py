@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -230,7 +229,7 @@ def only(*names: str) -> Iterator[dict[tuple[str, Params | None], Kernel]]:
 
     Kernels for every Cortex-M are otherwise made only where there is no other. Value: the kernels, by what a call says.
     """
-    numbers = itertools.count()
+    turns: dict[tuple[str, Params | None], int] = {}
     taken: dict[tuple[str, Params | None], Kernel] = {}
 
     def chooser(kernels: Iterable[Kernel], _: Target) -> KernelChoice:
@@ -238,7 +237,9 @@ def only(*names: str) -> Iterator[dict[tuple[str, Params | None], Kernel]]:
         others = [other for kernel in candidates for other in kernel.smaller]
         wanted = _of_family(names, candidates) or _of_family(names, others)
         in_turn = wanted and wanted[0].family.startswith(("depthwise3x3", "fully_connected_mve"))
-        first = next(numbers) % len(wanted) if in_turn else 0
+        # By layer, not by call: the proof of a build selects kernels anew, and is to find the same.
+        turn = turns.setdefault((wanted[0].function, wanted[0].params), len(turns)) if in_turn else 0
+        first = turn % len(wanted) if in_turn else 0
         kernel = replace((wanted or candidates)[first], backward=None)
         taken[kernel.function, kernel.params] = kernel
         return KernelChoice.of(kernel)

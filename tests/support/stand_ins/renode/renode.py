@@ -37,7 +37,7 @@ class Renode:
         base = Path(tempfile.gettempdir())
         for left in base.glob("renode-*"):
             if not _is_alive(left.name.removeprefix("renode-").removesuffix("-crash")):
-                shutil.rmtree(left)
+                shutil.rmtree(left, ignore_errors=True)
         self._folders = [base / f"renode-{os.getpid()}{suffix}" for suffix in ("", "-crash")]
         for folder in self._folders:
             folder.mkdir()

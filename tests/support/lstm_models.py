@@ -25,7 +25,8 @@ class LstmStyle:
     split     one product for each gate, else one of all, which SPLIT parts
     joined    one product of the row and the state, joined by CONCATENATION
     pick      operator that takes the row: GATHER or SLICE
-    result    what is read after the loop: "h", or "c" beside it
+    result    what is read after the loop: "h", "c" beside it, or "all" h as a list of rows
+    batch     sequences side by side
     start     every element of the first state
     steps     trip count
     seed      of weights and biases
@@ -41,21 +42,24 @@ class LstmStyle:
     cell: str = "lstm"
     steps: int = STEPS
     seed: int = 8
+    batch: int = 1
 
 
 def lstm_loop(style: LstmStyle) -> Model:
-    """x[7, 5] -> the last h of an LSTM; subgraphs: 0 main, 1 condition, 2 body."""
+    """x[7, batch, 5] -> the last h of an LSTM, or all; subgraphs: 0 main, 1 condition, 2 body."""
     builder = ModelBuilder("lstm", name="lstm.tflite")
     main, condition, body = (builder.subgraph(name) for name in ("main", "cond", "body"))
-    x = main.tensor("x", F32, (STEPS, 1, FEATURES))
-    start = main.constant("start", np.full((1, CELLS), style.start, np.float32))
-    results = [main.tensor("t1", I32, ()), main.tensor("h1", F32, (1, CELLS)), main.tensor("c1", F32, (1, CELLS))]
-    results.append(main.tensor("x1", F32, (STEPS, 1, FEATURES)))
+    x = main.tensor("x", F32, (STEPS, style.batch, FEATURES))
+    start = main.constant("start", np.full((style.batch, CELLS), style.start, np.float32))
     operands = [main.constant("t0", np.array(0, np.int32)), start, start, x]
+    kinds = [("t", I32, ()), *[(name, F32, (style.batch, CELLS)) for name in "hc"], ("x", F32, main.tensors[x].shape)]
+    if style.result == "all":
+        kinds.append(("rows", F32, (STEPS, style.batch, CELLS)))
+        operands.append(main.constant("no rows", np.zeros(kinds[-1][2], np.float32)))
+    results = [main.tensor(f"{name}1", dtype, shape) for name, dtype, shape in kinds]
     main.operator("WHILE", operands, results, {"cond_subgraph_index": 1, "body_subgraph_index": 2})
-    main.inputs, main.outputs = [x], results[1 : 3 if style.result == "c" else 2]
+    main.inputs, main.outputs = [x], results[4:] or results[1 : 3 if style.result == "c" else 2]
     for graph in (condition, body):
-        kinds = (("t", I32, ()), ("h", F32, (1, CELLS)), ("c", F32, (1, CELLS)), ("x", F32, (STEPS, 1, FEATURES)))
         graph.inputs = [graph.tensor(*kind) for kind in kinds]
     condition.outputs = [condition.tensor("again", DType.BOOL, ())]
     limit = condition.constant("steps", np.array(style.steps, np.int32))
@@ -65,13 +69,13 @@ def lstm_loop(style: LstmStyle) -> Model:
 
 
 def _body(body: SubGraphBuilder, style: LstmStyle) -> None:
-    t, h, c, x = body.inputs
+    t, h, c, x, *rows = body.inputs
     later = body.tensor("later", I32, ())
     body.operator("ADD", [t, body.constant("1", np.array(1, np.int32))], [later])
     sums = _sums(body, style, _row(body, style, t, x), h)
 
     def computed(name: str, *operands: int) -> int:
-        result = body.tensor(f"{name}_{len(body.tensors)}", F32, (1, CELLS))
+        result = body.tensor(f"{name}_{len(body.tensors)}", F32, (style.batch, CELLS))
         body.operator(name, list(operands), [result])
         return result
 
@@ -79,44 +83,63 @@ def _body(body: SubGraphBuilder, style: LstmStyle) -> None:
     new = computed("MUL", computed("TANH", sums["g"]), computed("LOGISTIC", sums["i"]))
     cell = computed("ADD", new, kept)
     squashed = cell if style.cell == "no tanh" else computed("TANH", cell)
-    body.outputs = [later, computed("MUL", squashed, computed("LOGISTIC", sums["o"])), cell, x]
+    hidden = computed("MUL", squashed, computed("LOGISTIC", sums["o"]))
+    body.outputs = [later, hidden, cell, x, *(_stored(body, style, (t, later), hidden, part) for part in rows)]
+
+
+def _stored(body: SubGraphBuilder, style: LstmStyle, numbers: tuple[int, int], row: int, rows: int) -> int:
+    """TensorListSetItem as the converter lowers it: what is before row t, the row, and what follows it."""
+    parts, open_shape = [], (-1, style.batch, CELLS)
+    starts = [body.constant("begin", np.zeros(3, np.int32)), body.tensor("after", I32, (3,))]
+    sizes = [body.tensor("before", I32, (3,)), body.constant("rest", np.full(3, -1, np.int32))]
+    for number, vector, others in ((numbers[0], sizes[0], -1), (numbers[1], starts[1], 0)):
+        other = body.constant(f"other {others}", np.array(others, np.int32))
+        body.operator("PACK", [number, other, other], [vector], {"axis": 0, "values_count": 3})
+    for begin, size in zip(starts, sizes, strict=True):
+        parts.append(body.tensor(f"rows {begin}", F32, (1, style.batch, CELLS), shape_signature=open_shape))
+        body.operator("SLICE", [rows, begin, size], [parts[-1]])
+    shape = np.array([1, style.batch, CELLS], np.int32)
+    own, stored = body.tensor("own", F32, shape.tolist()), body.tensor("stored", F32, (STEPS, style.batch, CELLS))
+    body.operator("RESHAPE", [row, body.constant("row shape", shape)], [own])
+    body.operator("CONCATENATION", [parts[0], own, parts[1]], [stored], {"axis": 0})
+    return stored
 
 
 def _row(body: SubGraphBuilder, style: LstmStyle, t: int, x: int) -> int:
     if style.pick == "GATHER":
-        row = body.tensor("row", F32, (1, FEATURES))
+        row = body.tensor("row", F32, (style.batch, FEATURES))
         body.operator("GATHER", [x, t], [row], {"axis": 0})
         return row
     begin, zero = body.tensor("begin", I32, (3,)), body.constant("zero", np.array(0, np.int32))
     body.operator("PACK", [t, zero, zero], [begin], {"axis": 0, "values_count": 3})
-    slab, row = body.tensor("slab", F32, (1, 1, FEATURES)), body.tensor("row", F32, (1, FEATURES))
-    body.operator("SLICE", [x, begin, body.constant("size", np.array([1, 1, FEATURES], np.int32))], [slab])
-    body.operator("RESHAPE", [slab, body.constant("shape", np.array([1, FEATURES], np.int32))], [row])
+    slab, row = body.tensor("slab", F32, (1, style.batch, FEATURES)), body.tensor("row", F32, (style.batch, FEATURES))
+    body.operator("SLICE", [x, begin, body.constant("size", np.array([1, style.batch, FEATURES], np.int32))], [slab])
+    body.operator("RESHAPE", [slab, body.constant("shape", np.array([style.batch, FEATURES], np.int32))], [row])
     return row
 
 
 def _sums(body: SubGraphBuilder, style: LstmStyle, row: int, h: int) -> dict[str, int]:
     """The sum of each gate."""
     if style.joined:
-        both = body.tensor("both", F32, (1, FEATURES + CELLS))
+        both = body.tensor("both", F32, (style.batch, FEATURES + CELLS))
         body.operator("CONCATENATION", [h, row], [both], {"axis": 1})
     names = list(style.gates) if style.split else [style.gates]
     parts = {}
     for name in names:
         units = CELLS * len(name)
-        total = body.tensor(f"sum_{name}", F32, (1, units))
+        total = body.tensor(f"sum_{name}", F32, (style.batch, units))
         bias = body.constant(f"bias_{name}", np.random.default_rng(style.seed).normal(size=units).astype(np.float32))
         if style.joined:
             body.operator("FULLY_CONNECTED", [both, _weights(body, style, units, CELLS + FEATURES), bias], [total])
         else:
-            products = [body.tensor(f"{side}_{name}", F32, (1, units)) for side in ("own", "recurrent")]
+            products = [body.tensor(f"{side}_{name}", F32, (style.batch, units)) for side in ("own", "recurrent")]
             body.operator("FULLY_CONNECTED", [row, _weights(body, style, units, FEATURES), bias], [products[0]])
             body.operator("FULLY_CONNECTED", [h, _weights(body, style, units, CELLS), -1], [products[1]])
             body.operator("ADD", products, [total])
         parts[name] = total
     if style.split:
         return parts
-    gates = [body.tensor(gate, F32, (1, CELLS)) for gate in style.gates]
+    gates = [body.tensor(gate, F32, (style.batch, CELLS)) for gate in style.gates]
     axis = body.constant("axis", np.array(1, np.int32))
     body.operator("SPLIT", [axis, parts[style.gates]], gates, {"num_splits": 4})
     return dict(zip(style.gates, gates, strict=True))

@@ -56,18 +56,24 @@ class QuantizedRun:
 
 
 def quantized_run(
-    model: Model, inputs: Sequence[tuple[Array, ...]], float_io: bool = True, fuses_lstm: bool = False
+    model: Model,
+    inputs: Sequence[tuple[Array, ...]],
+    float_io: bool = True,
+    fuses_lstm: bool = False,
+    keeps_state: bool = True,
 ) -> QuantizedRun:
-    """Calibrates and runs a model of one signature with sets of inputs, each from the initial state."""
+    """Calibrates and runs a model of one signature with sets of inputs, each from the initial state.
+
+    keeps_state  as in QuantizationChoice; without it the quantised model runs all sets without a reset
+    """
     vectors = Vectors(tuple(VectorSet("", 0, arrays) for arrays in inputs))
-    source = prepare_float(model, fuses_lstm)
+    source = prepare_float(model, fuses_lstm, keeps_state)
     with observed_build(source) as build:
         before = list(build.run(vectors.sets, False, SilentWatcher()))
-    quantized = quantize_model(
-        source, calibrate(source, vectors), QuantizationChoice(float_io=float_io, fuses_lstm=fuses_lstm)
-    )
+    choice = QuantizationChoice(float_io=float_io, fuses_lstm=fuses_lstm, keeps_state=keeps_state)
+    quantized = quantize_model(source, calibrate(source, vectors), choice)
     with observed_build(quantized.model) as build:
         if not float_io:
             return QuantizedRun(quantized, vectors, before, [])
-        after = list(build.run(vectors.sets, False, SilentWatcher()))
+        after = list(build.run(vectors.sets, not keeps_state, SilentWatcher()))
     return QuantizedRun(quantized, vectors, before, after)

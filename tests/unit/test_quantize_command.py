@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.commands import tflmgen
+from support.lstm_models import FEATURES, STEPS, LstmStyle, lstm_loop
 from tflmgen.frontend import ModelBuilder, read_model, write_model
 from tflmgen.ir import DType
 
@@ -134,3 +135,20 @@ def test_build_in_one_step() -> None:
     assert finished.code == 0, finished.err
     assert Path("model-int8-mps2_an386").is_dir()
     assert "Wrote model-int8.tflite." in finished.out
+
+
+def test_build_fuses_an_lstm_layer_and_a_written_file_keeps_the_loop() -> None:
+    """What build compiles starts with a state of zeros; TFLite Micro agrees on a new interpreter for each set."""
+    Path("lstm.tflite").write_bytes(write_model(lstm_loop(LstmStyle(result="all"))))
+    samples = np.random.default_rng(5).uniform(-1, 1, (40, STEPS, 1, FEATURES)).astype(np.float32)
+    np.savez("lstm.npz", x=samples)
+    assert tflmgen("quantize", "lstm.tflite", "--calibration", "lstm.npz").code == 0
+    loop = read_model(Path("lstm-int8.tflite"))
+    assert [op.name for op in loop.subgraphs[0].operators].count("WHILE") == 1
+    finished = tflmgen("build", "lstm.tflite", "--quantize", "lstm.npz", "--board", "host", "--no-compile")
+    assert finished.code == 0, finished.err
+    assert "it is one operator now, whose state is zero at the start of each invoke" in finished.out
+    assert "Wrote lstm-int8-fused.tflite." in finished.out
+    tested = tflmgen("test", "lstm-int8-fused.tflite", "--board", "host", "--json")
+    assert tested.code == 0, tested.err
+    assert {check["reference"] for check in tested.json["checks"]} == {"TFLite Micro"}

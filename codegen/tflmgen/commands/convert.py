@@ -42,7 +42,7 @@ def convert_command(
     if choices.quantize is not None:
         from tflmgen.commands.quantize import quantize_first
 
-        quantize_first(path, BuildOptions(quantize=choices.quantize), output)
+        quantize_first(path, BuildOptions(quantize=choices.quantize), output, compiles=False)
 
 
 def _convert_tensorflow(

@@ -66,14 +66,25 @@ def quantize_command(
         console.line(f"Wrote {choices.report}.")
 
 
-def quantize_first(model: Path, options: BuildOptions, output: OutputOptions) -> tuple[Path, BuildOptions]:
-    """Quantises for a command that goes on with the file: its path, and the options without those of its source."""
+def quantize_first(
+    model: Path, options: BuildOptions, output: OutputOptions, compiles: bool = True
+) -> tuple[Path, BuildOptions]:
+    """Quantises for a command that goes on with the file: its path, and the options without those of its source.
+
+    compiles  the command compiles the file. Loops that are LSTM layers then become one operator whose state is zero at
+              the start of each invoke, as the loop's is, in a file of another name: TensorFlow Lite has no such state
+    """
     assert options.quantize is not None
-    console, choices = Console(output), QuantizeOptions()
+    console, choices = Console(output), QuantizeOptions(fuse_lstm=compiles)
     path = Path(f"{model.stem}-{choices.activations.value}.tflite")
+    fused = path.with_stem(f"{path.stem}-fused")
     check_writable(path)
+    check_writable(fused)
     with console.progress(f"Quantising {model.name}") as progress:
-        result = quantize_file(model, options.quantize, choices, None, progress, options.source)
+        result = quantize_file(
+            model, options.quantize, choices, None, progress, options.source, keeps_state=not compiles
+        )
+    path = fused if result.quantized.fused else path
     write_whole(path, result.quantized.data)
     for line in _lines(result):
         console.line(line)
@@ -100,7 +111,8 @@ def _rows(result: QuantizedFile) -> list[tuple[str, ...]]:
 
 
 def _lines(result: QuantizedFile) -> Iterator[str]:
-    types = Counter(form.dtype.label for form in result.quantized.assignment.forms.values())
+    forms, fused = result.quantized.assignment.forms, result.quantized.fused
+    types = Counter(form.dtype.label for (graph, _), form in forms.items() if graph not in fused)
     if result.quantized.assignment.notes:
         types["float32"] = len(result.quantized.assignment.notes)
     listed = ", ".join(f"{number} in {label}" for label, number in sorted(types.items()))
@@ -123,6 +135,8 @@ def _lines(result: QuantizedFile) -> Iterator[str]:
 
 def _lstm_line(result: QuantizedFile, body: int, reason: str) -> str:
     if body in result.quantized.fused:
+        if not result.keeps_state:
+            return ": it is one operator now, whose state is zero at the start of each invoke."
         return ": it is UNIDIRECTIONAL_SEQUENCE_LSTM now. Its state persists: reset it before each invoke."
     if reason:
         return f" but stays a loop: {reason}."

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from tflmgen.emulators import VectorSet
 from tflmgen.errors import TflmgenError
-from tflmgen.frontend import Model, Operator, SubGraph, is_tflite, read_model
+from tflmgen.frontend import Model, Operator, SubGraph, Tensor, is_tflite, read_model, write_model
 from tflmgen.kernels import OPERATORS
 
 NAME = "TFLite Micro"
@@ -68,7 +69,13 @@ def _run_isolated(
     if len(file.signatures) > 1 or any(s.subgraph != 0 for s in file.signatures):
         raise OracleError("it runs subgraph 0 only, and the model has other signatures")
     _refuse_faults(file)
+    adapted = _with_variable_states(file)
+    if adapted is not file and (len(sets) > 1 and ("tensors" in extra_arrays or extra_arrays["stateful"].any())):
+        raise OracleError("its recurrent layers keep their state from one invoke to the next")
     with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
+        if adapted is not file:
+            model = Path(folder) / "model.tflite"
+            model.write_bytes(write_model(adapted))
         inputs, outputs = Path(folder) / "in.npz", Path(folder) / "out.npz"
         arrays = {f"s{k}_in_{i}": a for k, vector_set in enumerate(sets) for i, a in enumerate(vector_set.inputs)}
         np.savez(inputs, n_sets=np.array(len(sets)), **arrays, **extra_arrays)  # type: ignore[arg-type]
@@ -88,6 +95,35 @@ def _refuse_faults(file: Model) -> None:
             if op.name == "SLICE" and -1 in (subgraph.tensors[op.outputs[0]].shape_signature or ()):
                 place = f"subgraph {subgraph.index}, operator {op.index} ({op.name})"
                 raise OracleError(f"{place}: its size is known at run time only, and TFLite Micro takes it for 1")
+
+
+def _with_variable_states(file: Model) -> Model:
+    """The model with variables for constant states, with which each invoke starts here: those of a new interpreter.
+
+    The model itself where it has none.
+    """
+    graphs = []
+    for graph in file.subgraphs:
+        tensors = [op.inputs[place] for op in graph.operators if op.name in OPERATORS for place in _updated(op)]
+        states = {tensor for tensor in tensors if graph.tensors[tensor].data is not None}
+        graphs.append(replace(graph, tensors=tuple(_variable(t) if t.index in states else t for t in graph.tensors)))
+    adapted = replace(file, subgraphs=tuple(graphs))
+    return file if adapted == file else adapted
+
+
+def _updated(op: Operator) -> list[int]:
+    """Places of the states among an operator's inputs."""
+    return [place for place in OPERATORS[op.name].updates if place < len(op.inputs) and op.inputs[place] >= 0]
+
+
+def _variable(tensor: Tensor) -> Tensor:
+    """A variable for a constant of zeros. Raises OracleError for other constants."""
+    assert tensor.data is not None
+    assert tensor.dtype is not None
+    zero = tensor.quantization.zero_point if tensor.quantization is not None else 0
+    if (np.frombuffer(tensor.data, tensor.dtype.numpy) != zero).any():
+        raise OracleError(f"its state '{tensor.name}' can only start with zeros")
+    return replace(tensor, data=None, is_variable=True, buffer=0)
 
 
 def _meets_fault(subgraph: SubGraph, op: Operator) -> bool:

@@ -20,6 +20,7 @@ from tflmgen.frontend.model_source import (
 from tflmgen.frontend.onnx.located import ShapeInputError
 from tflmgen.frontend.shape_bounds import Shape, ShapeLimit, TensorKey, find_bounds, parse_shape_limit
 from tflmgen.frontend.subgraphs import CONTROL_FLOW
+from tflmgen.frontend.tensor_lists import row_stores
 from tflmgen.frontend.tflite.builder import ModelBuilder, SubGraphBuilder, contents, options_with_defaults
 from tflmgen.frontend.tflite.model import Model, Operator, Signature, SubGraph, Tensor
 from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS, CUSTOM, printable
@@ -61,6 +62,7 @@ __all__ = [
     "printable",
     "read_model",
     "read_source",
+    "row_stores",
     "shape_options",
     "source_inputs",
     "source_types",

@@ -13,7 +13,7 @@ from tflmgen.frontend.import_context import Argument, Context, Handle
 from tflmgen.frontend.import_row_call import RowCall, RowError, inferred
 from tflmgen.frontend.import_row_shapes import is_sized_at_run_time, track_largest
 from tflmgen.frontend.import_rows import import_rows
-from tflmgen.frontend.kept_state import keeps_state, state_name, state_of
+from tflmgen.frontend.kept_state import keeps_state, state_name, state_of, state_problems, updated_tensors
 from tflmgen.frontend.operator_check import check_operator
 from tflmgen.frontend.shape_bounds import is_open
 from tflmgen.frontend.subgraphs import CONTROL_FLOW
@@ -142,7 +142,7 @@ def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
         declared = tuple(k if o else d for k, d, o in zip(inferred_types, declared, open_shapes, strict=True))
     described = _with_intermediates(op, subgraph)
     checked = check_operator(described, inputs, declared, open_shapes, context.constants, context.operators)
-    problems = checked.problems or _state_problems(context, op, subgraph)
+    problems = checked.problems or state_problems(op, subgraph, context.operators)
     state_names: tuple[str, ...] = ()
     if not problems and not checked.open and keeps_state(op, context.operators):
         instance = instance_of(inputs, checked.outputs, checked.attributes, context.constants)
@@ -205,27 +205,22 @@ def _with_intermediates(op: Operator, subgraph: SubGraph) -> Operator:
     return replace(op, options={**op.options, INTERMEDIATES: quantizations})
 
 
-def _state_problems(context: Context, op: Operator, subgraph: SubGraph) -> tuple[str, ...]:
-    """Problems with the inputs that an otherwise valid operator updates."""
-    states = [op.inputs[position] for position in context.operators[op.name].updates]
-    if not all(subgraph.tensors[index].is_variable for index in states):
-        return (f"{op.name} requires variables as the tensors that it updates",)
-    return (f"{op.name} requires different variables as its states",) if len(set(states)) < len(states) else ()
-
-
 def _update_variables(scope: Scope, op: Operator, state_names: Sequence[str]) -> list[Value]:
     """New values of the variable tensors that an operator updates, then of its own state."""
     updated = []
-    for name in (*_updated_tensors(scope, op), *state_names):
-        updated.append(scope.context.value(name, scope.context.variables[name].type))
-        scope.context.contents[name] = updated[-1]
-    return updated
+    for tensor in updated_tensors(op, scope.subgraph, scope.context.operators):
+        if tensor.is_variable:
+            updated.append(_update_variable(scope, variable_tensor_name(scope.subgraph, tensor)))
+        else:
+            type_ = scope.context.declared(scope.subgraph, tensor.index)
+            updated.append(scope.context.value(f"{tensor.name}_after", type_))
+    return [*updated, *(_update_variable(scope, name) for name in state_names)]
 
 
-def _updated_tensors(scope: Scope, op: Operator) -> list[str]:
-    """Names of the variable tensors that an operator updates."""
-    positions = scope.context.operators[op.name].updates
-    return [variable_tensor_name(scope.subgraph, scope.subgraph.tensors[op.inputs[p]]) for p in positions]
+def _update_variable(scope: Scope, name: str) -> Value:
+    value = scope.context.value(name, scope.context.variables[name].type)
+    scope.context.contents[name] = value
+    return value
 
 
 def _dynamic_operator(
@@ -244,11 +239,13 @@ def _dynamic_operator(
     outputs, updated = imported.outputs[: len(op.outputs)], imported.outputs[len(op.outputs) :]
     for index, value in zip(op.outputs, outputs, strict=True):
         scope.bind(index, value)
-    for sentence in _state_problems(scope.context, op, scope.subgraph) if updated else ():
+    for sentence in state_problems(op, scope.subgraph, scope.context.operators) if updated else ():
         scope.context.problem(origin, sentence)
         return ()
     if updated:
-        scope.context.contents.update(zip(_updated_tensors(scope, op), updated, strict=True))
+        states = zip(updated_tensors(op, scope.subgraph, scope.context.operators), updated, strict=True)
+        names = {variable_tensor_name(scope.subgraph, t): value for t, value in states if t.is_variable}
+        scope.context.contents.update(names)
     return tuple(imported.nodes)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflmgen.frontend.operator_check import options_of
-from tflmgen.frontend.tflite.model import Model, Operator, SubGraph
+from tflmgen.frontend.tflite.model import Model, Operator, SubGraph, Tensor
 from tflmgen.ir import OperatorInstance, TensorType, contents
 from tflmgen.kernels import Operator as Row
 from tflmgen.kernels import Operators, State
@@ -40,6 +40,21 @@ def all_states(model: Model, operators: Operators) -> Iterator[tuple[str, State]
             if instance is not None and all(rule.holds(instance) for rule in operators[op.name].rules):
                 for index, state in enumerate(state_of(op, instance, operators)):
                     yield state_name(subgraph, op, index), state
+
+
+def updated_tensors(op: Operator, subgraph: SubGraph, operators: Operators) -> list[Tensor]:
+    """Tensors that an operator updates: variables, or constants with which every run starts."""
+    return [subgraph.tensors[op.inputs[position]] for position in operators[op.name].updates]
+
+
+def state_problems(op: Operator, subgraph: SubGraph, operators: Operators) -> tuple[str, ...]:
+    """Problems with the tensors that an otherwise valid operator updates."""
+    tensors = updated_tensors(op, subgraph, operators)
+    if not all(tensor.is_variable or tensor.data is not None for tensor in tensors):
+        return (f"{op.name} requires variables as the tensors that it updates",)
+    variables = [tensor.index for tensor in tensors if tensor.is_variable]
+    is_repeated = len(set(variables)) < len(variables)
+    return (f"{op.name} requires different variables as its states",) if is_repeated else ()
 
 
 def _declared(subgraph: SubGraph, op: Operator, entry: Row) -> OperatorInstance | None:

@@ -40,6 +40,7 @@ class QuantizedFile:
     types   the search for types, with auto: on all sets, since a decision flips seldom
     lstm    loops with an LSTM cell, by the subgraph of their body: why one is no layer that the fused operator
             computes; empty if it is one
+    keeps_state  as in QuantizationChoice
     """
 
     quantized: QuantizedModel
@@ -50,6 +51,7 @@ class QuantizedFile:
     trials: tuple[Trial, ...]
     types: TypeChoice | None = None
     lstm: Mapping[int, str] = field(default_factory=dict)
+    keeps_state: bool = True
 
 
 class LimitError(TflmgenError):
@@ -63,26 +65,30 @@ def quantize_file(
     signature: str | None,
     progress: Progress,
     options: SourceOptions = TFLITE_ONLY,
+    keeps_state: bool = True,
 ) -> QuantizedFile:
     """Quantises a model with the input sets of an .npz file.
 
-    signature  key of the signature of sets that name none
-    options    how a model that is no .tflite file is read
+    signature    key of the signature of sets that name none
+    options      how a model that is no .tflite file is read
+    keeps_state  as in QuantizationChoice: False for a file that tflmgen alone compiles
 
     Raises ModelError for a model that cannot be compiled, has nothing to quantise, or, if strict, operators without a
     quantised kernel; VectorsError for data that do not fit the model; LimitError if the limits cannot be met.
     """
     model = read_source(path, options)
-    layers = lstm_loops_of(model)
-    source = prepare_float(model, settings.fuse_lstm)
+    layers = lstm_loops_of(model, keeps_state)
+    source = prepare_float(model, settings.fuse_lstm, keeps_state)
     progress("Compiling the float model")
     with ExitStack() as stack:
         build = stack.enter_context(observed_build(source))
         data = read_calibration(calibration, build.signatures, signature)
         measured = measure(build, data.fit, lambda done, total: progress(f"Calibrating: set {done + 1} of {total}"))
-        result = _best(stack, build, data, measured, settings, progress)
+        choice = _choice(settings, keeps_state)
+        result = _best(stack, build, data, measured, choice, settings, progress)
         reasons = {key: layer if isinstance(layer, str) else "" for key, layer in layers.items()}
-        result = replace(result, lstm=reasons)
+        reasons |= result.quantized.unfused
+        result = replace(result, lstm=reasons, keeps_state=keeps_state)
     limits = _limits(settings)
     if settings.strict:
         _refuse_float(result.quantized)
@@ -106,12 +112,11 @@ def _best(
     build: ObservedBuild,
     data: CalibrationData,
     calibration: Calibration,
+    choice: QuantizationChoice,
     settings: QuantizeOptions,
     progress: Progress,
 ) -> QuantizedFile:
     """The quantised model of least error; with auto, with types for the limits."""
-    dtype = DType.INT16 if settings.activations is Activations.INT16 else DType.INT8
-    choice = QuantizationChoice(dtype, {}, settings.io is QuantizedIo.FLOAT, fuses_lstm=settings.fuse_lstm)
     best = refined(stack, build, data, calibration, choice, progress)
     types = None
     if settings.activations is Activations.AUTO:
@@ -123,6 +128,12 @@ def _best(
     return QuantizedFile(
         best.quantized, best.calibration, data, best.evaluation, best.method, tuple(best.trials), types
     )
+
+
+def _choice(settings: QuantizeOptions, keeps_state: bool) -> QuantizationChoice:
+    dtype = DType.INT16 if settings.activations is Activations.INT16 else DType.INT8
+    float_io = settings.io is QuantizedIo.FLOAT
+    return QuantizationChoice(dtype, {}, float_io, fuses_lstm=settings.fuse_lstm, keeps_state=keeps_state)
 
 
 def _limits(settings: QuantizeOptions) -> Limits | None:

@@ -28,21 +28,21 @@ from tflmgen.quantize.lstm_loops import LstmLoop, find_lstm_loops
 from tflmgen.quantize.web_constraints import Binding, UnionFind, bindings, is_loop
 
 
-def simplify(model: Model, fuses_lstm: bool = False) -> Model:
+def simplify(model: Model, fuses_lstm: bool = False, keeps_state: bool = True) -> Model:
     """The Model with fewer operators and constants for loop variables, and products hoisted out of loops.
 
-    fuses_lstm  those of loops that are LSTM layers stay inside
+    fuses_lstm, keeps_state  products of loops that are such LSTM layers stay inside
     """
     model = _with_constants(model)
-    layers = find_lstm_loops(model).items() if fuses_lstm else ()
+    layers = find_lstm_loops(model, keeps_state).items() if fuses_lstm else ()
     return with_own_buffers(
         with_hoisted_products(model, {body for body, layer in layers if isinstance(layer, LstmLoop)})
     )
 
 
-def lstm_loops_of(model: Model) -> dict[int, LstmLoop | str]:
+def lstm_loops_of(model: Model, keeps_state: bool = True) -> dict[int, LstmLoop | str]:
     """Loops of a float model with an LSTM cell, as `find_lstm_loops` has them."""
-    return find_lstm_loops(_with_constants(model))
+    return find_lstm_loops(_with_constants(model), keeps_state)
 
 
 def _with_constants(model: Model) -> Model:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.frontend import contents
+from tflmgen.frontend import Operator, contents, options_with_defaults
 from tflmgen.ir import DType, Quantization
 from tflmgen.quantize.integer_forms import Array, ElementType
 from tflmgen.quantize.lstm_loops import LstmLoop
@@ -32,7 +32,7 @@ _ABSENT = None
 
 @dataclass(frozen=True, slots=True)
 class NewTensor:
-    """A tensor of the fused operator. data: contents of a constant; a state has none."""
+    """A tensor of the fused operator. data: contents of a constant; a state that persists has none."""
 
     name: str
     shape: tuple[int, ...]
@@ -45,12 +45,13 @@ class NewTensor:
 
 
 def lstm_operands(
-    layer: LstmLoop, source: Quantization, hidden: Quantization, cell_limit: float
+    layer: LstmLoop, source: Quantization, hidden: Quantization, cell_limit: float, keeps_state: bool
 ) -> list[NewTensor | None]:
     """Inputs 1 to 23; None for those that the layer lacks.
 
     source, hidden  scales of the sequence and of the outputs
     cell_limit      largest magnitude of a cell in calibration
+    keeps_state     states are variables; else constant zeros, with which each invoke starts
     """
     weights = [_weights(f"weights_{g}", w) for g, w in zip(_GATES, layer.weights, strict=True)]
     recurrent = [_weights(f"recurrent_{g}", w) for g, w in zip(_GATES, layer.recurrent, strict=True)]
@@ -60,9 +61,12 @@ def lstm_operands(
     cells = len(layer.biases[0])
     exponent = max(0, math.ceil(math.log2(cell_limit))) if cell_limit > 0 else 0
     cell = ElementType(DType.INT16, Quantization((2.0 ** (exponent - 15),), (0,)))
+    shape = (layer.batch, cells)
+    zeros = np.full(shape, hidden.zero_point, np.int8), np.zeros(shape, np.int16)
+    data = [None if keeps_state else z.tobytes() for z in zeros]
     states = [
-        NewTensor("output_state", (1, cells), ElementType(DType.INT8, hidden), None),
-        NewTensor("cell_state", (1, cells), cell, None),
+        NewTensor("output_state", shape, ElementType(DType.INT8, hidden), data[0]),
+        NewTensor("cell_state", shape, cell, data[1]),
     ]
     return [*weights, *recurrent, *[_ABSENT] * 3, *biases, *[_ABSENT] * 2, *states, *[_ABSENT] * 4]
 
@@ -71,6 +75,16 @@ def lstm_intermediates(hidden: Quantization) -> Sequence[NewTensor]:
     """Sums of the gates, which only layers with normalisation scale, and the outputs before a projection."""
     sums = [NewTensor(f"sum_{g}", (0,), ElementType(DType.FLOAT32), b"") for g in _GATES]
     return [*sums, NewTensor("hidden", (0,), ElementType(DType.INT8, hidden), b"")]
+
+
+def plain_operator(name: str) -> Operator:
+    """An operator with default options, without operands."""
+    return Operator(0, name, 1, (), (), options_with_defaults(name, {}), b"", ())
+
+
+def integer_tensor(name: str, values: Array) -> NewTensor:
+    """A constant of int32."""
+    return NewTensor(name, values.shape, ElementType(DType.INT32), contents(values, DType.INT32))
 
 
 def _weights(name: str, values: Array) -> NewTensor:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.frontend import Operator, SubGraph, Tensor
+from tflmgen.frontend import Operator, SubGraph, Tensor, contents
 from tflmgen.ir import DType, OperatorInstance, Quantization, TensorType
 from tflmgen.kernels import OPERATORS, reference_runtimes, traits_of
 from tflmgen.quantize.quantization_scales import (
@@ -147,6 +147,19 @@ def _is_infinite(op: Operator, graph: SubGraph) -> bool:
     constants = [graph.tensors[tensor] for tensor in op.inputs if tensor != _ABSENT]
     numbers = [constant_values(t) for t in constants if t.data and t.dtype is DType.FLOAT32]
     return not all(np.isfinite(n).all() or (op.name == "PADV2" and not np.isnan(n).any()) for n in numbers)
+
+
+def with_element(tensor: Tensor, element: ElementType) -> Tensor:
+    """The tensor in an element type; its data, if any, stay."""
+    dtype = element.dtype
+    return replace(tensor, dtype=dtype, type_name=dtype.label, quantization=element.quantization)
+
+
+def element_contents(values: Array, element: ElementType) -> bytes:
+    """Bytes of real numbers in an element type."""
+    if element.quantization is not None:
+        values = quantized(values, element.quantization, element.dtype)
+    return contents(values, element.dtype)
 
 
 def find_form(op: Operator, graph: SubGraph, dtype: DType) -> Form | str:

@@ -26,7 +26,15 @@ from tflmgen.ir import DType
 from tflmgen.kernels import traits_of
 from tflmgen.quantize.comparison_types import comparison_types
 from tflmgen.quantize.float_simplification import with_own_buffers
-from tflmgen.quantize.fused_lstm import LSTM, OPTIONS, NewTensor, lstm_intermediates, lstm_operands
+from tflmgen.quantize.fused_lstm import (
+    LSTM,
+    OPTIONS,
+    NewTensor,
+    integer_tensor,
+    lstm_intermediates,
+    lstm_operands,
+    plain_operator,
+)
 from tflmgen.quantize.integer_forms import (
     FLOAT,
     Array,
@@ -36,13 +44,14 @@ from tflmgen.quantize.integer_forms import (
     bias_type,
     channel_quantization,
     constant_values,
+    element_contents,
     is_real,
     real_operands,
     real_results,
     weight_operands,
+    with_element,
 )
 from tflmgen.quantize.lstm_loops import LstmLoop
-from tflmgen.quantize.quantization_scales import quantized
 from tflmgen.quantize.statistics import OperatorKey
 from tflmgen.quantize.web_constraints import bindings, is_loop, result_key
 from tflmgen.quantize.web_types import Assignment, operand_types
@@ -59,10 +68,14 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """A loop that becomes one operator, and the largest magnitude of its cells."""
+    """A loop that becomes one operator, and the largest magnitude of its cells.
+
+    keeps_state  the operator's state persists between invokes; else each invoke starts with zeros
+    """
 
     layer: LstmLoop
     cell_limit: float
+    keeps_state: bool = True
 
 
 Fusions = Mapping[int, Fusion]
@@ -157,7 +170,7 @@ class _SubGraphRewriter:
 
     def _retype(self, index: int, element: ElementType) -> None:
         self._types[index] = element
-        self._tensors[index] = _typed(self._tensors[index], element)
+        self._tensors[index] = with_element(self._tensors[index], element)
 
     def _rewrite(self, op: Operator) -> None:
         form = self._assignment.forms.get((self._graph.index, op.index))
@@ -211,31 +224,37 @@ class _SubGraphRewriter:
         assert source.quantization is not None
         assert hidden.quantization is not None
         cells = len(layer.biases[0])
-        sequence = self._shaped(self._operand(rows, source), (layer.steps, 1, layer.weights[0].shape[1]))
-        operands = lstm_operands(layer, source.quantization, hidden.quantization, fusion.cell_limit)
+        sequence = self._shaped(self._operand(rows, source), (layer.steps, layer.batch, layer.weights[0].shape[1]))
+        quantizations = source.quantization, hidden.quantization
+        operands = lstm_operands(layer, *quantizations, fusion.cell_limit, fusion.keeps_state)
         inputs = [-1 if tensor is None else self._add_tensor(tensor) for tensor in operands]
         kept = [self._add_tensor(tensor) for tensor in lstm_intermediates(hidden.quantization)]
-        outputs = self._add_tensor(NewTensor("outputs", (layer.steps, 1, cells), hidden, None), False)
+        outputs = self._add_tensor(NewTensor("outputs", (layer.steps, layer.batch, cells), hidden, None), False)
         fused = Operator(0, LSTM, 1, (), (), options_with_defaults(LSTM, OPTIONS), b"", tuple(kept))
         self._add(fused, [sequence, *inputs], [outputs])
         read = {t for other in self._graph.operators for t in other.inputs} | set(self._graph.outputs)
         for place in (layer.hidden, *layer.last):
             if op.outputs[place] in read:
-                self._pick_last(outputs, layer.steps, op.outputs[place])
+                self._become(self._last_row(outputs), op.outputs[place])
+        for place in layer.all_rows:
+            if op.outputs[place] in read:
+                self._become(outputs, op.outputs[place])
 
-    def _pick_last(self, outputs: int, steps: int, result: int) -> None:
-        """The last row of the outputs, in the shape and type of the loop's result."""
-        cells = self._tensors[outputs].shape[-1]
-        numbers = [np.array(values, np.int32) for values in ([steps - 1, 0, 0], [1, 1, cells])]
-        bounds = [self._add_tensor(_integers(name, n)) for name, n in zip(("begin", "size"), numbers, strict=True)]
-        element = self._types[outputs]
-        last = self._add_tensor(NewTensor("last", (1, 1, cells), element, None), False)
-        self._add(_plain("SLICE"), [outputs, *bounds], [last])
-        last = self._shaped(last, self._tensors[result].shape)
-        if self._types[result] == element:
-            self._add(_plain("RESHAPE"), [last, self._shape_of(result)], [result])
+    def _last_row(self, outputs: int) -> int:
+        """The last row of the outputs."""
+        steps, batch, cells = self._tensors[outputs].shape
+        numbers = [np.array(values, np.int32) for values in ([steps - 1, 0, 0], [1, batch, cells])]
+        bounds = [self._add_tensor(integer_tensor(name, n)) for name, n in zip(("begin", "size"), numbers, strict=True)]
+        last = self._add_tensor(NewTensor("last", (1, batch, cells), self._types[outputs], None), False)
+        self._add(plain_operator("SLICE"), [outputs, *bounds], [last])
+        return last
+
+    def _become(self, tensor: int, result: int) -> None:
+        """The result of the loop from a tensor of as many elements, in its shape and type."""
+        if self._types[result] == self._types[tensor]:
+            self._add(plain_operator("RESHAPE"), [tensor, self._shape_of(result)], [result])
         else:
-            self._add_conversion(last, result, self._types[result])
+            self._add_conversion(self._shaped(tensor, self._tensors[result].shape), result, self._types[result])
 
     def _shaped(self, tensor: int, shape: tuple[int, ...]) -> int:
         """The tensor in a shape of as many elements: itself if it has it."""
@@ -243,11 +262,11 @@ class _SubGraphRewriter:
             return tensor
         name = f"{self._tensors[tensor].name}_rows"
         result = self._add_tensor(NewTensor(name, shape, self._types[tensor], None), False)
-        self._add(_plain("RESHAPE"), [tensor, self._shape_of(result)], [result])
+        self._add(plain_operator("RESHAPE"), [tensor, self._shape_of(result)], [result])
         return result
 
     def _shape_of(self, tensor: int) -> int:
-        return self._add_tensor(_integers("shape", np.array(self._tensors[tensor].shape, np.int32)))
+        return self._add_tensor(integer_tensor("shape", np.array(self._tensors[tensor].shape, np.int32)))
 
     def _add_tensor(self, tensor: NewTensor, is_state: bool = True) -> int:
         index, dtype = len(self._tensors), tensor.element.dtype
@@ -309,7 +328,7 @@ class _SubGraphRewriter:
         """A constant of real numbers in an element type. elements: the same for all operators on this constant."""
         if (tensor, element) not in self._converted:
             values = constant_values(self._graph.tensors[tensor])
-            data = _contents(values, element) if elements is None else contents(elements, element.dtype)
+            data = element_contents(values, element) if elements is None else contents(elements, element.dtype)
             self._converted[tensor, element] = copy = self._new(tensor, element)
             self._tensors[copy] = replace(self._tensors[copy], data=data)
         return self._converted[tensor, element]
@@ -320,7 +339,7 @@ class _SubGraphRewriter:
             return self._constant(tensor, element)
         values = constant_values(self._graph.tensors[tensor])
         copy = self._new(tensor, element)
-        self._tensors[copy] = replace(self._tensors[copy], data=_contents(values.reshape(-1) + shift, element))
+        self._tensors[copy] = replace(self._tensors[copy], data=element_contents(values.reshape(-1) + shift, element))
         return copy
 
     def _new(self, tensor: int, element: ElementType) -> int:
@@ -328,7 +347,7 @@ class _SubGraphRewriter:
         index = len(self._tensors)
         original = self._graph.tensors[tensor]
         name = f"{original.name}_{element.dtype.label}"
-        copy = replace(_typed(original, element), index=index, name=name, data=None, buffer=0, blocks=None)
+        copy = replace(with_element(original, element), index=index, name=name, data=None, buffer=0, blocks=None)
         self._tensors.append(replace(copy, is_variable=False))
         self._types[index] = element
         return index
@@ -376,25 +395,6 @@ class _SubGraphRewriter:
         return result
 
 
-def _plain(name: str) -> Operator:
-    return Operator(0, name, 1, (), (), options_with_defaults(name, {}), b"", ())
-
-
-def _integers(name: str, values: Array) -> NewTensor:
-    return NewTensor(name, values.shape, ElementType(DType.INT32), contents(values, DType.INT32))
-
-
-def _typed(tensor: Tensor, element: ElementType) -> Tensor:
-    dtype = element.dtype
-    return replace(tensor, dtype=dtype, type_name=dtype.label, quantization=element.quantization)
-
-
 def _type_of(tensor: Tensor) -> ElementType:
     assert tensor.dtype is not None
     return ElementType(tensor.dtype, tensor.quantization)
-
-
-def _contents(values: Array, element: ElementType) -> bytes:
-    if element.quantization is not None:
-        values = quantized(values, element.quantization, element.dtype)
-    return contents(values, element.dtype)

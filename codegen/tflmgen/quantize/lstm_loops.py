@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.frontend import Model, Operator, SubGraph
+from tflmgen.frontend import Model, Operator, SubGraph, row_stores
 from tflmgen.ir import DType
 from tflmgen.kernels import Comparison, traits_of
 from tflmgen.quantize.integer_forms import constant_values
@@ -24,32 +24,42 @@ from tflmgen.quantize.web_constraints import bindings, is_loop
 
 Array = NDArray[Any]
 
+_MOST_TERMS = 4096
+"""Coefficients of each element, beyond which a batch is not analysed: the matrices grow with the square."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LstmLoop:
-    """An LSTM layer of batch 1 that a loop computes.
+    """An LSTM layer that a loop computes.
 
-    rows        place of the sequence among the loop's operands: steps rows of `features`
-    hidden      place of h among the loop's variables, of cells values
+    batch       sequences that are computed side by side
+    rows        place of the sequence among the loop's operands: steps rows of batch times `features`
+    hidden      place of h among the loop's variables, of batch times cells values
     cell        place of c
     last        places of variables that hold h after the last step, too, in another shape
+    all_rows    places of variables that hold h of each step, row after row
     weights     by gate, i f g o: [cells, features]
     recurrent   the same of h: [cells, cells]
     biases      the same: [cells]
     """
 
     steps: int
+    batch: int
     rows: int
     hidden: int
     cell: int
     last: tuple[int, ...]
+    all_rows: tuple[int, ...]
     weights: tuple[Array, ...]
     recurrent: tuple[Array, ...]
     biases: tuple[Array, ...]
 
 
-def find_lstm_loops(model: Model) -> dict[int, LstmLoop | str]:
-    """Loops with an LSTM cell by the subgraph of their body; a sentence says why one is no layer that can be fused."""
+def find_lstm_loops(model: Model, keeps_state: bool = True) -> dict[int, LstmLoop | str]:
+    """Loops with an LSTM cell by the subgraph of their body; a sentence says why one is no layer that can be fused.
+
+    keeps_state  the fused operator's state persists from one run to the next
+    """
     loops: dict[int, LstmLoop | str] = {}
     sites = [(graph, op) for graph in model.subgraphs for op in graph.operators]
     runs = [binding.subgraph for _, op in sites for binding in bindings(op)]
@@ -58,7 +68,7 @@ def find_lstm_loops(model: Model) -> dict[int, LstmLoop | str]:
             condition, body = (model.subgraphs[binding.subgraph] for binding in bindings(op))
             matcher = _Matcher(graph, op, condition, body)
             cell = matcher.find_cell()
-            if cell is not None and graph.index in runs:
+            if cell is not None and keeps_state and graph.index in runs:
                 loops[body.index] = "it is inside a branch, loop or call, where a state would persist"
             elif cell is not None and runs.count(body.index) + runs.count(condition.index) > 2:
                 loops[body.index] = "its body is another loop's, too"
@@ -80,6 +90,7 @@ class _Matcher:
     def __init__(self, graph: SubGraph, loop: Operator, condition: SubGraph, body: SubGraph) -> None:
         self._graph, self._loop, self._condition, self._body = graph, loop, condition, body
         self._producers = {tensor: op for op in body.operators for tensor in op.outputs}
+        self._stores = row_stores(body)
 
     def find_cell(self) -> _Cell | None:
         for place, tensor in enumerate(self._body.outputs):
@@ -124,55 +135,71 @@ class _Matcher:
     def layer(self, cell: _Cell) -> LstmLoop | str:
         """The layer, or why it is none."""
         shapes = {self._body.tensors[self._body.inputs[place]].shape for place in (cell.cell, cell.hidden)}
-        cells = math.prod(next(iter(shapes)))
-        if len(shapes) > 1 or next(iter(shapes))[-1] != cells:
-            return "it has a batch of more than 1"
+        shape = next(iter(shapes))
+        if len(shapes) > 1 or not shape:
+            return "its state and its cells have different shapes"
+        cells, batch = shape[-1], math.prod(shape[:-1])
         if not all(self._is_zero(place) for place in (cell.cell, cell.hidden)):
             return "its first state is not zero"
-        row = self._row()
+        row = self._row(batch)
         if row is None:
             return "it does not read a sequence row by row, from the first to the last"
         place, pick = row
         features = self._body.tensors[self._body.inputs[place]].shape[-1]
-        steps = math.prod(self._body.tensors[self._body.inputs[place]].shape) // features
+        steps = math.prod(self._body.tensors[self._body.inputs[place]].shape) // (batch * features)
         if self._body.tensors[pick.outputs[0]].shape[-1] != features or not self._runs(steps):
             return "its trip count is not known to be the length of the sequence"
-        sums = self._sums(cell, pick, features, cells)
+        if batch * (features + cells) > _MOST_TERMS:
+            return f"its batch of {batch} is too large to be analysed"
+        sums = self._sums(cell, pick, (batch, features, cells))
         if sums is None:
             return "its gates are not affine functions of a row and the state"
-        last = self._last(cell)
-        if isinstance(last, str):
-            return last
+        results = self._results(cell, steps)
+        if isinstance(results, str):
+            return results
         parts = [(s[:, :features], s[:, features:-1], s[:, -1]) for s in sums]
         weights, recurrent, biases = zip(*parts, strict=True)
-        return LstmLoop(steps, place, cell.hidden, cell.cell, last, weights, recurrent, biases)
+        return LstmLoop(steps, batch, place, cell.hidden, cell.cell, *results, weights, recurrent, biases)
 
     def _is_zero(self, place: int) -> bool:
         tensor = self._graph.tensors[self._loop.inputs[place]]
         return tensor.data is not None and not constant_values(tensor).any()
 
-    def _row(self) -> tuple[int, Operator] | None:
-        """The place of the sequence, and what takes row t of it, t = 0, 1, 2 …"""
+    def _row(self, batch: int) -> tuple[int, Operator] | None:
+        """The place of the sequence, and what takes row t of it, t = 0, 1, 2 …
+
+        A row is `batch` vectors that follow one another in memory: no dimension of more than 1 is before the steps'.
+        """
         for op in self._body.operators:
             if op.name not in ("GATHER", "SLICE", "STRIDED_SLICE") or op.inputs[0] not in self._body.inputs:
                 continue
             place = self._body.inputs.index(op.inputs[0])
             shape, picked = (self._body.tensors[tensor].shape for tensor in (op.inputs[0], op.outputs[0]))
-            is_row = self._body.tensors[op.inputs[0]].dtype is DType.FLOAT32 and math.prod(picked) == shape[-1]
-            if is_row and self._body.outputs[place] == op.inputs[0] and self._is_counter(self._index(op)):
+            is_row = self._body.tensors[op.inputs[0]].dtype is DType.FLOAT32 and math.prod(picked) == batch * shape[-1]
+            tensor, axis = self._index(op)
+            is_first = math.prod(shape[:axis]) == 1
+            if is_row and is_first and self._body.outputs[place] == op.inputs[0] and self._is_counter(tensor):
                 return place, op
         return None
 
-    def _index(self, pick: Operator) -> int:
-        """The tensor of the row's number, as far as it can be told; else that of all the pick's starts."""
+    def _index(self, pick: Operator) -> tuple[int, int]:
+        """The tensor of the row's number, as far as it can be told, and the dimension that it counts along.
+
+        Where it cannot be told, the tensor of all the pick's starts.
+        """
         tensor = self._source(pick.inputs[1])
         op = self._producers.get(tensor)
+        if pick.name == "GATHER":
+            rank, axis = len(self._body.tensors[pick.inputs[0]].shape), int((pick.options or {}).get("axis", 0))
+            return tensor, axis % rank
         if op is None or op.name not in ("PACK", "CONCATENATION"):
-            return tensor
+            return tensor, 0
         constants = [self._body.tensors[part].data for part in op.inputs]
-        variable = [part for part, data in zip(op.inputs, constants, strict=True) if data is None]
-        zeros = all(data is None or not any(data) for data in constants)
-        return self._source(variable[0]) if len(variable) == 1 and zeros else tensor
+        variable = [place for place, data in enumerate(constants) if data is None]
+        if len(variable) != 1 or any(data is not None and any(data) for data in constants):
+            return tensor, 0
+        sizes = [math.prod(self._body.tensors[part].shape) for part in op.inputs[: variable[0]]]
+        return self._source(op.inputs[variable[0]]), sum(sizes)
 
     def _is_counter(self, tensor: int) -> bool:
         """Whether a tensor is a loop variable that counts 0, 1, 2 …"""
@@ -210,22 +237,33 @@ class _Matcher:
             else None
         )
 
-    def _sums(self, cell: _Cell, pick: Operator, features: int, cells: int) -> list[Array] | None:
-        """Coefficients of the sums of each gate: [cells, features + cells + 1]."""
-        identity = np.eye(features + cells + 1)
+    def _sums(self, cell: _Cell, pick: Operator, sizes: tuple[int, int, int]) -> list[Array] | None:
+        """Coefficients of the sums of each gate: [cells, features + cells + 1], the same for all of a batch.
+
+        sizes  batch, features and cells
+        """
+        batch, features, cells = sizes
+        identity = np.eye(batch * (features + cells) + 1)
         row, hidden = pick.outputs[0], self._body.inputs[cell.hidden]
         leaves = {
-            row: identity[:features].reshape(*self._body.tensors[row].shape, -1),
-            hidden: identity[features:-1].reshape(*self._body.tensors[hidden].shape, -1),
+            row: identity[: batch * features].reshape(*self._body.tensors[row].shape, -1),
+            hidden: identity[batch * features : -1].reshape(*self._body.tensors[hidden].shape, -1),
         }
-        affine = _Affine(self._body, self._producers, features + cells + 1, leaves)
-        sums = [affine.of(gate) for gate in cell.gates]
-        if any(s is None or s.size != cells * identity.shape[0] for s in sums):
-            return None
-        return [s.reshape(cells, -1) for s in sums if s is not None]
+        affine = _Affine(self._body, self._producers, len(identity), leaves)
+        sums = []
+        for gate in cell.gates:
+            coefficients = affine.of(gate)
+            if coefficients is None or coefficients.size != batch * cells * len(identity):
+                return None
+            sums.append(_of_one(coefficients.reshape(batch, cells, -1), features))
+        known = [s for s in sums if s is not None]
+        return known if len(known) == len(sums) else None
 
-    def _last(self, cell: _Cell) -> tuple[int, ...] | str:
-        """Places of variables that are h' in another shape; a sentence if the layer lacks a result of the loop."""
+    def _results(self, cell: _Cell, steps: int) -> tuple[tuple[int, ...], tuple[int, ...]] | str:
+        """Places of variables that are h' in another shape, and of those with all h'.
+
+        A sentence if the layer lacks a result of the loop.
+        """
         read = {tensor for op in self._graph.operators for tensor in op.inputs} | set(self._graph.outputs)
         hidden = self._source(self._body.outputs[cell.hidden])
         last = [
@@ -233,14 +271,41 @@ class _Matcher:
             for place, tensor in enumerate(self._body.outputs)
             if place != cell.hidden and self._source(tensor) == hidden
         ]
+        all_rows = [place for place in range(len(self._body.outputs)) if self._holds_all(place, hidden, steps)]
         for place, tensor in enumerate(self._loop.outputs):
-            if tensor in read and place != cell.hidden and place not in last:
+            if tensor in read and place not in (cell.hidden, *last, *all_rows):
                 return (
                     "the cell state after the last step is read"
                     if place == cell.cell
-                    else (f"variable {place}, which is read after the loop, is not h after the last step")
+                    else f"variable {place}, which is read after the loop, is not h after the last step or each"
                 )
-        return tuple(last)
+        return tuple(last), tuple(all_rows)
+
+    def _holds_all(self, place: int, hidden: int, steps: int) -> bool:
+        """Whether a variable gets h' as row t in step t, and has no other rows."""
+        op = self._producers.get(self._source(self._body.outputs[place]))
+        store = self._stores.get(op.index) if op is not None else None
+        if store is None or self._source(store.row) != hidden or not self._is_counter(store.index):
+            return False
+        return store.list == self._body.inputs[place] and self._body.tensors[store.list].shape[0] == steps
+
+
+def _of_one(coefficients: Array, features: int) -> Array | None:
+    """Coefficients of one sequence of a batch; None if sequences depend on each other, or are computed differently.
+
+    coefficients  [batch, cells, terms]: all features, all states, and the constant term
+    """
+    batch, cells, _ = coefficients.shape
+    own, rest = [], coefficients.copy()
+    for number in range(batch):
+        rows = slice(number * features, (number + 1) * features)
+        first = batch * features + number * cells
+        places = (rows, slice(first, first + cells), slice(-1, None))
+        own.append(np.concatenate([coefficients[number, :, place] for place in places], axis=-1))
+        for place in places:
+            rest[number, :, place] = 0
+    is_same = all(np.array_equal(own[0], other) for other in own)
+    return own[0] if is_same and not rest.any() else None
 
 
 def _orders(operands: Sequence[int]) -> list[tuple[int, int]]:

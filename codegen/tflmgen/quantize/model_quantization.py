@@ -28,7 +28,9 @@ class QuantizationChoice:
     wanted        other element types by web root: int8, int16, or float32 to keep a web in float
     float_io      inputs and outputs stay float32, with conversions at the very beginning and end
     choose_range  range of each group of tensors
-    fuses_lstm    loops that are LSTM layers become UNIDIRECTIONAL_SEQUENCE_LSTM, whose state persists between invokes
+    fuses_lstm    loops that are LSTM layers become UNIDIRECTIONAL_SEQUENCE_LSTM
+    keeps_state   their state persists between invokes, as TensorFlow Lite has it; else it is a constant, with which
+                  each invoke starts and which only tflmgen takes
     constants     weights and shifts of biases by operator, where they are not the nearest ones
     """
 
@@ -37,6 +39,7 @@ class QuantizationChoice:
     float_io: bool = True
     choose_range: RangeChoice = whole_range
     fuses_lstm: bool = False
+    keeps_state: bool = True
     constants: Mapping[OperatorKey, LayerConstants] = field(default_factory=dict)
 
 
@@ -47,6 +50,7 @@ class QuantizedModel:
     source       the float Model, simplified, whose tensors `assignment` speaks of
     conversions  QUANTIZE and DEQUANTIZE in the subgraphs of branches, loops and calls, where they run anew each time
     fused        loops that became one operator, by the subgraph of their body
+    unfused      why loops that are LSTM layers did not
     """
 
     source: Model
@@ -55,14 +59,15 @@ class QuantizedModel:
     assignment: Assignment
     conversions: Mapping[str, int]
     fused: tuple[int, ...] = ()
+    unfused: Mapping[int, str] = field(default_factory=dict)
 
 
-def prepare_float(model: Model, fuses_lstm: bool = False) -> Model:
-    """The Model to calibrate and to quantise; `fuses_lstm` as in QuantizationChoice.
+def prepare_float(model: Model, fuses_lstm: bool = False, keeps_state: bool = True) -> Model:
+    """The Model to calibrate and to quantise; `fuses_lstm` and `keeps_state` as in QuantizationChoice.
 
     Raises ModelError for one that has no float operators.
     """
-    simplified = simplify(model, fuses_lstm)
+    simplified = simplify(model, fuses_lstm, keeps_state)
     computing = {
         op.name
         for graph in simplified.subgraphs
@@ -82,17 +87,22 @@ def quantize_model(source: Model, calibration: Calibration, choice: Quantization
     assignment = solver.solve()
     if choice.float_io:
         assignment = carry_inputs(source, assignment)
-    fusions = _fusions(source, assignment, calibration) if choice.fuses_lstm else {}
+    outcomes = _fusions(source, assignment, calibration, choice.keeps_state) if choice.fuses_lstm else {}
+    fusions = {body: fusion for body, fusion in outcomes.items() if isinstance(fusion, Fusion)}
+    unfused = {body: reason for body, reason in outcomes.items() if isinstance(reason, str)}
     rewritten = rewrite(source, assignment, choice.float_io, fusions, choice.constants)
     data = write_model(rewritten.model)
     inside = Counter(name for graph, name in rewritten.conversions if graph in assignment.webs.called)
-    return QuantizedModel(source, parse_model(data, source.name), data, assignment, dict(inside), tuple(fusions))
+    parsed = parse_model(data, source.name)
+    return QuantizedModel(source, parsed, data, assignment, dict(inside), tuple(fusions), unfused)
 
 
-def _fusions(source: Model, assignment: Assignment, calibration: Calibration) -> dict[int, Fusion]:
-    """Loops that are LSTM layers, with their sequence and state in int8 and cells that the kernel can hold."""
-    fusions = {}
-    layers = find_lstm_loops(source)
+def _fusions(
+    source: Model, assignment: Assignment, calibration: Calibration, keeps_state: bool
+) -> dict[int, Fusion | str]:
+    """Loops that are LSTM layers, by the subgraph of their body; a sentence where the int8 kernel is not for one."""
+    fusions: dict[int, Fusion | str] = {}
+    layers = find_lstm_loops(source, keeps_state)
     for graph in source.subgraphs:
         for loop in filter(is_loop, graph.operators):
             body = bindings(loop)[1].subgraph
@@ -103,6 +113,10 @@ def _fusions(source: Model, assignment: Assignment, calibration: Calibration) ->
             cells = assignment.webs.root((graph.index, loop.outputs[layer.cell]))
             reached = [s for key, s in calibration.tensors.items() if assignment.webs.root(key) == cells]
             limit = max((max(abs(s.minimum), abs(s.maximum)) for s in reached), default=0.0)
-            if all(element.dtype is DType.INT8 for element in ends) and limit <= MOST_CELL:
-                fusions[body] = Fusion(layer, limit)
+            if not all(element.dtype is DType.INT8 for element in ends):
+                fusions[body] = "its sequence and its state are not both in int8"
+            elif limit > MOST_CELL:
+                fusions[body] = f"its cells reach {limit:.1f}, and the kernel's tables end at {MOST_CELL:g}"
+            else:
+                fusions[body] = Fusion(layer, limit, keeps_state)
     return fusions

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.repository import FOLDERS, PYTHON, ROOT, C, page_named, sources, tracked_files
+from support.repository import FILES, FOLDERS, PYTHON, ROOT, C, page_named, sources, tracked_files
 from tflmgen.kernels import OPERATORS
 
 PACKAGE = ROOT / "codegen" / "tflmgen"
@@ -269,6 +269,6 @@ def test_functions_are_short() -> None:
     assert len(longer) <= LONGER_FUNCTIONS, longer
 
 
-def test_folders_at_the_top() -> None:
-    folders = {path.relative_to(ROOT).parts[0] for path in tracked_files() if path.parent != ROOT}
-    assert folders == set(FOLDERS)
+def test_files_and_folders_at_the_top() -> None:
+    tops = {path.relative_to(ROOT).parts[0] for path in tracked_files()}
+    assert tops == {*FILES.split(), *FOLDERS}

@@ -162,7 +162,10 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
             "--io", help="Inputs and outputs: float32 as before, or integers, which need no conversions on the board."
         ),
         "max_error": typer.Option(
-            "--max-error", metavar="E", min=0.0, help="Largest absolute error of an output on held-out samples."
+            "--max-error",
+            metavar="E",
+            min=0.0,
+            help="Largest absolute error of an output on --calibration's samples.",
         ),
         "min_agreement": typer.Option(
             "--min-agreement",

@@ -170,7 +170,7 @@ class QuantizedIo(str, Enum):
 class QuantizeOptions:
     """What a quantised model is to be.
 
-    max_error      largest absolute difference of an output on held-out sets; None: any
+    max_error      largest absolute difference of an output on the sets that errors are measured on; None: any
     min_agreement  least share of sets whose largest output element stays, and of decisions of control flow; None: any
     strict         operators that would stay in float are an error
     fuse_lstm      loops that are LSTM layers become one operator, whose state persists between invokes

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from support.pipeline import Stages, compile_bytes
+from support.pipeline import compile_bytes
 from support.random_chain import random_chain
-from tflmgen.errors import InternalError
+from support.trial import is_memory_proved
 from tflmgen.ir.program import Fixed, InputArgument, KernelCall, OutputArgument, Program
-from tflmgen.proof.symbolic_memory import check_memory
 
 SEEDS = range(60)
 
@@ -50,21 +49,13 @@ def tighter(call: KernelCall) -> KernelCall:
     return replace(call, overlaps=tuple(replace(o, distance=used + 1) for o in call.overlaps))
 
 
-def accepts(stages: Stages, program: Program) -> bool:
-    try:
-        check_memory(program, stages.module.constants)
-    except InternalError:
-        return False
-    return True
-
-
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
 def test_distances_are_proved(dtype: str) -> None:
     plans = [compile_bytes(random_chain(seed, dtype)) for seed in SEEDS]
-    assert all(accepts(stages, stages.program) for stages in plans)
+    assert all(is_memory_proved(stages, stages.program) for stages in plans)
     overlapping = [
         s for s in plans if any(isinstance(c, KernelCall) and any(_ahead(c)) for c in s.program.functions[0].body)
     ]
     assert len(overlapping) > 20
     for change in (lambda call: replace(call, overlaps=()), turned, tighter):
-        assert not any(accepts(stages, changed(stages.program, change)) for stages in overlapping)
+        assert not any(is_memory_proved(stages, changed(stages.program, change)) for stages in overlapping)

@@ -35,12 +35,15 @@ def _with(text: str, match: re.Match[str], group: int, value: str) -> str:
     return text[: match.start(group)] + value + text[match.end(group) :]
 
 
-def _greater(pattern: re.Pattern[str], by: int = 1) -> Callable[[str, Chooser], str]:
+def _increment(name: str, pattern: re.Pattern[str]) -> Mutator:
+    """A mutator of this name: one number of the pattern's last group is one more."""
+
     def change(text: str, choose: Chooser) -> str:
         match = _random_match(pattern, text, choose)
         group = match.lastindex if match and match.lastindex else 0
-        return text if match is None else _with(text, match, group, str(int(match[group]) + by))
+        return text if match is None else _with(text, match, group, str(int(match[group]) + 1))
 
+    change.__name__ = name
     return change
 
 
@@ -52,8 +55,7 @@ def change_offset(text: str, choose: Chooser) -> str:
     return _with(text, match, 2, str(int(match[2]) + choose.integer(1, 16)))
 
 
-def change_struct_number(text: str, choose: Chooser) -> str:
-    return _greater(_STRUCT_NUMBER)(text, choose)
+change_struct_number = _increment("change_struct_number", _STRUCT_NUMBER)
 
 
 def drop_struct_number(text: str, choose: Chooser) -> str:
@@ -119,16 +121,13 @@ def _block(text: str, begin: int) -> str:
     return text[begin:]
 
 
-def run_once_more(text: str, choose: Chooser) -> str:
-    return _greater(_TRIPS)(text, choose)
+run_once_more = _increment("run_once_more", _TRIPS)
 
 
-def change_limit(text: str, choose: Chooser) -> str:
-    return _greater(_LIMIT)(text, choose)
+change_limit = _increment("change_limit", _LIMIT)
 
 
-def copy_more(text: str, choose: Chooser) -> str:
-    return _greater(_COPY)(text, choose)
+copy_more = _increment("copy_more", _COPY)
 
 
 def drop_statement(text: str, choose: Chooser) -> str:
@@ -208,8 +207,8 @@ _FIELD = re.compile(r"^ +\.\w+ = [^\n]+,\n", re.MULTILINE)
 _CALLED = re.compile(r"^    (?:return \(void \*\)\(uintptr_t\))?(\w+)\(\w*\);$", re.MULTILINE)
 
 
-def _other(pattern: re.Pattern[str]) -> Callable[[str, Chooser], str]:
-    """One name of a pattern instead of another one."""
+def _exchange(name: str, pattern: re.Pattern[str]) -> Mutator:
+    """A mutator of this name: one name that the pattern finds instead of another one."""
 
     def change(text: str, choose: Chooser) -> str:
         match = _random_match(pattern, text, choose)
@@ -218,12 +217,12 @@ def _other(pattern: re.Pattern[str]) -> Callable[[str, Chooser], str]:
             return text
         return _with(text, match, 1, names[choose.integer(0, len(names) - 1)])
 
+    change.__name__ = name
     return change
 
 
-def change_macro(text: str, choose: Chooser) -> str:
-    """A size, a rank, an extent or a zero point of the public header."""
-    return _greater(_MACRO_NUMBER)(text, choose)
+change_macro = _increment("change_macro", _MACRO_NUMBER)
+"""A size, a rank, an extent or a zero point of the public header."""
 
 
 def drop_prototype(text: str, choose: Chooser) -> str:
@@ -240,13 +239,11 @@ HEADER: tuple[Mutator, ...] = (change_macro, drop_prototype, take_other_argument
 """Of the public header."""
 
 
-def change_descriptor_number(text: str, choose: Chooser) -> str:
-    return _greater(_FIELD_NUMBER)(text, choose)
+change_descriptor_number = _increment("change_descriptor_number", _FIELD_NUMBER)
 
 
-def name_another_function(text: str, choose: Chooser) -> str:
-    """A struct of the descriptor has the function or the struct of another tensor."""
-    return _other(_FIELD_NAME)(text, choose)
+name_another_function = _exchange("name_another_function", _FIELD_NAME)
+"""A struct of the descriptor has the function or the struct of another tensor."""
 
 
 def drop_field(text: str, choose: Chooser) -> str:
@@ -255,9 +252,8 @@ def drop_field(text: str, choose: Chooser) -> str:
     return text if match is None else text[: match.start()] + text[match.end() :]
 
 
-def ask_another_tensor(text: str, choose: Chooser) -> str:
-    """A function of the descriptor calls that of another tensor."""
-    return _other(_CALLED)(text, choose)
+ask_another_tensor = _exchange("ask_another_tensor", _CALLED)
+"""A function of the descriptor calls that of another tensor."""
 
 
 DESCRIPTOR: tuple[Mutator, ...] = (

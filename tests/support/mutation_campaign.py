@@ -21,13 +21,12 @@ from tflmgen.frontend import Model, import_model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir import Module, Program, verify
 from tflmgen.passes.pipeline import run_passes
-from tflmgen.proof import check_meaning, check_memory
 from tflmgen.reference import EFFORTS, Effort, validate
 
 from support import mutate, mutate_meaning, mutate_module, mutate_packing, mutate_text
 from support.mutate_packing import MUTATORS as PACKING_MUTATORS
 from support.packed_layers import PACKED, packings
-from support.pipeline import SELECTOR, compile_bytes
+from support.pipeline import compile_bytes
 from support.random_chain import random_chain
 from support.random_constants import constant_program
 from support.random_images import random_image_model
@@ -35,7 +34,7 @@ from support.random_layers import random_layers
 from support.random_program import Seeded, random_program
 from support.random_rows import random_model
 from support.repository import ROOT
-from support.trial import Trial, seeded_trials
+from support.trial import is_proved, seeded_trials
 
 LONG = Effort(60, 1.0)
 """Input sets that a mutant's graph is compared on when quick validation accepts it."""
@@ -92,16 +91,6 @@ SAME_GRAPH = "the same graph after the passes"
 # -- plan and lowering
 
 
-def _accepts(trial: Trial, program: Program) -> bool:
-    module = trial.stages.module
-    try:
-        check_memory(program, module.constants)
-        check_meaning(module, program, SELECTOR.select(module).selected, {})
-    except InternalError:
-        return False
-    return True
-
-
 def _of_programs(mutations: tuple[mutate_meaning.Mutation, ...], rounds: int) -> Campaign:
     def campaign(seed: int, count: int) -> Iterator[Mutant]:
         for trial in seeded_trials(range(seed, seed + count)):
@@ -110,7 +99,7 @@ def _of_programs(mutations: tuple[mutate_meaning.Mutation, ...], rounds: int) ->
                 program = mutation(trial.stages.program, choose)
                 if program == trial.stages.program:
                     continue
-                rejected = not _accepts(trial, program)
+                rejected = not is_proved(trial.stages, program)
                 same = not rejected and trial.holds_for(program)
                 yield Mutant(mutation.__name__, trial.label, rejected, SIMULATED if same else "")
 

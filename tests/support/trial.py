@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tflmgen.errors import InternalError
 from tflmgen.ir.program import Program
 from tflmgen.passes.pipeline import PIPELINE, Pass
+from tflmgen.proof import check_meaning, check_memory
 
 from support.native import RESET, Invocation, build_native, run_native
-from support.pipeline import Stages, compile_bytes
+from support.pipeline import SELECTOR, Stages, compile_bytes
 from support.random_program import Seeded, random_inputs, random_program
 from support.reference import Reference, TooLongError
 from support.simulate import DerailedError, Machine
@@ -47,6 +49,26 @@ class Trial:
             return all(equal(_step(machine, run), run.outputs) for run in self.runs)
         except DerailedError:
             return False
+
+
+def is_memory_proved(stages: Stages, program: Program) -> bool:
+    """Whether the proof finds no byte lost or overwritten in `program`, a variation of the stages' own."""
+    try:
+        check_memory(program, stages.module.constants)
+    except InternalError:
+        return False
+    return True
+
+
+def is_proved(stages: Stages, program: Program) -> bool:
+    """Whether the proof accepts the memory and the meaning of `program`, a variation of the stages' own."""
+    module = stages.module
+    try:
+        check_memory(program, module.constants)
+        check_meaning(module, program, SELECTOR.select(module).selected, {})
+    except InternalError:
+        return False
+    return True
 
 
 def _step(machine: Machine, run: Run) -> tuple[Array, ...]:

@@ -12,7 +12,14 @@ import pytest
 from support.commands import tflmgen
 from support.corpus import CORPUS, requires_corpus
 from support.tensorflow_environment import VARIABLE, file_beside, interpreter, requires_tensorflow
-from tflmgen.conversion import Choices, Conversion, TensorFlowProcess, convert_in, source_conversion, tensorflow_source
+from tflmgen.conversion import (
+    Conversion,
+    ConversionSettings,
+    TensorFlowProcess,
+    convert_in,
+    source_conversion,
+    tensorflow_source,
+)
 from tflmgen.errors import ModelError
 from tflmgen.frontend import Model, parse_model
 from tflmgen.reference import Interpreter
@@ -32,17 +39,17 @@ def process() -> Iterator[TensorFlowProcess]:
             yield started
 
 
-def converted(process: TensorFlowProcess, source: Path | str, choices: Choices | None = None) -> Conversion:
+def converted(process: TensorFlowProcess, source: Path | str, choices: ConversionSettings | None = None) -> Conversion:
     recognized = tensorflow_source(Path(source))
     assert recognized is not None
     try:
-        return convert_in(process, recognized, choices or Choices(), lambda _: None)
+        return convert_in(process, recognized, choices or ConversionSettings(), lambda _: None)
     except ModelError as error:
         # Functions that TensorFlow names alike in two sources are one to it: such a source has a process of its own.
         if "duplicate function" not in str(error):
             raise
     with TensorFlowProcess("") as own:
-        return convert_in(own, recognized, choices or Choices(), lambda _: None)
+        return convert_in(own, recognized, choices or ConversionSettings(), lambda _: None)
 
 
 @pytest.mark.parametrize(
@@ -93,15 +100,15 @@ def test_graphs_of_tensorflow_1_equal_their_recorded_outputs(process: TensorFlow
                 np.testing.assert_allclose(output, data[f"s{k}_out_{j}"], rtol=1e-5, atol=1e-6)
 
 
-def _programs(folder: Path, seeds: range) -> Iterator[tuple[Path | str, Choices]]:
+def _programs(folder: Path, seeds: range) -> Iterator[tuple[Path | str, ConversionSettings]]:
     words = [interpreter() or "", str(PROGRAMS), str(folder), *map(str, seeds)]
     subprocess.run(words, check=True, capture_output=True)
     for seed in seeds:
-        yield folder / f"graph_{seed}.pb", Choices(outputs=("a", "b", "c"))
+        yield folder / f"graph_{seed}.pb", ConversionSettings(outputs=("a", "b", "c"))
         module = folder / f"program_{seed}.py"
         lines = f"import sys\nsys.path.insert(0, {str(PROGRAMS.parent)!r})\nimport tensorflow_programs\n"
         module.write_text(f"{lines}\ndef main():\n    return tensorflow_programs.program({seed})\n")
-        yield f"{module}:main", Choices()
+        yield f"{module}:main", ConversionSettings()
 
 
 @pytest.mark.parametrize("seeds", [range(3, 6), pytest.param(range(100, 150), marks=pytest.mark.sweep)])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.native import FIRMWARE
+from tflmgen.ir import GUARD_BYTES
 from tflmgen.kernels.header_constants import constant_in, definitions_in, header_constant
 
 KERNELS = FIRMWARE / "kernels"
@@ -37,6 +38,10 @@ SOURCE = r"""
 @pytest.mark.parametrize(("name", "value"), [("PLAIN", 12), ("HEX", 128), ("SUM", 10), ("LONG", 5), ("NEGATIVE", -5)])
 def test_expressions_of_integers_have_their_value(name: str, value: int) -> None:
     assert constant_in(definitions_in(SOURCE), name) == value
+
+
+def test_the_guards_of_a_plan_are_those_of_the_runtime() -> None:
+    assert header_constant("checks.h", "TFLMGEN_GUARD") == GUARD_BYTES
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tflmgen.conversion import Choices, Conversion, TensorFlowSource, convert_source
+from tflmgen.conversion import Conversion, ConversionSettings, TensorFlowSource, convert_source
 from tflmgen.errors import TflmgenError, UsageError
 from tflmgen.frontend import Tensor, read_model, shape_options
 from tflmgen.options import ConvertOptions, OutputOptions, SourceOptions
@@ -31,7 +31,7 @@ def converted(
     if options.keep is not None and options.keep.is_file():
         raise UsageError(f"--keep {options.keep} is a file; give a folder")
     check_writable(target)
-    choices = Choices(
+    settings = ConversionSettings(
         signature=options.signature,
         inputs=_names(options.inputs),
         outputs=_names(options.outputs),
@@ -42,7 +42,7 @@ def converted(
         digest=digest_of(source, shapes),
     )
     with Console(output).progress(f"Converting {source.path.name}") as progress:
-        result = convert_source(source, choices, progress)
+        result = convert_source(source, settings, progress)
     write_whole(target, result.data)
     return result
 

@@ -35,7 +35,7 @@ def quantize_command(
     source: SourceOptions,
     output: OutputOptions,
 ) -> None:
-    """Writes the quantised model to `target`, by default MODEL-int8.tflite, and prints its errors on held-out sets."""
+    """Writes the quantised model to `target`, by default MODEL-int8.tflite, and prints its errors."""
     console = Console(output)
     path = target or Path(f"{model.stem}-{choices.activations.value}.tflite")
     for written in (path, choices.report):
@@ -52,7 +52,9 @@ def quantize_command(
     if choices.report is not None:
         write_whole(choices.report, quantization_html(contents).encode())
     console.json(contents)
-    console.table(Table(f"{model.name} on {len(result.data.held_out.sets)} held-out sets", OUTPUTS, _rows(result)))
+    measured, total = len(result.data.held_out.sets), len(result.data.everything.sets)
+    title = f"{model.name} on {measured} of {total} calibration sets"
+    console.table(Table(title, OUTPUTS, _rows(result)))
     notes = result.quantized.assignment.notes
     if notes:
         rows = [(f"{note.subgraph}.{note.operator}", note.name, note.reason) for note in notes]
@@ -116,7 +118,8 @@ def _lines(result: QuantizedFile) -> Iterator[str]:
     if result.quantized.assignment.notes:
         types["float32"] = len(result.quantized.assignment.notes)
     listed = ", ".join(f"{number} in {label}" for label, number in sorted(types.items()))
-    yield f"Operators on real numbers: {listed or 'none'}. Ranges by {result.method.value}."
+    yield f"Operators on real numbers: {listed or 'none'}."
+    yield f"Ranges by {result.method.value}, of all samples: test with others."
     others = [trial.measure for trial in result.trials if trial.is_used and not trial.is_range_method]
     if others:
         yield f"Less noise on held-out sets by: {', '.join(others)}."

@@ -5,13 +5,13 @@ Decided here: which files are TensorFlow's; names and order of inputs and output
 """
 
 from tflmgen.conversion.data_proof import Proof
-from tflmgen.conversion.source_conversion import Choices, Conversion, convert_in, convert_source
+from tflmgen.conversion.source_conversion import Conversion, ConversionSettings, convert_in, convert_source
 from tflmgen.conversion.source_kind import TensorFlowSource, tensorflow_source
 from tflmgen.conversion.tensorflow_process import TensorFlowProcess
 
 __all__ = [
-    "Choices",
     "Conversion",
+    "ConversionSettings",
     "Proof",
     "TensorFlowProcess",
     "TensorFlowSource",

@@ -7,7 +7,7 @@ differs is undecided: the file's own outputs then differ as far if its operators
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -218,16 +218,16 @@ class _Comparison:
                     return n, j
         return None
 
+    def _other_roundings(self) -> Iterator[Interpreter]:
+        """The file with sums of more bits, and with each result moved by less than a rounding."""
+        yield Interpreter(self._model, wide=True)
+        for seed in range(NOISES):
+            yield Interpreter(self._model, noise=np.random.default_rng(seed))
+
     def _rounding_decides(self, sample: _Set, wanted: Sequence[Sequence[Array]]) -> bool:
         """Whether the file's outputs are the source's, or as far from its own, if its operators round otherwise."""
-        variants: list[Callable[[], Interpreter]] = [lambda: Interpreter(self._model, wide=True)]
-        variants += [
-            lambda seed=seed: Interpreter(self._model, noise=np.random.default_rng(seed))  # type: ignore[misc]
-            for seed in range(NOISES)
-        ]
         spread = [[0.0] * len(row) for row in wanted]
-        for make in variants:
-            interpreter = make()
+        for interpreter in self._other_roundings():
             for n, operands in enumerate(sample.sequence):
                 got = interpreter.invoke(self._model.signatures[sample.entry], self._own_inputs(sample.entry, operands))
                 for j, array in enumerate(got):

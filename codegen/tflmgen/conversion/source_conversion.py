@@ -17,8 +17,8 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
-    """What the user says of a source.
+class ConversionSettings:
+    """How a source is converted: what ConvertOptions and the source's own options say, checked and parsed.
 
     inputs, outputs  nodes of a frozen graph; empty: its placeholders, and what nothing reads
     shapes           shapes of inputs
@@ -49,15 +49,15 @@ class Conversion:
     proof: Proof
 
 
-def convert_source(source: TensorFlowSource, choices: Choices, progress: Progress) -> Conversion:
+def convert_source(source: TensorFlowSource, settings: ConversionSettings, progress: Progress) -> Conversion:
     """Converts and compares. Raises ModelError for a source that cannot be loaded, converted, or that differs."""
     progress(f"Starting TensorFlow for {source.path.name}")
     with TensorFlowProcess(str(source.path)) as process:
-        return convert_in(process, source, choices, progress)
+        return convert_in(process, source, settings, progress)
 
 
 def convert_in(
-    process: TensorFlowProcess, source: TensorFlowSource, choices: Choices, progress: Progress
+    process: TensorFlowProcess, source: TensorFlowSource, settings: ConversionSettings, progress: Progress
 ) -> Conversion:
     """convert_source() in a process that may have converted others before."""
     process.source = str(source.path)
@@ -66,22 +66,22 @@ def convert_in(
         source=str(source.path.resolve()),
         kind=source.kind,
         function=source.function,
-        signature=choices.signature,
-        inputs=list(choices.inputs),
-        outputs=list(choices.outputs),
-        shapes={key: list(shape) for key, shape in (choices.shapes or {}).items()},
+        signature=settings.signature,
+        inputs=list(settings.inputs),
+        outputs=list(settings.outputs),
+        shapes={key: list(shape) for key, shape in (settings.shapes or {}).items()},
     )
     entries = source_entries(description)
     progress(f"Converting {source.path.name}")
     try:
         answer = process.ask("convert")
     finally:
-        if choices.keep is not None:
-            shutil.copytree(process.folder, choices.keep, dirs_exist_ok=True)
+        if settings.keep is not None:
+            shutil.copytree(process.folder, settings.keep, dirs_exist_ok=True)
     converted = parse_model((process.folder / "converted.tflite").read_bytes(), process.source)
     model = with_source_names(converted, entries, answer["inputs"])
-    model = replace(model, description=f"converted from {source.path.name} {choices.digest}".rstrip())
+    model = replace(model, description=f"converted from {source.path.name} {settings.digest}".rstrip())
     data = write_model(model)
     progress(f"Comparing with {source.path.name}")
-    proof = prove(model, entries, process, choices.calibration, choices.tolerance, description["stateful"])
+    proof = prove(model, entries, process, settings.calibration, settings.tolerance, description["stateful"])
     return Conversion(parse_model(data, process.source), data, entries, answer["mends"], proof)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 GUARD_BYTES = 16
-"""Of each guard: TFLMGEN_GUARD of checks.h. The guard behind an arena belongs to the bytes that it takes."""
+"""Bytes of each guard, TFLMGEN_GUARD of checks.h. The guard behind an arena belongs to the bytes that it takes."""
 
 
 @dataclass(frozen=True, slots=True)

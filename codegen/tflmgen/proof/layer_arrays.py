@@ -164,7 +164,7 @@ def _lstm(call: ArrayCall) -> str | None:
     element = np.float32 if weights.dtype == np.float32 else np.int8
     problem = _compare(call, 1, weights.astype(element), "weights")
     problem = problem or _compare(call, 2, recurrent.astype(element), "recurrent weights")
-    if problem or call.function in ("tflmgen_lstm_fixed_s8",):
+    if problem or call.function == "tflmgen_lstm_fixed_s8":
         return problem
     if biases.dtype == np.float32:
         return _compare(call, 3, biases, "biases")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tflmgen.frontend import Model, Operator, SubGraph, Tensor, TensorKey, contents
 from tflmgen.ir import DType
-from tflmgen.quantize.integer_forms import bias_operand, constant_values, weight_operands
+from tflmgen.quantize.integer_forms import bias_operand, constant_values, fused_activation, weight_operands
 from tflmgen.quantize.quantization_scales import weight_quantization
 from tflmgen.quantize.statistics import OperatorKey
 
@@ -95,7 +95,7 @@ def _second(first: Operator, graph: SubGraph, readers: Mapping[int, Sequence[Ope
             return None
         if _is_layer(op, graph):
             return op if op.inputs[0] == tensor and _fits(op, graph, channels) else None
-        if op.name not in _BETWEEN or not op.outputs or _activation(op) not in _CLAMPS or op.inputs[0] != tensor:
+        if op.name not in _BETWEEN or not op.outputs or fused_activation(op) not in _CLAMPS or op.inputs[0] != tensor:
             return None
         tensor = op.outputs[0]
         shape = graph.tensors[tensor].shape
@@ -115,13 +115,9 @@ def _pads_no_channel(op: Operator, graph: SubGraph) -> bool:
     return amounts.data is not None and not constant_values(amounts)[-1].any()
 
 
-def _activation(op: Operator) -> int:
-    return int((op.options or {}).get("fused_activation_function", 0))
-
-
 def _is_layer(op: Operator, graph: SubGraph) -> bool:
     """Whether an operator has constant weights and bias of float32, and lets a factor per output channel through."""
-    if op.name not in _LAYERS or (places := weight_operands(op, graph)) is None or _activation(op) not in _CLAMPS:
+    if op.name not in _LAYERS or (places := weight_operands(op, graph)) is None or fused_activation(op) not in _CLAMPS:
         return False
     constants = [graph.tensors[op.inputs[places.weights]]]
     bias = bias_operand(op)

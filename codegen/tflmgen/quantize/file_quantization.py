@@ -176,6 +176,6 @@ def _beyond(path: Path, evaluation: Evaluation, settings: QuantizeOptions) -> st
     agreement = min(evaluation.agreement, evaluation.branch_agreement)
     advice = "" if settings.activations is Activations.AUTO else ". Try --activations auto"
     return (
-        f"{path}: on held-out sets the quantised model has an error of {evaluation.max_abs:.4g} and agrees in "
+        f"{path}: on calibration sets the quantised model has an error of {evaluation.max_abs:.4g} and agrees in "
         f"{agreement:.1%} of the results and decisions, which is beyond the limits{advice}"
     )

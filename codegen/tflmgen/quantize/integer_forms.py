@@ -119,6 +119,11 @@ def real_results(op: Operator, graph: SubGraph) -> list[int]:
     return [place for place, tensor in enumerate(op.outputs) if graph.tensors[tensor].dtype is DType.FLOAT32]
 
 
+def fused_activation(op: Operator) -> int:
+    """The schema's number of the activation that an operator applies to its result; 0: none."""
+    return int((op.options or {}).get("fused_activation_function", 0))
+
+
 def constant_values(tensor: Tensor) -> Array:
     """Real numbers or integers in a constant."""
     assert tensor.data is not None

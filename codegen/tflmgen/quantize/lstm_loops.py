@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tflmgen.frontend import Model, Operator, SubGraph, row_stores
 from tflmgen.ir import DType
 from tflmgen.kernels import Comparison, traits_of
-from tflmgen.quantize.integer_forms import constant_values
+from tflmgen.quantize.integer_forms import constant_values, fused_activation
 from tflmgen.quantize.web_constraints import bindings, is_loop
 
 Array = NDArray[Any]
@@ -125,7 +125,7 @@ class _Matcher:
     def _producer(self, tensor: int, name: str) -> Operator | None:
         """The operator that makes a tensor, seen through views, if it has this name and no activation."""
         op = self._producers.get(self._source(tensor))
-        return op if op is not None and op.name == name and not _activation(op) else None
+        return op if op is not None and op.name == name and not fused_activation(op) else None
 
     def _source(self, tensor: int) -> int:
         while (op := self._producers.get(tensor)) is not None and traits_of(op.name).view:
@@ -312,10 +312,6 @@ def _orders(operands: Sequence[int]) -> list[tuple[int, int]]:
     return [(operands[0], operands[1]), (operands[1], operands[0])] if len(operands) == 2 else []
 
 
-def _activation(op: Operator) -> bool:
-    return bool((op.options or {}).get("fused_activation_function", 0))
-
-
 @dataclass(slots=True)
 class _Affine:
     """Tensors of a body as affine functions of leaves: of each element the coefficients and the constant term, last."""
@@ -341,7 +337,7 @@ class _Affine:
             constant[..., -1] = constant_values(declared)
             return constant
         op = self.producers.get(tensor)
-        if op is None or _activation(op):
+        if op is None or fused_activation(op):
             return None
         if op.name == "FULLY_CONNECTED":
             return self._product(op)

@@ -42,7 +42,7 @@ def _tiles(contents: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     return [
         ("File", readable(after), f"{share(after, before)} % of {readable(before)}"),
         ("Webs", count(len(webs)), listed or "none"),
-        ("SQNR", "exact" if worst is None else f"{worst:.1f} dB", "of the worst output, held-out sets"),
+        ("SQNR", "exact" if worst is None else f"{worst:.1f} dB", "of the worst output, calibration sets"),
         ("Same result", "none" if same is None else f"{same:.1%}", "place of the largest output element"),
         ("Branches", count(differing), f"of {count(total)} decisions differ" if total else "nothing decides"),
     ]

@@ -15,7 +15,7 @@ from tflmgen.options import BuildOptions
 torch = pytest.importorskip("torch", reason="PyTorch programs need the packages torch and onnxscript")
 pytest.importorskip("onnxscript", reason="PyTorch programs need the packages torch and onnxscript")
 
-from support.torch_networks import NETWORKS, SMALL, seeded  # noqa: E402
+from support.torch_networks import NETWORKS, SMALL, Smoother, seeded  # noqa: E402
 
 
 def _equals_pytorch(name: str, path: Path) -> None:
@@ -41,6 +41,52 @@ def test_a_program_equals_pytorch(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", sorted(set(NETWORKS) - set(SMALL)))
 def test_every_network_equals_pytorch(name: str, tmp_path: Path) -> None:
     _equals_pytorch(name, tmp_path)
+
+
+@pytest.mark.parametrize("as_file", [True, False])
+def test_buffers_that_forward_changes_are_state(as_file: bool, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    module, x = Smoother().eval(), torch.randn(5, 1, 4)
+    source: Any = tmp_path / "net.pt2"
+    if as_file:
+        torch.export.save(torch.export.export(module, (x[0],)), source)
+    else:
+        text = "import torch\nfrom support.torch_networks import Smoother\n\n\ndef make():\n"
+        text += "    torch.manual_seed(0)\n    return Smoother(), torch.randn(1, 4)\n"
+        tmp_path.joinpath("net.py").write_text(text)
+        source = f"{tmp_path}/net.py:make"
+    vectors: dict[str, Any] = {"stateful": np.array(True)}
+    for step, row in enumerate(x):
+        vectors |= {f"s{step}_in_0": row.numpy(), f"s{step}_out_0": module(row).detach().numpy()}
+    np.savez(tmp_path / "v.npz", **vectors)
+    done = tflmgen("test", source, "--board", "host", "--vectors", tmp_path / "v.npz", "--rtol", "1e-4")
+    assert done.code == 0, done.out + done.err
+
+
+def test_a_program_of_torchao_runs_in_integers(tmp_path: Path) -> None:
+    """What prepare_pt2e and convert_pt2e make, with weights per channel, equals PyTorch within a step of the output."""
+    flow = pytest.importorskip("torchao.quantization.pt2e.quantize_pt2e", reason="PT2E needs the package torchao")
+    quantizer = pytest.importorskip(
+        "torchao.testing.pt2e._xnnpack_quantizer", reason="this torchao has no XNNPACKQuantizer"
+    )
+    module, x, _ = seeded("separable")
+    prepared = flow.prepare_pt2e(
+        torch.export.export(module, (x,)).module(),
+        quantizer.XNNPACKQuantizer().set_global(quantizer.get_symmetric_quantization_config(is_per_channel=True)),
+    )
+    for _ in range(8):
+        prepared(torch.randn(x.shape))
+    quantised = flow.convert_pt2e(prepared)
+    program = torch.export.export(quantised, (x,))
+    torch.export.save(program, tmp_path / "net.pt2")
+    step = [n.args[1] for n in program.graph.nodes if "quantize_per_tensor" in str(n.target)][-1]
+    np.savez(tmp_path / "v.npz", s0_in_0=x.numpy(), s0_out_0=quantised(x).detach().numpy())
+    words = ("--board", "host", "--vectors", tmp_path / "v.npz", "--rtol", "0", "--atol", f"{step * 1.01:.6g}")
+    done = tflmgen("test", tmp_path / "net.pt2", *words)
+    assert done.code == 0, done.out + done.err
+    compilation = compile_model(tmp_path / "net.pt2", Target(core="host"), BuildOptions())
+    nodes = [node for f in compilation.module.functions for node in walk(f.body) if isinstance(node, Op)]
+    assert {n.outputs[0].type.dtype.label for n in nodes if "CONV" in n.operator or "FULLY" in n.operator} == {"int8"}
 
 
 def test_a_quantised_program_runs_in_integers(tmp_path: Path) -> None:

@@ -103,6 +103,36 @@ def _halving() -> Any:
     return _module(forward)
 
 
+def _scan() -> Any:
+    """A recurrence whose rows are kept."""
+
+    def forward(self: Any, x: Any) -> Any:
+        scan = importlib.import_module("torch._higher_order_ops.scan").scan
+
+        def step(carry: Any, row: Any) -> Any:
+            after = torch.tanh(self.a(carry) + row)
+            return after, after * 2
+
+        return scan(step, torch.zeros(2, 4), x, dim=0)[1]
+
+    return _module(forward, a=nn.Linear(4, 4))
+
+
+class Smoother(nn.Module):  # type: ignore[misc, name-defined]
+    """Keeps a mean and a count in buffers, one of which is not saved, and changes them in a branch's reach."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = nn.Linear(4, 3)
+        self.register_buffer("mean", torch.ones(1, 3))
+        self.register_buffer("count", torch.zeros((), dtype=torch.int32), persistent=False)
+
+    def forward(self, x: Any) -> Any:
+        self.mean.mul_(0.75).add_(torch.tanh(self.a(x)))
+        self.count += 1
+        return torch.cond(self.count > 2, lambda m: m * 2, lambda m: m - 1, (self.mean,))
+
+
 def _package(name: str) -> Any:
     """A package that uses torchvision, whose compiled operators a build for CPUs may lack; networks need none."""
     sys.modules.setdefault("torchvision._meta_registrations", ModuleType("torchvision._meta_registrations"))
@@ -145,6 +175,7 @@ NETWORKS: dict[str, Callable[[], Network]] = {
     "cond": _plain(_branch, 2, 4),
     "while_loop": _plain(_loop, 2, 4),
     "halving loop": _plain(_halving, 2, 4),
+    "scan": _plain(_scan, 5, 2, 4),
     "TCN": _plain(_temporal, 1, 8, 20),
     "RNN": _plain(lambda: _last(nn.RNN(4, 8, batch_first=True)), 1, 6, 4),
     "bidirectional LSTM": _plain(lambda: _last(nn.LSTM(4, 6, batch_first=True, bidirectional=True)), 1, 6, 4),
@@ -189,7 +220,7 @@ NETWORKS: dict[str, Callable[[], Network]] = {
 }
 """Name -> module and input shape."""
 
-SMALL = ("separable", "GRU", "transformer", "cond", "while_loop", "U-Net", "keyword")
+SMALL = ("separable", "GRU", "transformer", "cond", "while_loop", "scan", "U-Net", "keyword")
 """Those that tests try by default."""
 
 

@@ -15,6 +15,8 @@ from tflmgen.frontend.onnx.integer_operators import with_integer_operators
 from tflmgen.frontend.onnx.laid_out import Array, Graph, Value, constant
 from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.frontend.onnx.node import dtype_of
+from tflmgen.frontend.onnx.state_variables import read_state, write_state
+from tflmgen.frontend.onnx.stateful_inputs import state_pairs
 from tflmgen.frontend.onnx.walk import Scope, Walker
 from tflmgen.frontend.tflite.model import Model
 from tflmgen.frontend.tflite.unused_tensors import without_unused
@@ -52,10 +54,19 @@ def to_tflite(model: onnx.ModelProto, path: str, options: OnnxOptions, sha256: s
             scope[entry.name] = value
             names.append((entry.name, value.tensor))
     graph.builder.inputs = [tensor for _, tensor in names]
-    results = walker.lower(model.graph, graph, scope)
+    state = state_pairs(model)
+    if state:
+        read_state(walker, graph, model, state, scope)
+    results = zip((output.name for output in model.graph.output), walker.lower(model.graph, graph, scope), strict=True)
+    next_state = {after: before for before, after in state.items()}
+    after_invoke: dict[str, Value] = {}
     outputs: list[tuple[str, int]] = []
-    for output, value in zip(model.graph.output, results, strict=True):
-        outputs.append((output.name, _output(graph, value, [tensor for _, tensor in (*names, *outputs)])))
+    for name, value in results:
+        if name in next_state:
+            after_invoke[next_state[name]] = value
+        else:
+            outputs.append((name, _output(graph, value, [tensor for _, tensor in (*names, *outputs)])))
+    write_state(graph, after_invoke)
     graph.builder.outputs = [tensor for _, tensor in outputs]
     walker.builder.signature("serving_default", 0, names, outputs)
     digest = sha256 or hashlib.sha256(model.SerializeToString()).hexdigest()

@@ -17,6 +17,7 @@ from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.onnx.convert_graph import OnnxOptions, to_tflite
 from tflmgen.frontend.onnx.laid_out import Array
 from tflmgen.frontend.onnx.node import ONNX_DTYPES
+from tflmgen.frontend.onnx.stateful_inputs import state_pairs
 from tflmgen.frontend.onnx.torch_export import onnx_of_torch
 from tflmgen.frontend.tflite.model import Model
 
@@ -67,11 +68,12 @@ def inputs_of(path: Path) -> dict[str, bool]:
 
 def types_of(path: Path) -> tuple[dict[str, str], dict[str, str]]:
     """Types of a model's inputs without those that have a value, and of its outputs: float[n,3,32,32]."""
-    graph = _loaded(path).graph
+    model = _loaded(path)
+    graph, next_state = model.graph, state_pairs(model).values()
     valued = {tensor.name for tensor in graph.initializer}
     return (
         {entry.name: _type_text(entry) for entry in graph.input if entry.name not in valued},
-        {entry.name: _type_text(entry) for entry in graph.output},
+        {entry.name: _type_text(entry) for entry in graph.output if entry.name not in next_state},
     )
 
 

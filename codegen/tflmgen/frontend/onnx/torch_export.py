@@ -1,6 +1,7 @@
 """PyTorch programs through torch.onnx: a .pt2 file of torch.export, or a function's module, becomes an ONNX model.
 
-torch.onnx decomposes operators and functionalises buffers; torch.cond becomes If. What it can't export is its error.
+torch.onnx decomposes operators; torch.cond becomes If. What it can't export is its error. It takes buffers for
+constants: those that forward() changes become inputs and outputs of a module around the program, and state.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from onnx import numpy_helper
+
 from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.frontend.onnx.stateful_inputs import mark_state
 
 QUANTISED_OPERATORS = ("torch.ao.quantization.fx._decomposed", "torchao.quantization.pt2e")
 """Modules that know the operators of programs that PT2E quantised; which of them is there depends on the version."""
@@ -32,14 +36,13 @@ def onnx_of_torch(path: Path, function: str) -> Any:
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
-            for part in ("torch.onnx", "torch.export"):
+            for part in ("torch", "torch.onnx", "torch.export", "torchao"):
                 logging.getLogger(part).setLevel(logging.CRITICAL)
             for module in QUANTISED_OPERATORS:
                 with contextlib.suppress(ImportError):
                     importlib.import_module(module)
             program = _program(torch, path, function) if function else torch.export.load(path)
-            exported = torch.onnx.export(program, dynamo=True, verbose=False)
-            return exported.model_proto
+            return _onnx_with_state(torch, program)
     except ModelError:
         raise
     except Exception as error:
@@ -49,6 +52,36 @@ def onnx_of_torch(path: Path, function: str) -> Any:
         place = f"{path}:{places[-1].lineno}" if places else str(path)
         rule = f"PyTorch cannot export it to ONNX: {lines[0]}"
         raise ModelError([Problem(Location(place), rule)]) from error
+
+
+def _onnx_with_state(torch: Any, program: Any) -> Any:
+    """The ONNX model of an exported program. Buffers that it mutates are state of the model."""
+    signature = program.run_decompositions({}).graph_signature
+    names = list(dict.fromkeys(signature.buffers_to_mutate.values()))
+    if not names:
+        return torch.onnx.export(program, dynamo=True, verbose=False).model_proto
+    if program.example_inputs is None:
+        raise ValueError("it mutates buffers, and was saved without example inputs")
+    inner = program.module()
+    buffers = dict(inner.named_buffers())
+
+    class WithState(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, state: tuple[Any, ...], inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
+            after = [value.clone() for value in state]
+            result = torch.func.functional_call(inner, dict(zip(names, after, strict=True)), inputs, named)
+            return tuple(after), result
+
+    examples = (tuple(buffers[name].clone() for name in names), *program.example_inputs)
+    stateless = torch.export.export(WithState(), examples)
+    before, after = ([f"{kind}.{name}" for name in names] for kind in ("state", "next"))
+    ports = {
+        "input_names": [*before, *signature.user_inputs],
+        "output_names": [*after, *signature.user_outputs],
+    }
+    model = torch.onnx.export(stateless, dynamo=True, verbose=False, **ports).model_proto
+    initial = [numpy_helper.from_array(buffers[name].numpy(), f"state.{name}") for name in names]
+    mark_state(model, list(zip(before, after, strict=True)), initial)
+    return model
 
 
 def _is_same(name: str, path: Path) -> bool:
@@ -61,6 +94,7 @@ def _program(torch: Any, path: Path, function: str) -> Any:
     if spec is None or spec.loader is None or not path.is_file():
         raise _error(path, "there is no such file")
     file = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = file  # PyTorch's tracer looks up by name where a function comes from
     sys.path.insert(0, str(path.resolve().parent))
     try:
         spec.loader.exec_module(file)

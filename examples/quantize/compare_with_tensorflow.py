@@ -209,7 +209,7 @@ def compared(name: str, folder: Path, x: Array, labels: Array, test: Array) -> t
     vectors = Vectors(tuple(VectorSet("", 0, (image[None],)) for image in test))
     with observed_build(read_model(path)) as build:
         np.savez(samples, **{build.signatures[0].inputs[0].name: x[:CALIBRATION]})
-        made = quantize_file(path, samples, QuantizeOptions(), None, lambda _: None)
+        made = quantize_file(path, samples, QuantizeOptions(), None, lambda *_: None)
         reference = run_sets(build, vectors)
         figures = []
         for model in (read_model(peer), made.quantized.model):

@@ -24,7 +24,7 @@ MODELS = {
 def measured(name: str) -> tuple[float, float, int, Evaluation]:
     """Accuracy in float and quantised, the number of test samples, and the errors against float."""
     path, choice = FOLDER / f"{name}.tflite", QuantizeOptions(MODELS[name])
-    quantized_file = quantize_file(path, FOLDER / f"{name}_cal.npz", choice, None, lambda _: None).quantized
+    quantized_file = quantize_file(path, FOLDER / f"{name}_cal.npz", choice, None, lambda *_: None).quantized
     with np.load(FOLDER / f"{name}_test.npz") as test:
         x, labels = test["x"], test["labels"]
     vectors = Vectors(tuple(VectorSet("", 0, (sample[None],)) for sample in x))

@@ -73,7 +73,7 @@ def quantized_entry(name: str, folder: Path) -> QuantizedEntry:
     """Quantises with the model's own input sets, as the command does, and computes the expected outputs."""
     source, calibration = CORPUS / f"{name}.tflite", folder / "calibration.npz"
     _write_finite(source.with_suffix(".npz"), calibration)
-    result = quantize_file(source, calibration, QuantizeOptions(), None, lambda _: None)
+    result = quantize_file(source, calibration, QuantizeOptions(), None, lambda *_: None)
     file, golden = folder / "quantized.tflite", folder / "expected.npz"
     file.write_bytes(result.quantized.data)
     vectors = result.data.everything

@@ -11,6 +11,7 @@ import pytest
 from support.commands import write_adder
 from support.repository import ROOT
 from support.terminal import on_a_terminal
+from tflmgen.terminal.console import bar
 
 GATE = ROOT / "examples" / "gate.tflite"
 COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-7][0-9;]*m")
@@ -28,6 +29,10 @@ def test_a_terminal_sees_progress_and_colours(adder: Path) -> None:
     assert "Planning adder.tflite" in shown
     assert "Compiling adder for host" in shown
     assert COLOUR.search(shown)
+
+
+def test_a_bar_shows_how_much_is_done() -> None:
+    assert [bar(done, 40) for done in (0, 10, 40)] == ["-" * 20, "#####" + "-" * 15, "#" * 20]
 
 
 def test_no_color_is_kept_to(adder: Path) -> None:

@@ -10,6 +10,8 @@ from support.commands import tflmgen
 from support.lstm_models import FEATURES, STEPS, LstmStyle, lstm_loop
 from tflmgen.frontend import ModelBuilder, read_model, write_model
 from tflmgen.ir import DType
+from tflmgen.options import QuantizeOptions
+from tflmgen.quantize import quantize_file
 
 SHAPE = (1, 4)
 
@@ -152,3 +154,56 @@ def test_build_fuses_an_lstm_layer_and_a_written_file_keeps_the_loop() -> None:
     tested = tflmgen("test", "lstm-int8-fused.tflite", "--board", "host", "--json")
     assert tested.code == 0, tested.err
     assert {check["reference"] for check in tested.json["checks"]} == {"TFLite Micro"}
+
+
+def test_inputs_of_several_lengths() -> None:
+    """Samples of a dynamic dimension may differ in it; the quantised file keeps it dynamic."""
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, y = (graph.tensor(name, DType.FLOAT32, SHAPE, shape_signature=(-1, 4)) for name in ("x", "y"))
+    graph.operator("TANH", [x], [y])
+    graph.inputs, graph.outputs = [x], [y]
+    Path("rows.tflite").write_bytes(write_model(builder.model()))
+    rng = np.random.default_rng(1)
+    sets = {f"s{k}_in_0": rng.normal(size=(1 + k % 5, 4)).astype(np.float32) for k in range(40)}
+    np.savez("rows.npz", n_sets=np.array(40), **sets)  # type: ignore[arg-type]
+    finished = tflmgen("quantize", "rows.tflite", "--calibration", "rows.npz", "--json")
+    assert finished.code == 0, finished.err
+    (output,) = finished.json["evaluation"]["outputs"]
+    assert output["sqnr_db"] > 30
+    graph_after = read_model(Path("rows-int8.tflite")).subgraphs[0]
+    assert graph_after.tensors[graph_after.inputs[0]].shape_signature == (-1, 4)
+
+
+@pytest.mark.parametrize("words", [("--calibration", "nan.npz"), ("--calibration", "good.npz", "--strict")])
+def test_nothing_is_written_after_an_error(words: tuple[str, ...]) -> None:
+    write_model_of(["TANH", "EXP"])
+    before = sorted(Path().iterdir())
+    assert tflmgen("quantize", "model.tflite", *words, "--report", "quant.html").code == 1
+    assert sorted(Path().iterdir()) == before
+
+
+def test_build_writes_nothing_after_an_error() -> None:
+    before = sorted(Path().iterdir())
+    finished = tflmgen("build", "model.tflite", "--quantize", "shape.npz", "--board", "host", "--no-compile")
+    assert finished.code == 1
+    assert "float32[1,4]" in finished.err
+    assert sorted(Path().iterdir()) == before
+
+
+def test_few_samples_are_a_warning_with_their_number() -> None:
+    np.savez("few.npz", x=np.linspace(-2, 2, 20, dtype=np.float32).reshape(5, 1, 4))
+    finished = tflmgen("quantize", "model.tflite", "--calibration", "few.npz")
+    assert finished.code == 0, finished.err
+    assert "warning: few.npz has 5 samples: ranges rest on few values; use 32 samples or more" in finished.out
+
+
+def test_progress_says_how_much_is_done() -> None:
+    parts = []
+
+    def note(text: str, done: int = 0, total: int = 0) -> None:
+        if text.startswith("Calibrating: set"):
+            parts.append((done, total))
+
+    quantize_file(Path("model.tflite"), Path("good.npz"), QuantizeOptions(), None, note)
+    assert parts == [(number, 30) for number in range(30)]

@@ -151,7 +151,13 @@ def _warnings(result: QuantizedFile) -> Iterator[str]:
     if count := len(result.calibration.not_finite):
         yield f"{count} tensors have infinite or undefined values, which ranges leave out"
     for unreached in result.calibration.unreached:
-        yield f"{unreached}, so that its operators stay in float. Add samples that reach it"
+        floats = [n.name for n in result.quantized.assignment.notes if n.subgraph == unreached.subgraph]
+        operators = f"but {', '.join(sorted(set(floats)))} in float" if floats else "none in float"
+        analysed = any(graph == unreached.subgraph for graph, _ in result.quantized.assignment.forms)
+        consequence = (
+            f"its ranges follow from those of its inputs ({operators})" if analysed else "its operators stay in float"
+        )
+        yield f"{unreached}, so that {consequence}. Add samples that reach it"
     if result.types is not None and not result.types.is_within:
         agreement = min(result.evaluation.agreement, result.evaluation.branch_agreement)
         yield f"no types reach the agreement of 99 % that auto aims at; these reach {agreement:.1%}"

@@ -7,16 +7,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tflmgen.emulators import shapes_of_inputs
 from tflmgen.errors import Location, ModelError, Problem, TflmgenError
 from tflmgen.frontend import TFLITE_ONLY, Model, TensorKey, read_source
 from tflmgen.ir import DType
 from tflmgen.options import Activations, QuantizedIo, QuantizeOptions, SourceOptions
 from tflmgen.quantize.calibration import measure
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration
-from tflmgen.quantize.evaluation import Evaluation, run_sets
+from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, run_sets
 from tflmgen.quantize.float_simplification import lstm_loops_of
+from tflmgen.quantize.mask_constants import with_bounded_masks
 from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, prepare_float, quantize_model
-from tflmgen.quantize.observed_build import ObservedBuild, observed_build
+from tflmgen.quantize.observed_build import ObservedBuild, observed_build, observed_variant
 from tflmgen.quantize.range_choice import RangeMethod
 from tflmgen.quantize.refinement import Refinement, Trial, refined
 from tflmgen.quantize.sensitivity import Sensitivity, measure_sensitivity, web_values
@@ -24,8 +26,10 @@ from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.type_search import Limits, TypeChoice, choose_types, evaluate
 from tflmgen.quantize.web_costs import widening_costs
 from tflmgen.quantize.web_types import Assignment
+from tflmgen.terminal import Progress
 
-Progress = Callable[[str], None]
+_SAME_DB = 50.0
+"""SQNR from which on a float model with smaller masks counts as the same: int8 seldom reaches it."""
 
 _SENSITIVITY_SETS = 16
 """Held-out sets on which each web is measured alone: enough for the order of the webs."""
@@ -81,11 +85,14 @@ def quantize_file(
     source = prepare_float(model, settings.fuse_lstm, keeps_state)
     progress("Compiling the float model")
     with ExitStack() as stack:
-        build = stack.enter_context(observed_build(source))
+        build = stack.enter_context(observed_build(source, shapes_of_inputs(path, calibration, signature)))
         data = read_calibration(calibration, build.signatures, signature)
-        measured = measure(build, data.fit, lambda done, total: progress(f"Calibrating: set {done + 1} of {total}"))
+        measured = measure(build, data.fit, _counted(progress, "Calibrating: set"))
+        reference = run_sets(build, data.held_out)
+        build, measured = _without_masks(stack, build, data, measured, reference)
         choice = _choice(settings, keeps_state)
-        result = _best(stack, build, data, measured, choice, settings, progress)
+        best = refined(stack, build, data, measured, choice, progress, reference)
+        result = _best(best, data, settings, progress)
         reasons = {key: layer if isinstance(layer, str) else "" for key, layer in layers.items()}
         reasons |= result.quantized.unfused
         result = replace(result, lstm=reasons, keeps_state=keeps_state)
@@ -107,17 +114,22 @@ def web_members(assignment: Assignment, calibration: Calibration) -> dict[Tensor
     return members
 
 
-def _best(
-    stack: ExitStack,
-    build: ObservedBuild,
-    data: CalibrationData,
-    calibration: Calibration,
-    choice: QuantizationChoice,
-    settings: QuantizeOptions,
-    progress: Progress,
-) -> QuantizedFile:
+def _without_masks(
+    stack: ExitStack, build: ObservedBuild, data: CalibrationData, calibration: Calibration, reference: Run
+) -> tuple[ObservedBuild, Calibration]:
+    """The build and its calibration with masks bounded, where the float model computes the same with them."""
+    model = with_bounded_masks(build.model, calibration)
+    if model is build.model:
+        return build, calibration
+    bounded = stack.enter_context(observed_variant(build, model))
+    errors = compare_runs(build, data.held_out, reference, run_sets(bounded, data.held_out), model)
+    if errors.sqnr_db < _SAME_DB or errors.branch_agreement < 1:
+        return build, calibration
+    return bounded, measure(bounded, data.fit)
+
+
+def _best(best: Refinement, data: CalibrationData, settings: QuantizeOptions, progress: Progress) -> QuantizedFile:
     """The quantised model of least error; with auto, with types for the limits."""
-    best = refined(stack, build, data, calibration, choice, progress)
     types = None
     if settings.activations is Activations.AUTO:
         types = _search(best, data, (_limits(settings) or Limits()), progress)
@@ -155,11 +167,16 @@ def _search(best: Refinement, data: CalibrationData, limits: Limits, progress: P
             best.build,
             subset,
             list(webs.values()),
-            progress=lambda done, total: progress(f"Measuring sensitivity: web {done + 1} of {total}"),
+            progress=_counted(progress, "Measuring sensitivity: web"),
         )
 
     costs = widening_costs(best.build.model, best.calibration, best.quantized.assignment.webs)
     return choose_types(best.build, data.everything, webs, measured, quantize, limits, progress, costs)
+
+
+def _counted(progress: Progress, text: str) -> Callable[[int, int], None]:
+    """Shows the number of the part that is being done behind `text`."""
+    return lambda done, total: progress(f"{text} {done + 1} of {total}", done, total)
 
 
 def _refuse_float(quantized: QuantizedModel) -> None:

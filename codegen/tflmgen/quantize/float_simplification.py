@@ -22,6 +22,7 @@ from tflmgen.frontend import (
 )
 from tflmgen.ir import DType
 from tflmgen.quantize.constant_moves import with_moved_constants
+from tflmgen.quantize.fake_quantization import without_fake_quant
 from tflmgen.quantize.hoisted_products import with_hoisted_products
 from tflmgen.quantize.integer_forms import constant_values
 from tflmgen.quantize.lstm_loops import LstmLoop, find_lstm_loops
@@ -47,8 +48,8 @@ def lstm_loops_of(model: Model, keeps_state: bool = True) -> dict[int, LstmLoop 
 
 def _with_constants(model: Model) -> Model:
     """The Model with DEQUANTIZE of constants evaluated, captured constants inside, and operators with int8 kernels."""
-    subgraphs = tuple(_with_kernels(_without_dequantize(graph)) for graph in model.subgraphs)
-    model = replace(model, subgraphs=subgraphs)
+    model = without_fake_quant(replace(model, subgraphs=tuple(map(_without_dequantize, model.subgraphs))))
+    model = replace(model, subgraphs=tuple(map(_with_kernels, model.subgraphs)))
     while (simpler := _without_captured(model)) is not model:
         model = simpler
     return with_moved_constants(model)

@@ -238,6 +238,12 @@ def check_form(op: Operator, graph: SubGraph, form: Form, typed: Callable[[str, 
     return ""
 
 
+def float_instance(op: Operator, graph: SubGraph) -> OperatorInstance:
+    """An operator of the table as it is in float32. Raises ValueError for options that it cannot have."""
+    outputs = tuple(TensorType(_dtype(graph.tensors[i]), graph.tensors[i].shape) for i in op.outputs)
+    return OperatorInstance(*_float_inputs(op, graph, outputs), OPERATORS[op.name].attributes(op.options))
+
+
 _Operands = tuple[tuple[TensorType | None, ...], tuple[TensorType, ...], tuple[Array | None, ...]]
 """Types of inputs and outputs, and constants."""
 

@@ -13,8 +13,8 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Protocol
@@ -94,6 +94,7 @@ class ObservedBuild:
     """A loaded model. `inputs` are the file's tensors of each signature's inputs.
 
     timeout  seconds that one invoke may take
+    shapes   largest shapes of inputs with dynamic dimensions
     """
 
     model: Model
@@ -102,6 +103,7 @@ class ObservedBuild:
     steps: Mapping[int, ObservedStep]
     library: ctypes.CDLL
     timeout: float
+    shapes: Mapping[TensorKey, Shape] = field(default_factory=dict)
 
     def run(
         self,
@@ -223,9 +225,20 @@ def observed_build(
         library = ctypes.CDLL(str(path))
         try:
             steps = observed_steps(program, model)
-            yield ObservedBuild(model, module.signatures, input_tensors(model), steps, library, timeout)
+            yield ObservedBuild(
+                model, module.signatures, input_tensors(model), steps, library, timeout, input_shapes or {}
+            )
         finally:
             _unload(library)
+
+
+def observed_variant(build: ObservedBuild, model: Model) -> AbstractContextManager[ObservedBuild]:
+    """The same of a model that was rewritten from that of `build`, whose inputs have as large shapes."""
+    shapes = {}
+    for (graph, tensor), shape in build.shapes.items():
+        place = build.model.subgraphs[graph].inputs.index(tensor)
+        shapes[graph, model.subgraphs[graph].inputs[place]] = shape
+    return observed_build(model, shapes, timeout=build.timeout)
 
 
 def input_tensors(model: Model) -> tuple[tuple[TensorKey, ...], ...]:

@@ -9,7 +9,7 @@ help one model and harm the next, must gain more than chance would.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
@@ -25,15 +25,15 @@ from tflmgen.quantize.equalization import ChannelWatcher, equalized, find_pairs
 from tflmgen.quantize.evaluation import Array, Evaluation, Run, compare_runs, run_sets
 from tflmgen.quantize.layer_inputs import LayerWatcher
 from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, quantize_model
-from tflmgen.quantize.observed_build import ObservedBuild, observed_build
+from tflmgen.quantize.observed_build import ObservedBuild, observed_variant
 from tflmgen.quantize.range_choice import RangeMethod, affine_of, choose_range
 from tflmgen.quantize.sensitivity import Sensitivity, WebValues, measure_sensitivity, merged_statistics
 from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.web_types import Range, RangeChoice
 from tflmgen.quantize.weight_rounding import corrected_layers
+from tflmgen.terminal import Progress
 
 Floats = NDArray[np.float64]
-Progress = Callable[[str], None]
 
 _RANGE_SETS = 8
 """Held-out sets on which the methods are compared for one web alone."""
@@ -89,12 +89,14 @@ def refined(
     calibration: Calibration,
     choice: QuantizationChoice,
     progress: Progress,
+    reference: Run | None = None,
 ) -> Refinement:
     """The quantised model with those measures that lower its error on held-out sets, and ranges that hold all sets.
 
-    stack  keeps what else is compiled loaded
+    stack      keeps what else is compiled loaded
+    reference  what the held-out sets are to give; None: what the model of `build` gives
     """
-    search = _Search(build, data, run_sets(build, data.held_out), progress)
+    search = _Search(build, data, reference or run_sets(build, data.held_out), progress)
     best = search.first(calibration, choice)
     if choice.activations is DType.INT8:
         search.try_method(best, RangeMethod.MSE)
@@ -157,7 +159,7 @@ class _Search:
         model = equalized(best.build.model, pairs, watcher)
         if model is best.build.model:
             return
-        build = stack.enter_context(observed_build(model))
+        build = stack.enter_context(observed_variant(self._build, model))
         calibration = measure(build, self._data.fit)
         choice = replace(best.choice, choose_range=range_choice(calibration, best.method))
         self._try(best, "equalised channels", build, calibration, choice)
@@ -180,7 +182,7 @@ class _Search:
             subset,
             groups,
             methods=tuple(RangeMethod),
-            progress=lambda done, total: self._progress(f"Comparing ranges: {done + 1} of {total}"),
+            progress=lambda done, total: self._progress(f"Comparing ranges: {done + 1} of {total}", done, total),
         )
         methods = _least_bad(measured, best.method)
         if methods:
@@ -240,7 +242,7 @@ class _Search:
         """The model, its errors, and its noise power in dB."""
         quantized = quantize_model(build.model, calibration, choice)
         held_out: Vectors = self._data.held_out
-        with observed_build(quantized.model) as compiled:
+        with observed_variant(self._build, quantized.model) as compiled:
             run = run_sets(compiled, held_out)
         evaluation = compare_runs(self._build, held_out, self._reference, run, quantized.model)
         return quantized, evaluation, self._noise_db(run)

@@ -14,7 +14,7 @@ from tflmgen.emulators import Vectors
 from tflmgen.frontend import Model, TensorKey
 from tflmgen.ir import DType
 from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, run_sets
-from tflmgen.quantize.observed_build import ObservedBuild, observed_build
+from tflmgen.quantize.observed_build import ObservedBuild, observed_variant
 from tflmgen.quantize.sensitivity import Sensitivity, WebValues
 
 Wanted = Mapping[TensorKey, DType]
@@ -168,5 +168,5 @@ class _Search:
 
 def evaluate(build: ObservedBuild, reference: Run, model: Model, held_out: Vectors) -> Evaluation:
     """Errors of a quantised Model, compiled for this computer, whose integers are those of TFLite Micro."""
-    with observed_build(model) as quantized:
+    with observed_variant(build, model) as quantized:
         return compare_runs(build, held_out, reference, run_sets(quantized, held_out), model)

@@ -27,6 +27,7 @@ from tflmgen.quantize.integer_forms import (
 from tflmgen.quantize.quantization_scales import range_quantization, representable_range
 from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.trained_weights import trained_webs
+from tflmgen.quantize.value_intervals import with_analysed
 from tflmgen.quantize.web_constraints import UnionFind, Webs, bindings, find_webs
 
 OperatorKey = tuple[int, int]
@@ -87,7 +88,9 @@ def whole_range(keys: Iterable[TensorKey], dtype: DType, bounds: Range) -> Range
 class TypeSolver:
     """One decision over a whole Model.
 
-    wanted  element type by web root where it is not `activations`: int16, or float32 to keep a web in float
+    wanted    element type by web root where it is not `activations`: int16, or float32 to keep a web in float
+    ranges    of webs: what the file records, else what calibration measured, else what value-range analysis concludes
+    recorded  webs whose range the file records
     """
 
     model: Model
@@ -97,13 +100,16 @@ class TypeSolver:
     choose_range: RangeChoice = whole_range
     webs: Webs = field(init=False)
     ranges: dict[TensorKey, Range] = field(init=False)
+    recorded: frozenset[TensorKey] = field(init=False)
     trained: frozenset[TensorKey] = field(init=False)
     _forms: dict[OperatorKey, Form] = field(init=False, default_factory=dict)
     _notes: dict[OperatorKey, Note] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.webs = find_webs(self.model)
-        self.ranges = self._ranges()
+        recorded = self._recorded()
+        self.recorded = frozenset(recorded)
+        self.ranges = with_analysed(self.model, self.webs, {**self._ranges(), **recorded})
         self.trained = trained_webs(self.model, self.webs)
 
     def solve(self) -> Assignment:
@@ -152,6 +158,17 @@ class TypeSolver:
             tensor = self.model.subgraphs[subgraph].tensors[index]
             if tensor.dtype is DType.FLOAT32 and tensor.data and (bounds := finite_range(constant_values(tensor))):
                 widen(self.webs.root(target), *bounds)
+        return ranges
+
+    def _recorded(self) -> dict[TensorKey, Range]:
+        """Ranges that the file has for tensors of a web, which take the place of measured ones."""
+        ranges: dict[TensorKey, Range] = {}
+        for graph in self.model.subgraphs:
+            for tensor in graph.tensors:
+                if tensor.recorded_range is not None and tensor.data is None:
+                    root = self.webs.root((graph.index, tensor.index))
+                    low, high = ranges.get(root, tensor.recorded_range)
+                    ranges[root] = min(low, tensor.recorded_range[0]), max(high, tensor.recorded_range[1])
         return ranges
 
     def _unseen(self) -> tuple[TensorKey, ...]:
@@ -264,6 +281,8 @@ class TypeSolver:
             margin = quantization.scale
             if least - margin <= low and high <= greatest + margin:
                 return ElementType(dtype, quantization)
+        if self.recorded.intersection(roots):
+            return ElementType(dtype, range_quantization(low, high, dtype))
         keys = [key for key in self.calibration.tensors if self.webs.root(key) in set(roots)]
         return ElementType(dtype, range_quantization(*self.choose_range(keys, dtype, (low, high)), dtype))
 

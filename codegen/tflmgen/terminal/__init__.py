@@ -4,13 +4,14 @@ In: rows, sentences and values. Out: text on standard output and standard error.
 Decided here: column widths, the columns that a narrow terminal hides, and the units of sizes.
 """
 
-from tflmgen.terminal.console import Console, error_line
+from tflmgen.terminal.console import Console, Progress, error_line
 from tflmgen.terminal.text_table import Column, Table
 from tflmgen.terminal.units import count, readable, share
 
 __all__ = [
     "Column",
     "Console",
+    "Progress",
     "Table",
     "count",
     "error_line",

@@ -6,17 +6,27 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tflmgen.options import OutputOptions
 from tflmgen.terminal.text_table import Line, Table, table_lines
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
+
+
+_BAR = 20
+"""Width of a bar in characters: text of 50 fits beside it in 80 columns."""
+
+
+class Progress(Protocol):
+    """What is being done now and, where known, how many parts of it are done of how many."""
+
+    def __call__(self, text: str, done: int = 0, total: int = 0) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -45,21 +55,26 @@ class Console:
             print(json.dumps(value, indent=2))
 
     @contextmanager
-    def progress(self, text: str) -> Iterator[Callable[[str], None]]:
+    def progress(self, text: str) -> Iterator[Progress]:
         """Shows `text` and the elapsed time on a terminal while the body runs, and clears the line afterwards.
 
-        Yields a function that replaces the text.
+        Yields a function that replaces the text, and shows a bar where it is told how much of all is done.
         """
         if not self.shows_text or not sys.stderr.isatty():
             yield _ignore
             return
         from rich.console import Console as RichConsole
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Line
+        from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-        with Progress(*columns, console=RichConsole(stderr=True), transient=True) as bar:
-            task = bar.add_task(text)
-            yield lambda text: bar.update(task, description=text)
+        with Line(*columns, console=RichConsole(stderr=True), transient=True) as line:
+            task = line.add_task(text)
+
+            def update(text: str, done: int = 0, total: int = 0) -> None:
+                line.update(task, description=f"{bar(done, total)} {text}" if total else text)
+
+            yield update
 
     @property
     def _width(self) -> int | None:
@@ -91,5 +106,11 @@ def error_line(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def _ignore(_: str) -> None:
-    pass
+def bar(done: int, total: int) -> str:
+    """A bar of `_BAR` characters, of which as many are filled as parts are done."""
+    filled = _BAR * min(max(done, 0), total) // total
+    return "#" * filled + "-" * (_BAR - filled)
+
+
+def _ignore(text: str, done: int = 0, total: int = 0) -> None:
+    del text, done, total

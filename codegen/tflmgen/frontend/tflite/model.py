@@ -26,6 +26,7 @@ class Tensor:
     data             contents of a constant, little-endian, int4 two per byte, the first in the low nibble; else None
     buffer           index of the contents in the file; tensors with the same index share their bytes
     blocks           blockwise quantisation of a constant
+    recorded_range   least and greatest value of a float tensor, if training with quantisation recorded them
     """
 
     index: int
@@ -40,6 +41,7 @@ class Tensor:
     is_variable: bool
     buffer: int
     blocks: BlockQuantization | None = None
+    recorded_range: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,9 +42,8 @@ def read_tensor(
     _check_form(raw, type_name, data, complain)
     if raw["sparsity"] is None and _shape_is_valid(shape, signature, complain) and dtype is not None:
         _check_size(dtype, shape, data, complain)
-    is_quantized = dtype is not None and not dtype.is_float
-    blocks = read_blocks(index, tensors, buffers, complain) if data is not None and is_quantized else None
-    affine = raw["quantization"] if blocks is None else None
+    is_packed = data is not None and dtype is not None and not dtype.is_float
+    blocks = read_blocks(index, tensors, buffers, complain) if is_packed else None
     return Tensor(
         index=index,
         name=name,
@@ -53,11 +52,12 @@ def read_tensor(
         shape=shape,
         shape_signature=signature,
         has_rank=raw["has_rank"] or bool(shape) or data is not None,
-        quantization=None if dtype is None else _quantization(affine, dtype, shape, complain),
+        quantization=None if dtype is None or blocks else _quantization(raw["quantization"], dtype, shape, complain),
         data=data,
         is_variable=raw["is_variable"],
         buffer=raw["buffer"],
         blocks=blocks,
+        recorded_range=_recorded_range(raw["quantization"], dtype),
     )
 
 
@@ -102,6 +102,14 @@ def _check_size(dtype: DType, shape: tuple[int, ...], data: bytes | None, compla
         complain(f"{described} takes {size:,} bytes; a tensor can have at most {_MAX_BYTES:,}")
     elif data is not None and len(data) != size:
         complain(f"{described} takes {size:,} bytes, but its contents have {len(data):,}")
+
+
+def _recorded_range(raw: Mapping[str, Any] | None, dtype: DType | None) -> tuple[float, float] | None:
+    """The range beside a float tensor; None where the file has none for the whole tensor, or no sensible one."""
+    if raw is None or dtype is not DType.FLOAT32 or len(raw["min"]) != 1 or len(raw["max"]) != 1:
+        return None
+    low, high = float(raw["min"][0]), float(raw["max"][0])
+    return (low, high) if math.isfinite(low) and math.isfinite(high) and low < high else None
 
 
 def _quantization(

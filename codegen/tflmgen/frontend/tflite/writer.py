@@ -92,7 +92,6 @@ def _subgraph(subgraph: SubGraph, codes: Sequence[_OpCode]) -> dict[str, Any]:
 
 
 def _tensor(tensor: Tensor) -> dict[str, Any]:
-    quantization = tensor.quantization
     return {
         "name": tensor.name,
         "type": _type_number(tensor.type_name),
@@ -101,14 +100,21 @@ def _tensor(tensor: Tensor) -> dict[str, Any]:
         "has_rank": tensor.has_rank,
         "is_variable": tensor.is_variable,
         "buffer": tensor.buffer,
-        "quantization": None
-        if quantization is None
-        else {
+        "quantization": _quantization(tensor),
+    }
+
+
+def _quantization(tensor: Tensor) -> dict[str, Any] | None:
+    quantization, recorded = tensor.quantization, tensor.recorded_range
+    if quantization is not None:
+        return {
             "scale": quantization.scales,
             "zero_point": quantization.zero_points,
             "quantized_dimension": quantization.axis,
-        },
-    }
+        }
+    if recorded is None or tensor.dtype is not DType.FLOAT32:
+        return None
+    return {"min": (recorded[0],), "max": (recorded[1],)}
 
 
 def _type_number(name: str) -> int:

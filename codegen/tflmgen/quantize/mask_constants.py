@@ -1,0 +1,103 @@
+"""Masks such as -1e9, which attention adds to scores that do not count: smaller ones that do the same.
+
+With such a mask in its range, a tensor of int8 has one step for all scores. Any number does that is far enough below
+the scores for SOFTMAX to give 0: the constants become as small, and ranges of masked scores end where SOFTMAX gives 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflmgen.frontend import Model, SubGraph, Tensor, TensorKey, contents
+from tflmgen.ir import DType
+from tflmgen.kernels import traits_of
+from tflmgen.quantize.integer_forms import Array, constant_values
+from tflmgen.quantize.statistics import Calibration, TensorStatistics
+
+_LEAST_RATIO = 512
+"""Masks are this many times the other values at least: with them int8 has less than a step for the others."""
+
+_LEAST_MASK = 500.0
+"""Least magnitude of a mask."""
+
+_MARGIN = 10.0
+"""Distance of masked from other scores: SOFTMAX gives less than 5e-5 there, and 200 masked elements together 1 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Masked:
+    """A tensor with masks among its values: range of the others, widened to hold 0, and the signs of the masks."""
+
+    low: float
+    high: float
+    below: bool
+    above: bool
+
+
+def with_bounded_masks(model: Model, calibration: Calibration) -> Model:
+    """The Model with constants of masks bounded, and ranges for what they are added to; itself without any."""
+    masked = {key: part for key in sorted(calibration.tensors) if (part := _masked(model, calibration, key))}
+    if not masked:
+        return model
+    reach = max(part.high - part.low for part in masked.values()) + _MARGIN
+    subgraphs = tuple(_bounded(graph, masked, reach) for graph in model.subgraphs)
+    return replace(model, subgraphs=subgraphs)
+
+
+def _masked(model: Model, calibration: Calibration, key: TensorKey) -> _Masked | None:
+    """What there is to know of a computed tensor with masks; None for others."""
+    tensor = model.subgraphs[key[0]].tensors[key[1]]
+    if tensor.data is not None:
+        return None
+    statistics = calibration.tensors[key]
+    if key in calibration.not_finite:
+        low, high = min(statistics.minimum, 0.0), max(statistics.maximum, 0.0)
+        return _Masked(low, high, True, False) if high - low < _LEAST_MASK else None
+    return _split(statistics)
+
+
+def _split(statistics: TensorStatistics) -> _Masked | None:
+    """The values without those that are far beyond all others."""
+    used = statistics.counts > 0
+    centers = statistics.centers[used]
+    magnitudes = np.sort(np.abs(centers))
+    gaps = magnitudes[1:] >= np.maximum(_LEAST_MASK, _LEAST_RATIO * magnitudes[:-1])
+    if not gaps.any():
+        return None
+    limit = magnitudes[:-1][np.argmax(gaps)]
+    others = centers[np.abs(centers) <= limit]
+    low, high = min(float(others.min()), 0.0), max(float(others.max()), 0.0)
+    return _Masked(low, high, bool((centers < -limit).any()), bool((centers > limit).any()))
+
+
+def _bounded(graph: SubGraph, masked: dict[TensorKey, _Masked], reach: float) -> SubGraph:
+    tensors = list(graph.tensors)
+    for index in _constants(graph):
+        values = constant_values(tensors[index])
+        if (np.abs(values) >= max(_LEAST_MASK, _LEAST_RATIO * (reach - _MARGIN))).any() and not np.isnan(values).any():
+            tensors[index] = _clipped(tensors[index], values, reach)
+    for (subgraph, index), part in masked.items():
+        if subgraph == graph.index:
+            # Of an input that is the mask itself, 0 is the only other value: it must reach below all scores.
+            margin = _MARGIN if part.high > part.low else reach
+            bounds = part.low - margin * part.below, part.high + margin * part.above
+            tensors[index] = replace(tensors[index], recorded_range=bounds)
+    return replace(graph, tensors=tuple(tensors))
+
+
+def _constants(graph: SubGraph) -> Iterator[int]:
+    """Constants that operators combine with other values element by element."""
+    for op in graph.operators:
+        traits = traits_of(op.name)
+        if traits.elementwise or traits.selects or traits.pads or traits.joins:
+            for index in op.inputs:
+                tensor = graph.tensors[index] if index >= 0 else None
+                if tensor is not None and tensor.data and tensor.dtype is DType.FLOAT32:
+                    yield index
+
+
+def _clipped(tensor: Tensor, values: Array, reach: float) -> Tensor:
+    return replace(tensor, data=contents(np.clip(values, -reach, reach).astype(np.float32), DType.FLOAT32))

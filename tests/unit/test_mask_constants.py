@@ -1,0 +1,85 @@
+"""Masks of attention, such as -1e9, cost the scores no accuracy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tflmgen.compare.oracle import tflm_outputs
+from tflmgen.emulators import Vectors, VectorSet
+from tflmgen.frontend import Model, ModelBuilder, read_model, write_model
+from tflmgen.ir import DType
+from tflmgen.options import QuantizeOptions
+from tflmgen.quantize import QuantizedFile, observed_build, quantize_file, run_sets
+
+SHAPE = (1, 8)
+
+
+def masked_softmax(style: str, mask: float) -> Model:
+    """softmax of x where keep is 1: "add" adds (1 - keep) * mask, "select" chooses the mask, "input" adds an input."""
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, keep, y = (graph.tensor(name, DType.FLOAT32, SHAPE) for name in ("x", "keep", "y"))
+    scores = graph.tensor("scores", DType.FLOAT32, SHAPE)
+    unity, number = graph.constant("one", np.float32(1)), graph.constant("mask", np.float32(mask))
+    if style == "add":
+        away, added = (graph.tensor(name, DType.FLOAT32, SHAPE) for name in ("away", "added"))
+        graph.operator("SUB", [unity, keep], [away])
+        graph.operator("MUL", [away, number], [added])
+        graph.operator("ADD", [x, added], [scores])
+    elif style == "select":
+        flag = graph.tensor("flag", DType.BOOL, SHAPE)
+        graph.operator("GREATER_EQUAL", [keep, unity], [flag])
+        graph.operator("SELECT_V2", [flag, x, number], [scores])
+    else:
+        graph.operator("ADD", [x, keep], [scores])
+    graph.operator("SOFTMAX", [scores], [y], {"beta": 1.0})
+    graph.inputs, graph.outputs = [x, keep], [y]
+    return builder.model()
+
+
+def quantised(model: Model, folder: Path, mask: float | None) -> QuantizedFile:
+    """Quantised with 40 sets; mask: the second input is 0 or this number, else 1 or 0."""
+    rng = np.random.default_rng(4)
+    keep = (np.arange(8) < rng.integers(3, 9, (40, 1))).astype(np.float32)
+    keep = keep if mask is None else (1 - keep) * np.float32(mask)
+    arrays = {"x": rng.normal(0, 2, (40, 8)).astype(np.float32), "keep": keep}
+    path = folder / "model.tflite"
+    path.write_bytes(write_model(model))
+    np.savez(folder / "samples.npz", **{name: array.reshape(40, *SHAPE) for name, array in arrays.items()})  # type: ignore[arg-type]
+    return quantize_file(path, folder / "samples.npz", QuantizeOptions(), None, lambda *_: None)
+
+
+@pytest.mark.parametrize(("style", "mask"), [("add", -1e9), ("select", -1e9), ("select", -np.inf), ("input", -1e9)])
+def test_scores_keep_their_steps(style: str, mask: float, tmp_path: Path) -> None:
+    result = quantised(masked_softmax(style, mask), tmp_path, mask if style == "input" else None)
+    assert not result.quantized.assignment.notes
+    assert result.evaluation.sqnr_db > 30
+    file = tmp_path / "quantised.tflite"
+    file.write_bytes(result.quantized.data)
+    sets = result.data.held_out
+    with observed_build(read_model(file)) as build:
+        ours = run_sets(build, sets)
+    for own, theirs in zip(ours.outputs, tflm_outputs(file, sets.sets, 1 << 20, 60), strict=True):
+        np.testing.assert_array_equal(own[0], theirs[0])
+
+
+def test_large_values_that_are_no_masks_stay(tmp_path: Path) -> None:
+    """x + 1e4 is read as it is: a smaller constant would give another result, which the comparison in float tells."""
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, y = (graph.tensor(name, DType.FLOAT32, SHAPE) for name in ("x", "y"))
+    offsets = np.where(np.arange(8) < 4, 0, 1e4).astype(np.float32).reshape(SHAPE)
+    graph.operator("ADD", [x, graph.constant("offsets", offsets)], [y])
+    graph.inputs, graph.outputs = [x], [y]
+    path = tmp_path / "model.tflite"
+    path.write_bytes(write_model(builder.model()))
+    samples = np.random.default_rng(1).normal(0, 1, (40, *SHAPE)).astype(np.float32)
+    np.savez(tmp_path / "samples.npz", x=samples)
+    result = quantize_file(path, tmp_path / "samples.npz", QuantizeOptions(), None, lambda *_: None)
+    sets = Vectors(tuple(VectorSet("", 0, (sample,)) for sample in samples[:4]))
+    with observed_build(result.quantized.model) as build:
+        outputs = run_sets(build, sets).outputs
+    for (output,), sample in zip(outputs, samples, strict=False):
+        np.testing.assert_allclose(output, sample + offsets, atol=50)

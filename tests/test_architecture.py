@@ -7,6 +7,7 @@ import graphlib
 import re
 import statistics
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -245,6 +246,12 @@ def test_only_listed_modules_name_operators() -> None:
     }
     listed = {module for modules in NAMES_OPERATORS.values() for module in modules.split()}
     assert {module for module in naming if not module.startswith("kernels.operators.")} == listed
+
+
+@pytest.mark.parametrize("folder", ["codegen", "tests"])
+def test_no_two_modules_have_one_name(folder: str) -> None:
+    names = Counter(path.name for path in sources((folder,), ".py") if path.name != "__init__.py")
+    assert not [name for name, number in names.items() if number > 1]
 
 
 def test_no_module_shadows_a_resource_folder() -> None:

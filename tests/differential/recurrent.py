@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from support.differential import Rng
 from support.kernel_harness import Array, Case
-from support.recurrent import litert_steps, tflm_steps
 from support.recurrent_cases import CELLS_LOG2, Steps, fixed_lstm, float_lstm, quantized_lstm, rnn, svdf
+from support.recurrent_runs import litert_steps, tflm_steps
 
 SEQUENCE = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 

@@ -18,7 +18,7 @@ from support.differential import (
     signature,
 )
 from support.kernel_harness import Array, Case
-from support.recurrent import check_steps
+from support.recurrent_runs import check_steps
 from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS
 from tflmgen.kernels.table import OPERATORS
 

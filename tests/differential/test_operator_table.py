@@ -13,7 +13,7 @@ import pytest
 from support.differential import Family, askings, draw
 from support.kernel_harness import Array, Case, run_tflm
 from support.litert import run_litert
-from support.recurrent import tflm_steps
+from support.recurrent_runs import tflm_steps
 from tflmgen.commands.operator_table import main_operand, operator_rows
 from tflmgen.ir.types import DType
 from tflmgen.kernels import reference_types

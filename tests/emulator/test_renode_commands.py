@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from support import tiny
 from support.commands import tflmgen, write_adder
-from support.renode import StandIn, survivors
+from support.renode_stand_in import StandIn, survivors
 from support.tools import requires_compiler
 from tflmgen.emulators.link import Client
 from tflmgen.project.board import list_boards, load_board

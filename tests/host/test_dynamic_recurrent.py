@@ -20,8 +20,8 @@ from support.kernel_harness import Array, Case, Tensor
 from support.litert_shapes import litert_outputs
 from support.model_writer import SubgraphWriter
 from support.native import RESET, Invocation, build_native, run_native
-from support.recurrent import tflm_steps
 from support.recurrent_cases import fixed_lstm, float_lstm, quantized_lstm, rnn
+from support.recurrent_runs import tflm_steps
 
 LARGEST_EXTENT = 7
 SEQUENCE = "UNIDIRECTIONAL_SEQUENCE_"

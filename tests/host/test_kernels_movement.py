@@ -17,7 +17,7 @@ from support.kernel_harness import (
     random_values,
     tensor,
 )
-from support.movement import check_movement, is_view
+from support.moved_elements import check_movement, is_view
 from support.present import present
 
 TYPES = ["int8", "int16", "float32", "int64", "bool"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.conv_cases import Run
 from support.kernel_harness import check_against_tflm, constant, make_case, random_values, tensor
-from support.recurrent import check_steps, tflm_steps
+from support.recurrent_runs import check_steps, tflm_steps
 from tflmgen.kernels.numeric.fixed_point import requantize
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.recurrent import check_steps, litert_steps, tflm_steps
 from support.recurrent_cases import fixed_lstm, float_lstm, quantized_lstm, rnn, svdf
+from support.recurrent_runs import check_steps, litert_steps, tflm_steps
 
 pytest.importorskip("tflite_micro", reason="tflite-micro is the reference")
 

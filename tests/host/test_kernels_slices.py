@@ -20,7 +20,7 @@ from support.kernel_harness import (
     tensor,
 )
 from support.litert import run_litert
-from support.movement import check_movement, is_view, selected
+from support.moved_elements import check_movement, is_view, selected
 from tflmgen.ir.kernel import Kernel, Pieces
 
 TYPES = ["int8", "int16", "float32", "int64"]

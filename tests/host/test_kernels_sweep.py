@@ -14,7 +14,7 @@ from support.kernel_harness import (
     random_values,
     tensor,
 )
-from support.movement import check_movement
+from support.moved_elements import check_movement
 
 Result = tuple[Case, list[Array | None], Array]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support import tiny
-from support.renode import StandIn, survivors
+from support.renode_stand_in import StandIn, survivors
 from support.tools import requires_compiler
 from tflmgen.emulators.host import compile_host, run_host
 from tflmgen.emulators.open_session import open_session

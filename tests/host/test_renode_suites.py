@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from support import tiny
-from support.renode import FOLDER
+from support.renode_stand_in import FOLDER
 from tflmgen.project.board import load_board
 
 pytest.importorskip("robot", reason="Robot Framework is not installed")

@@ -17,7 +17,7 @@ from tflmgen.options import BuildOptions
 from tflmgen.project.board import HOST, load_board
 from tflmgen.project.firmware_build import plan_for
 from tflmgen.report import report_html
-from tflmgen.report.dead_channels import dead_channels as layers_with_dead_channels
+from tflmgen.report.removal_texts import dead_channels as layers_with_dead_channels
 
 pytestmark = requires_browser
 

@@ -15,8 +15,8 @@ from support.model_writer import ModelWriter
 from tflmgen.backend.c_library import Sources, emit
 from tflmgen.commands.test import sets_of
 from tflmgen.commands.test_layers import _match_by_key, _trace_layers
-from tflmgen.compare import layers
-from tflmgen.compare.layers import HEAD, Expected, Layer, LayersError, comparable_pairs, first_difference
+from tflmgen.compare import intermediate_values
+from tflmgen.compare.intermediate_values import HEAD, Expected, Layer, LayersError, comparable_pairs, first_difference
 from tflmgen.compare.verdict import Tolerance
 from tflmgen.ir.graph import Narrowed, Origin
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
@@ -90,7 +90,7 @@ def test_right_kernels(loop: Path) -> None:
 
 
 def test_a_wrong_kernel_is_located(loop: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(layers, "emit", wrong_kernel("MUL", 250, call=3))
+    monkeypatch.setattr(intermediate_values, "emit", wrong_kernel("MUL", 250, call=3))
     report = tmp_path / "report.xml"
     done = tflmgen("test", loop, "--board", "host", "--layers", "--junit", report, "--json")
     assert done.code == 1
@@ -101,7 +101,7 @@ def test_a_wrong_kernel_is_located(loop: Path, monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_outside_of_loops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layers, "emit", wrong_kernel("ADD", 2))
+    monkeypatch.setattr(intermediate_values, "emit", wrong_kernel("ADD", 2))
     done = tflmgen("test", write_adder(tmp_path / "adder.tflite"), "--board", "host", "--layers")
     assert done.code == 1
     assert "subgraph 0 'main', operator 0 (ADD), tensor 'sum': 1 of 4 wrong, the first at [0,2]" in done.out
@@ -114,7 +114,7 @@ def test_another_build_tells_the_iteration(loop: Path, monkeypatch: pytest.Monke
     plain = plan_for(loop, host, options)
     vectors = sets_of(loop, None, plain.module.signatures, None)
     (right, *_), _ = _trace_layers(plain, host, vectors, options, session, console)
-    monkeypatch.setattr(layers, "emit", wrong_kernel("MUL", 7, call=1))
+    monkeypatch.setattr(intermediate_values, "emit", wrong_kernel("MUL", 7, call=1))
     (wrong, *_), _ = _trace_layers(plain, host, vectors, options, session, console)
     difference = first_difference(comparable_pairs(wrong, _match_by_key(wrong, right)), Tolerance(0, 0))
     assert difference is not None
@@ -145,7 +145,7 @@ def test_lost_frames_are_noticed(loop: Path) -> None:
     program = plan_for(loop, load_board("host"), BuildOptions()).program
     frames = [HEAD.pack(n, 0, 0xFFFE, 0) for n in (0, 2)]
     with pytest.raises(LayersError, match="lost"):
-        layers.read_layers(program, frames, {})
+        intermediate_values.read_layers(program, frames, {})
     assert struct.calcsize("<IIHI") == 14
 
 

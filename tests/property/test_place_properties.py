@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.brute_force import smallest_arena
-from tflmgen.memory.blocks import Block
 from tflmgen.memory.placement import place
+from tflmgen.memory.placement_blocks import Block
 
 STEPS = 24
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflmgen.memory.blocks import Block
+from tflmgen.memory.placement_blocks import Block
 
 
 def smallest_arena(blocks: Sequence[Block]) -> int:

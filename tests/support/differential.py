@@ -18,7 +18,7 @@ from tflmgen.kernels.table import OPERATORS
 from support.case_models import model_bytes
 from support.kernel_harness import Array, Case, Tensor, broken_rules, random_values, run_tflm, tensor
 from support.litert import run_litert
-from support.movement import check_movement
+from support.moved_elements import check_movement
 from support.native import Invocation, build_native, run_native
 from support.pipeline import compile_bytes
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tflmgen.memory.blocks import Block
+from tflmgen.memory.placement_blocks import Block
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "benchmarks" / "minimalloc"
 

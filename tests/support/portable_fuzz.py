@@ -14,7 +14,7 @@ from support.differential import Family, draw, is_empty
 from support.kernel_fuzz import Findings, Fuzzed, calls_of, evaluated
 from support.kernel_harness import run_kernels
 from support.kernel_program import CHECKED
-from support.movement import selected
+from support.moved_elements import selected
 from support.variant_cases import DECLARATIONS, generator
 
 ROOMS = (elementwise, mixed, movement, picking, recurrent, reduction, weighted)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from support.brute_force import smallest_arena
 from support.planner_instances import is_legal
-from tflmgen.memory.blocks import Block, constraints_of, shared_bytes
 from tflmgen.memory.canonical import Rule, pack_within
-from tflmgen.memory.instance import Instance, instance_of
+from tflmgen.memory.packing_problem import Instance, instance_of
+from tflmgen.memory.placement_blocks import Block, constraints_of, shared_bytes
 
 STEPS = 12
 MANY = 100_000

@@ -14,7 +14,7 @@ from tflmgen.backend.plan_macs import total_macs, with_file_macs
 from tflmgen.compiler import compile_model
 from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions, Optimize
-from tflmgen.report.dead_channels import DeadChannels, dead_channel_lines, dead_channels
+from tflmgen.report.removal_texts import DeadChannels, dead_channel_lines, dead_channels
 
 HOST = Target("host")
 

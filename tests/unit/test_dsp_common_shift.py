@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from tflmgen.kernels.dsp.channels import Rescaling, rescalings
 from tflmgen.kernels.dsp.common_shift import SHIFT, with_common_shift
+from tflmgen.kernels.dsp.dsp_requantisation import Rescaling, rescalings
 from tflmgen.kernels.numeric.fixed_point import requantize
 from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
 

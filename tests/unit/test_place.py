@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tflmgen.memory.blocks import Block
 from tflmgen.memory.lower_bounds import peak
 from tflmgen.memory.placement import place
+from tflmgen.memory.placement_blocks import Block
 
 
 def live(first: int, last: int) -> int:

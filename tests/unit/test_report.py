@@ -21,7 +21,7 @@ from tflmgen.report import report_html
 from tflmgen.report.advice import advice
 from tflmgen.report.arena_map import arena_map
 from tflmgen.report.flow_chart import Card, Frame, _tracks, flow_charts
-from tflmgen.report.layers import STREAM_COLUMNS, quantization_text, set_rows, stream_tables, window_text
+from tflmgen.report.layer_texts import STREAM_COLUMNS, quantization_text, set_rows, stream_tables, window_text
 from tflmgen.report.memory import memory_bars
 from tflmgen.report.occupancy import Occupancy
 from tflmgen.report.palette import Palette

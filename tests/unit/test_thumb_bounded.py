@@ -8,7 +8,7 @@ from tflmgen.kernels.numeric.fixed_point import requantize
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.thumb.bounded import Bounded, bounded
-from tflmgen.kernels.thumb.channels import output_of
+from tflmgen.kernels.thumb.thumb_requantisation import output_of
 
 
 def as_kernels_do(exact: Bounded, layer: Layer, channel: int, accumulators: Integers) -> Integers:

@@ -4,8 +4,7 @@ In: outputs of runs and of references. Out: verdicts per output, and the first t
 Decided here: tolerances; integers must be equal, floats within the user's limits.
 """
 
-from tflmgen.compare.junit import Case, junit_xml
-from tflmgen.compare.layers import (
+from tflmgen.compare.intermediate_values import (
     Expected,
     Layer,
     LayerDifference,
@@ -15,6 +14,7 @@ from tflmgen.compare.layers import (
     read_layers,
     with_layers,
 )
+from tflmgen.compare.junit import Case, junit_xml
 from tflmgen.compare.oracle import NAME, OracleError, tflm_tensors
 from tflmgen.compare.references import HOST_BUILD, VECTORS, NoReferenceError, Reference, find_references
 from tflmgen.compare.verdict import Difference, Tolerance, difference, largest_distance

@@ -93,7 +93,7 @@ from tflmgen.ir.row_stream import (
 )
 from tflmgen.ir.text import module_text
 from tflmgen.ir.types import BlockQuantization, Bound, Dim, DType, Quantization, TensorType, dim_max
-from tflmgen.ir.unpacked import Outputs, PackedCall, Reader, Unpacked, UnpackedPart, UnpackedSums
+from tflmgen.ir.unpacked_constants import Outputs, PackedCall, Reader, Unpacked, UnpackedPart, UnpackedSums
 from tflmgen.ir.well_formed import verify
 
 __all__ = [

@@ -11,7 +11,6 @@ from tflmgen.kernels.flash_budget import WINOGRAD
 from tflmgen.kernels.folding.evaluate import fold
 from tflmgen.kernels.folding.fold_elements import Array
 from tflmgen.kernels.header_constants import header_constant
-from tflmgen.kernels.instance import instance_of
 from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX, Activation, activation_range
 from tflmgen.kernels.numeric.real_functions import Real, Reals
 from tflmgen.kernels.numeric.strides import MAX_RANK, normalize_axis
@@ -28,6 +27,7 @@ from tflmgen.kernels.operator import (
     Shape,
     State,
 )
+from tflmgen.kernels.operator_instances import instance_of
 from tflmgen.kernels.operators.arithmetic import Fused
 from tflmgen.kernels.operators.batch_matmul import PERMUTATIONS
 from tflmgen.kernels.operators.concatenation import axis_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar
 
 from tflmgen.ir import Kernel, Reader
-from tflmgen.kernels.costs.model import CostModel
+from tflmgen.kernels.costs.cost_model import CostModel
 from tflmgen.kernels.requests import Request
 
 InstructionSet = Literal["mve", "dsp", "thumb", "portable"]

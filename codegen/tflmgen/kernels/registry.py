@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import get_args
 
 from tflmgen.ir import Reader
-from tflmgen.kernels.costs.model import CostModel
+from tflmgen.kernels.costs.cost_model import CostModel
 from tflmgen.kernels.declaration import InstructionSet, KernelDeclaration
 from tflmgen.kernels.numeric.channel_arrays import HEADERS, read_channel_arrays
 

@@ -25,8 +25,8 @@ from tflmgen.ir import (
 from tflmgen.kernels.choice import estimated_together
 from tflmgen.kernels.costs.estimate import cycles_of
 from tflmgen.kernels.flash_budget import within_flash
-from tflmgen.kernels.instance import instance_of
 from tflmgen.kernels.operator import Operators
+from tflmgen.kernels.operator_instances import instance_of
 from tflmgen.kernels.table import OPERATORS
 
 

@@ -19,7 +19,7 @@ from enum import Enum
 
 import numpy as np
 
-from tflmgen.memory.instance import FAR, Bools, Instance, Ints
+from tflmgen.memory.packing_problem import FAR, Bools, Instance, Ints
 
 
 class Rule(Enum):

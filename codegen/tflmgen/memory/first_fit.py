@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from tflmgen.memory.blocks import Block, Constraints
+from tflmgen.memory.placement_blocks import Block, Constraints
 
 Packing = tuple[int, list[int]]
 """(bytes of the arena, offset of each block)."""

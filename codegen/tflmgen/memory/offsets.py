@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tflmgen.kernels import TUNING
-from tflmgen.memory.blocks import Block
 from tflmgen.memory.homes import Buffer
 from tflmgen.memory.placement import ArenaPlan, place
+from tflmgen.memory.placement_blocks import Block
 from tflmgen.memory.storage import Storage
 
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tflmgen.kernels import TUNING
-from tflmgen.memory.blocks import Block, Constraints, Overlaps, constraints_of, shared_bytes
 from tflmgen.memory.first_fit import Packing, best_first_fit, improve
-from tflmgen.memory.instance import instance_of
 from tflmgen.memory.lower_bounds import peak
+from tflmgen.memory.packing_problem import instance_of
+from tflmgen.memory.placement_blocks import Block, Constraints, Overlaps, constraints_of, shared_bytes
 from tflmgen.memory.portfolio import tighten
 
 REORDERING = 400_000

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflmgen.memory.canonical import Rule, pack_within
-from tflmgen.memory.instance import FAR, Instance, Ints
+from tflmgen.memory.packing_problem import FAR, Instance, Ints
 
 PATIENCE = 0.2
 """How many nodes per block a try goes on without getting further: most that succeed need less. Promising ones have

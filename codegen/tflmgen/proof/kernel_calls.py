@@ -29,7 +29,7 @@ from tflmgen.ir import (
     View,
     Work,
 )
-from tflmgen.proof.flash import FlashContents
+from tflmgen.proof.held_constants import FlashContents
 from tflmgen.proof.row_calls import runs_stream
 
 

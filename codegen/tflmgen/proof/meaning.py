@@ -42,7 +42,7 @@ from tflmgen.ir import (
     substitute,
     uses_in,
 )
-from tflmgen.proof.flash import FlashContents
+from tflmgen.proof.held_constants import FlashContents
 from tflmgen.proof.kernel_calls import computes
 
 SelectedOf = Callable[[Op], Selected]

@@ -25,7 +25,7 @@ from tflmgen.ir import (
     Value,
     Work,
 )
-from tflmgen.proof.flash import FlashContents
+from tflmgen.proof.held_constants import FlashContents
 
 INPUT = -1
 """The stream's input as a source of rows."""

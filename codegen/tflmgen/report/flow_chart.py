@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tflmgen.report.layers import quantization_text, window_text
+from tflmgen.report.layer_texts import quantization_text, window_text
 from tflmgen.report.palette import Palette
 from tflmgen.report.steps import Json, Steps, fitting, shapes
 from tflmgen.terminal import count

@@ -10,7 +10,7 @@ from tflmgen.project import Board
 from tflmgen.report.advice import advice, binding
 from tflmgen.report.arena_map import HEIGHT, arena_map
 from tflmgen.report.flow_chart import flow_charts
-from tflmgen.report.layers import STREAM_COLUMNS, dead_rows, other_removals, set_rows, stream_tables
+from tflmgen.report.layer_texts import STREAM_COLUMNS, dead_rows, other_removals, set_rows, stream_tables
 from tflmgen.report.memory import memory_bars
 from tflmgen.report.occupancy import Occupancy
 from tflmgen.report.palette import Palette

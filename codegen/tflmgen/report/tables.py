@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tflmgen.report.layers import quantization_text, window_text
+from tflmgen.report.layer_texts import quantization_text, window_text
 from tflmgen.report.palette import NEUTRAL, Palette
 from tflmgen.report.steps import Json, Steps, shapes
 from tflmgen.terminal import count, readable, share

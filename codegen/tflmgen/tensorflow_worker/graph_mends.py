@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from tflmgen.tensorflow_worker.case_branches import lower_cases
-from tflmgen.tensorflow_worker.matrix_products import keep_activations
+from tflmgen.tensorflow_worker.matmul_activations import keep_activations
 from tflmgen.tensorflow_worker.tensor_arrays import lower_tensor_arrays
 
 Mend = Callable[[Any, Sequence[str]], str]

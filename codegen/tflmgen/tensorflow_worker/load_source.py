@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from tflmgen.tensorflow_worker.frozen_graph import load_frozen
-from tflmgen.tensorflow_worker.program import Entry, Program, port_of
+from tflmgen.tensorflow_worker.loaded_source import Entry, Program, port_of
 from tflmgen.tensorflow_worker.source_error import SourceError
 
 Request = Mapping[str, Any]

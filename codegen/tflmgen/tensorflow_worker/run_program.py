@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from tflmgen.tensorflow_worker.frozen_graph import function_of
-from tflmgen.tensorflow_worker.program import Entry, Program
+from tflmgen.tensorflow_worker.loaded_source import Entry, Program
 
 UNTRACED = frozenset({"Placeholder", "Const", "NoOp", "Merge", "Switch", "Enter", "Exit", "NextIteration", "LoopCond"})
 """Operations whose value outside of its loop or branch is none."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tflmgen.tensorflow_worker.program import Program
+from tflmgen.tensorflow_worker.loaded_source import Program
 from tflmgen.tensorflow_worker.source_error import SourceError
 
 Answer = dict[str, Any]

@@ -14,7 +14,7 @@ import tensorflow as tf
 from tensorflow.python.framework import convert_to_constants
 
 from tflmgen.tensorflow_worker.graph_mends import AFTER_FREEZING, mend_graph, mended_function
-from tflmgen.tensorflow_worker.program import Program
+from tflmgen.tensorflow_worker.loaded_source import Program
 from tflmgen.tensorflow_worker.source_error import SourceError
 
 

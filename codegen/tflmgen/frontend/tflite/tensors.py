@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tflmgen.frontend.tflite.blocks import read_blocks
+from tflmgen.frontend.tflite.blockwise_scales import read_blocks
 from tflmgen.frontend.tflite.model import Tensor
 from tflmgen.frontend.tflite.names import DTYPES, tensor_type_name
 from tflmgen.frontend.tflite.problems import Complain

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import Input, Kernel, Output, Params
-from tflmgen.kernels.costs.model import elements_cost
+from tflmgen.kernels.costs.cost_model import elements_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operators.binary import Fields, binary_overlaps, nest_fields

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.kernels.dsp.channels import SCALE_BITS, Rescaling, Rescalings
+from tflmgen.kernels.dsp.dsp_requantisation import SCALE_BITS, Rescaling, Rescalings
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.fixed_point import requantize
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators

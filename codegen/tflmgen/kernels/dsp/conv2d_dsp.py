@@ -24,9 +24,10 @@ from tflmgen.ir import (
     Scratch,
     UnpackedPart,
 )
-from tflmgen.kernels.costs.model import convolution_cost
+from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.dsp.channels import (
+from tflmgen.kernels.dsp.common_shift import SHIFT, with_common_shift
+from tflmgen.kernels.dsp.dsp_requantisation import (
     Rescalings,
     first_sums,
     pair_words,
@@ -34,11 +35,10 @@ from tflmgen.kernels.dsp.channels import (
     starts_of_pairs,
     weights_of_pairs,
 )
-from tflmgen.kernels.dsp.common_shift import SHIFT, with_common_shift
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
-from tflmgen.kernels.numeric.unpacked import agreeing, pairs_of, records, without_padding
+from tflmgen.kernels.numeric.packed_readers import agreeing, pairs_of, records, without_padding
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import Convolution

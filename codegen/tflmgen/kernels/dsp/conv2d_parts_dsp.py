@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, Output, PackedCall, Scratch, UnpackedPart
-from tflmgen.kernels.costs.model import convolution_cost, transposed_cost
+from tflmgen.kernels.costs.cost_model import convolution_cost, transposed_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.dsp.channels import Rescalings, first_sums, pair_words, rescalings
 from tflmgen.kernels.dsp.conv2d_dsp import BLOCK, STACK_WORDS, channel_pairs, read_pairs
+from tflmgen.kernels.dsp.dsp_requantisation import Rescalings, first_sums, pair_words, rescalings
 from tflmgen.kernels.numeric.int8_layer import Layer
+from tflmgen.kernels.numeric.packed_readers import reading_phases, without_padding
 from tflmgen.kernels.numeric.phases import phases_of, transposed_fields
-from tflmgen.kernels.numeric.unpacked import reading_phases, without_padding
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Fields
 from tflmgen.kernels.requests import GroupedConvolution, TransposedConvolution

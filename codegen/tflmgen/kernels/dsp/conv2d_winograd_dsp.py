@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
-from tflmgen.kernels.costs.model import convolution_cost
+from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.dsp.channels import Rescalings, rescalings
+from tflmgen.kernels.dsp.dsp_requantisation import Rescalings, rescalings
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
-from tflmgen.kernels.numeric.unpacked import agreeing, pairs_of, records
+from tflmgen.kernels.numeric.packed_readers import agreeing, pairs_of, records
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import Convolution

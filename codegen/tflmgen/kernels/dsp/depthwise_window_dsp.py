@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
-from tflmgen.kernels.costs.model import depthwise_cost
+from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.dsp.channels import SCALE_BITS, rescalings
 from tflmgen.kernels.dsp.common_shift import SHIFT, with_common_shift
 from tflmgen.kernels.dsp.depthwise3x3_dsp import ScaledChannel, scaled_channel
+from tflmgen.kernels.dsp.dsp_requantisation import SCALE_BITS, rescalings
 from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
-from tflmgen.kernels.numeric.unpacked import agreeing, records, without_padding
+from tflmgen.kernels.numeric.packed_readers import agreeing, records, without_padding
 from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.requests import DepthwiseConvolution
 from tflmgen.kernels.rules import input_type, zero_point

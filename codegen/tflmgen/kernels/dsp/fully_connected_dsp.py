@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Params, UnpackedPart
-from tflmgen.kernels.costs.model import matrix_cost
+from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.dsp.channels import Rescalings, rescalings, starts_of_pairs, weights_of_pairs
 from tflmgen.kernels.dsp.dot_rows_dsp import GROUP, STACK_STEPS, PackedRows, groups_of, pack_rows
+from tflmgen.kernels.dsp.dsp_requantisation import Rescalings, rescalings, starts_of_pairs, weights_of_pairs
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
-from tflmgen.kernels.numeric.unpacked import records, without_padding
+from tflmgen.kernels.numeric.packed_readers import records, without_padding
 from tflmgen.kernels.requests import Convolution, MatrixProduct
 
 LONG_UNITS = header_constant("fully_connected_long_dsp.h", "TFLMGEN_FULLY_CONNECTED_LONG_DSP_UNITS")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.ir import ConstantArray, DType, Kernel, Null, PackedCall, Params, ParamValue, Scratch, UnpackedSums
-from tflmgen.kernels.costs.model import lstm_cost
+from tflmgen.kernels.costs.cost_model import lstm_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.dot_rows_dsp import STACK_STEPS, groups_of, pack_rows, read_rows, scale_to_int16
 from tflmgen.kernels.numeric.int8_layer import Integers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.ir import Kernel
-from tflmgen.kernels.costs.model import elements_cost
+from tflmgen.kernels.costs.cost_model import elements_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_products import all_products, requantized

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflmgen.ir import Kernel
-from tflmgen.kernels.costs.model import elements_cost
+from tflmgen.kernels.costs.cost_model import elements_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.add_dsp import affine_kernel
 from tflmgen.kernels.requests import Addition

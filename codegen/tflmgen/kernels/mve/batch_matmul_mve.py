@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflmgen.ir import Input, Kernel, Null, Output, Scratch
-from tflmgen.kernels.costs.model import product_cost
+from tflmgen.kernels.costs.cost_model import product_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.fully_connected_mve import GROUP

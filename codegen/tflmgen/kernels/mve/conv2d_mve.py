@@ -19,13 +19,13 @@ from tflmgen.ir import (
     Scratch,
     UnpackedPart,
 )
-from tflmgen.kernels.costs.model import convolution_cost
+from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
-from tflmgen.kernels.mve.channels import fit, padded_bytes, words
+from tflmgen.kernels.mve.mve_requantisation import fit, padded_bytes, words
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer
 from tflmgen.kernels.numeric.kernel_requantisation import Rounding
-from tflmgen.kernels.numeric.unpacked import agreeing, pairs_of, records, without_padding
+from tflmgen.kernels.numeric.packed_readers import agreeing, pairs_of, records, without_padding
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import Convolution

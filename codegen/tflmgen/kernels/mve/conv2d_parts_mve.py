@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, Output, PackedCall, Scratch, UnpackedPart
-from tflmgen.kernels.costs.model import convolution_cost, transposed_cost
+from tflmgen.kernels.costs.cost_model import convolution_cost, transposed_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.mve.channels import fit, padded_bytes
 from tflmgen.kernels.mve.conv2d_mve import (
     COLUMN_BYTES,
     STACK_BYTES,
@@ -18,9 +17,10 @@ from tflmgen.kernels.mve.conv2d_mve import (
     read_pairs,
     table_of,
 )
+from tflmgen.kernels.mve.mve_requantisation import fit, padded_bytes
 from tflmgen.kernels.numeric.int8_layer import Layer
+from tflmgen.kernels.numeric.packed_readers import reading_phases
 from tflmgen.kernels.numeric.phases import phases_of, transposed_fields
-from tflmgen.kernels.numeric.unpacked import reading_phases
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Fields, Steps, Window
 from tflmgen.kernels.requests import GroupedConvolution, TransposedConvolution

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, Output, PackedCall, Scratch, UnpackedPart
-from tflmgen.kernels.costs.model import convolution_cost
+from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.mve.channels import fit, padded_bytes
 from tflmgen.kernels.mve.conv2d_mve import CHUNK
 from tflmgen.kernels.mve.fully_connected_mve import STACK_BYTES as ROW_BYTES
 from tflmgen.kernels.mve.fully_connected_mve import read_units, unit_stream
+from tflmgen.kernels.mve.mve_requantisation import fit, padded_bytes
 from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.requests import Convolution
 from tflmgen.kernels.rules import input_type, zero_point

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, UnpackedPart
-from tflmgen.kernels.costs.model import matrix_cost
+from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
-from tflmgen.kernels.mve.channels import fit, padded_bytes, words
+from tflmgen.kernels.mve.mve_requantisation import fit, padded_bytes, words
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.kernel_requantisation import Rounding
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
-from tflmgen.kernels.numeric.unpacked import records, without_padding
+from tflmgen.kernels.numeric.packed_readers import records, without_padding
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.requests import MatrixProduct
 

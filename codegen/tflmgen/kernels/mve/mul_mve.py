@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflmgen.ir import Kernel
-from tflmgen.kernels.costs.model import elements_cost
+from tflmgen.kernels.costs.cost_model import elements_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operators.mul_kernels import mul_kernel

@@ -6,10 +6,10 @@ import numpy as np
 
 from tflmgen.ir import ConstantArray, DType
 from tflmgen.kernels.header_constants import header_constant
-from tflmgen.kernels.mve.channels import padded_bytes, words
 from tflmgen.kernels.mve.fully_connected_mve import GROUP
+from tflmgen.kernels.mve.mve_requantisation import padded_bytes, words
 from tflmgen.kernels.numeric.int8_layer import Integers
-from tflmgen.kernels.numeric.unpacked import records, without_padding
+from tflmgen.kernels.numeric.packed_readers import records, without_padding
 
 STACK_BYTES = header_constant("sums_mve.h", "TFLMGEN_SUMS_MVE_STACK_BYTES")
 """Of rows on the stack."""

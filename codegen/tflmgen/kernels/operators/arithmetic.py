@@ -10,7 +10,7 @@ import numpy as np
 from tflmgen.ir import DType, Kernel, KernelChoice, OperatorInstance, Target
 from tflmgen.kernels.candidates import fast_kernels
 from tflmgen.kernels.choice import choose_fastest
-from tflmgen.kernels.costs.model import elements_cost
+from tflmgen.kernels.costs.cost_model import elements_cost
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.folding.fold_elements import Array, Fold, arithmetic, clamp_bounds
 from tflmgen.kernels.folding.fold_quantized import centred, quantized, requantized_by_factor

@@ -10,7 +10,7 @@ from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, T
 from tflmgen.kernels.folding.fold_elements import cast
 from tflmgen.kernels.operator import Operator, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
-from tflmgen.kernels.operators.quantize import same_shape, unary_overlaps
+from tflmgen.kernels.operators.quantize_dequantize import same_shape, unary_overlaps
 from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs
 from tflmgen.kernels.rules import COMMON, input_is, input_type, output_is
 from tflmgen.kernels.traits import MONOTONE, UNARY

@@ -29,7 +29,7 @@ from tflmgen.kernels.numeric.quantize_math import Activation
 from tflmgen.kernels.numeric.real_functions import Real, Reals, elu, gelu, hard_swish, log, logistic, of_elements
 from tflmgen.kernels.operator import Operator, Options, Rule, no_attributes
 from tflmgen.kernels.operators.lookup import lookup_kernel, table_operand
-from tflmgen.kernels.operators.quantize import same_shape
+from tflmgen.kernels.operators.quantize_dequantize import same_shape
 from tflmgen.kernels.operators.quantized_unary import (
     AT_MOST_1,
     HARD_SWISH_SCALES,

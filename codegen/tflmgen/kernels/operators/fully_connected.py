@@ -22,7 +22,7 @@ from tflmgen.ir import (
 )
 from tflmgen.kernels.candidates import fast_kernels, on_fpu
 from tflmgen.kernels.choice import choose_fastest
-from tflmgen.kernels.costs.model import matrix_cost
+from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.numeric.int8_layer import layer_of
 from tflmgen.kernels.numeric.int16_layer import int16_layer

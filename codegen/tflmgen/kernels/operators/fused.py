@@ -11,7 +11,7 @@ from tflmgen.kernels.folding.fold_elements import Array
 from tflmgen.kernels.numeric.real_functions import of_elements, silu
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.lookup import lookup_kernel
-from tflmgen.kernels.operators.quantize import same_shape
+from tflmgen.kernels.operators.quantize_dequantize import same_shape
 from tflmgen.kernels.operators.unary import unary_kernel
 from tflmgen.kernels.rules import COMMON, constant, input_type, one_type
 from tflmgen.kernels.traits import UNARY, Traits

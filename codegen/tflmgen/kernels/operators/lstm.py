@@ -30,7 +30,7 @@ from tflmgen.ir import (
 )
 from tflmgen.kernels.candidates import fast_kernels, on_fpu
 from tflmgen.kernels.choice import choose_fastest
-from tflmgen.kernels.costs.model import lstm_cost
+from tflmgen.kernels.costs.cost_model import lstm_cost
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.operator import BACKWARD, INTERMEDIATES, Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.lstm_fixed import ParamFields, fixed_fields, fixed_numbers

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tflmgen.ir import DType, Input, Kernel, Null, Operand, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.operator import Operator, Options, Rule
-from tflmgen.kernels.operators.quantize import same_shape
+from tflmgen.kernels.operators.quantize_dequantize import same_shape
 from tflmgen.kernels.rules import STATIC, input_type, one_type
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
 from tflmgen.kernels.candidates import fast_kernels
 from tflmgen.kernels.choice import choose_fastest
-from tflmgen.kernels.costs.model import depthwise_cost
+from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.numeric.quantize_math import Activation, activation_range, parse_activation
 from tflmgen.kernels.numeric.weights import overlaps, params

@@ -21,7 +21,7 @@ from tflmgen.kernels.numeric.quantize_math import MAX_SHIFT, quantize_multiplier
 from tflmgen.kernels.numeric.real_functions import Real, Reals
 from tflmgen.kernels.operator import Rule
 from tflmgen.kernels.operators.binary import Fields
-from tflmgen.kernels.operators.quantize import unary_overlaps
+from tflmgen.kernels.operators.quantize_dequantize import unary_overlaps
 from tflmgen.kernels.rules import input_type, scale, zero_point
 
 HEADER = "quantized_unary.h"

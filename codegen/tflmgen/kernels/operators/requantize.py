@@ -14,7 +14,7 @@ from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Out
 from tflmgen.kernels.folding.fold_elements import Array, dequantize, quantize
 from tflmgen.kernels.operator import Operator, no_attributes
 from tflmgen.kernels.operators.lookup import lookup_kernel, table_operand
-from tflmgen.kernels.operators.quantize import same_shape, unary_overlaps
+from tflmgen.kernels.operators.quantize_dequantize import same_shape, unary_overlaps
 from tflmgen.kernels.rules import COMMON, QUANTIZED_PER_TENSOR, input_type, one_type, scale, zero_point
 from tflmgen.kernels.traits import UNARY
 

@@ -28,7 +28,7 @@ from tflmgen.ir import (
 )
 from tflmgen.kernels.candidates import fast_kernels, on_fpu
 from tflmgen.kernels.choice import choose_fastest
-from tflmgen.kernels.costs.model import svdf_cost
+from tflmgen.kernels.costs.cost_model import svdf_cost
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.numeric.quantize_math import Activation, is_representable, parse_activation, quantize_multiplier
 from tflmgen.kernels.numeric.weights import params

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tflmgen.ir import Input, Kernel, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.operator import Options
 from tflmgen.kernels.operators.binary import SUFFIX, Fields
-from tflmgen.kernels.operators.quantize import unary_overlaps
+from tflmgen.kernels.operators.quantize_dequantize import unary_overlaps
 from tflmgen.kernels.rules import input_type
 
 HEADER = "unary.h"

@@ -2,8 +2,8 @@
 
 The kernels have negated sums S = -(accumulator - bias). In the window, d = S + b is no less than 0 and no more than r;
 y = 2^31 - c - (d h + (d l >> 12)), and the output is y >> 24. The multiplier is 2^12 h + l, and c = f h >> 10 a part of
-a unit of the accumulator. Below the window the output is 127, above it -128. As in channels.py, constants are
-searched such that each output begins at the same sum as TFLite's: that proves them for every sum.
+a unit of the accumulator. Below the window the output is 127, above it -128. As in thumb_requantisation.py, constants
+are searched such that each output begins at the same sum as TFLite's: that proves them for every sum.
 """
 
 from __future__ import annotations
@@ -15,7 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
-from tflmgen.kernels.thumb.channels import OFFSETS, OUTPUTS, Booleans, factors, finest_steps, output_of, thresholds
+from tflmgen.kernels.thumb.thumb_requantisation import (
+    OFFSETS,
+    OUTPUTS,
+    Booleans,
+    factors,
+    finest_steps,
+    output_of,
+    thresholds,
+)
 
 _LOW_BITS = 12
 _FRACTION_BITS = 10

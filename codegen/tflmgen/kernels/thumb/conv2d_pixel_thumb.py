@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
-from tflmgen.kernels.costs.model import convolution_cost
+from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
 from tflmgen.kernels.requests import Convolution, GroupedConvolution, MatrixProduct
 from tflmgen.kernels.rules import input_type, zero_point
-from tflmgen.kernels.thumb.channels import raised_rescalings
 from tflmgen.kernels.thumb.fully_connected_thumb import group_words, read_units, stream_of
+from tflmgen.kernels.thumb.thumb_requantisation import raised_rescalings
 
 HEADER = "conv2d_pixel_thumb.h"
 

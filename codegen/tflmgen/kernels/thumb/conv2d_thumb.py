@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
-from tflmgen.kernels.costs.model import convolution_cost
+from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers
@@ -16,7 +16,7 @@ from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
 from tflmgen.kernels.requests import Convolution
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.thumb.bounded import Bounded, bounded
-from tflmgen.kernels.thumb.channels import MOST_TERMS, Rescalings, own_rescalings
+from tflmgen.kernels.thumb.thumb_requantisation import MOST_TERMS, Rescalings, own_rescalings
 
 HEADER = "conv2d_thumb.h"
 BLOCK = header_constant("conv2d_block_thumb.h", "TFLMGEN_CONV2D_THUMB_LANES")

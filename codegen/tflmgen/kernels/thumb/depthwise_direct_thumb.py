@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
-from tflmgen.kernels.costs.model import depthwise_cost
+from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.kernel_requantisation import Bounded, Halves
-from tflmgen.kernels.numeric.unpacked import records
+from tflmgen.kernels.numeric.packed_readers import records
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.requests import DepthwiseConvolution
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.thumb.bounded import bounded
-from tflmgen.kernels.thumb.channels import own_rescalings
+from tflmgen.kernels.thumb.thumb_requantisation import own_rescalings
 
 HEADER = "depthwise_direct_thumb.h"
 TAP_BYTES = 8

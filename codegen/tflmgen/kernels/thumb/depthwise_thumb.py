@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
-from tflmgen.kernels.costs.model import depthwise_cost
+from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer
 from tflmgen.kernels.numeric.kernel_requantisation import Bounded, Halves, wrapped
-from tflmgen.kernels.numeric.unpacked import without_padding
+from tflmgen.kernels.numeric.packed_readers import without_padding
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import Convolution, DepthwiseConvolution, GroupedConvolution, WindowRequest
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.thumb.bounded import bounded_channels
-from tflmgen.kernels.thumb.channels import own_rescalings
+from tflmgen.kernels.thumb.thumb_requantisation import own_rescalings
 
 HEADER = "depthwise_thumb.h"
 PLANE_BYTES = (2048, 1024, 0)

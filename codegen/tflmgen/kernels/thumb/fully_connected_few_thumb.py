@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, UnpackedPart
-from tflmgen.kernels.costs.model import matrix_cost
+from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.kernel_requantisation import Halves
 from tflmgen.kernels.numeric.matrix_overlap import overlap_distance
-from tflmgen.kernels.numeric.unpacked import records
+from tflmgen.kernels.numeric.packed_readers import records
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.requests import Convolution, MatrixProduct
-from tflmgen.kernels.thumb.channels import own_rescalings
+from tflmgen.kernels.thumb.thumb_requantisation import own_rescalings
 
 HEADER = "fully_connected_few_thumb.h"
 MOST_UNITS = 3

@@ -6,16 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, UnpackedPart
-from tflmgen.kernels.costs.model import matrix_cost
+from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.kernel_requantisation import Halves, wrapped
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
-from tflmgen.kernels.numeric.unpacked import records
+from tflmgen.kernels.numeric.packed_readers import records
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.requests import Convolution, MatrixProduct
-from tflmgen.kernels.thumb.channels import raised_rescalings
+from tflmgen.kernels.thumb.thumb_requantisation import raised_rescalings
 
 HEADER = "fully_connected_thumb.h"
 STACK = header_constant(HEADER, "TFLMGEN_FULLY_CONNECTED_THUMB_STACK")

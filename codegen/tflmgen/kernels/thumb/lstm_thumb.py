@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflmgen.ir import ConstantArray, Kernel, PackedCall, Params, UnpackedSums
-from tflmgen.kernels.costs.model import lstm_cost
+from tflmgen.kernels.costs.cost_model import lstm_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.operators.lstm_integer import folded_by_cells, multiplier_fields, packed_operands

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.ir import Kernel
-from tflmgen.kernels.costs.model import elements_cost
+from tflmgen.kernels.costs.cost_model import elements_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.int8_products import all_products
@@ -13,7 +13,7 @@ from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operators.mul_kernels import mul_kernel
 from tflmgen.kernels.requests import Multiplication
 from tflmgen.kernels.rules import zero_point
-from tflmgen.kernels.thumb.channels import rescalings
+from tflmgen.kernels.thumb.thumb_requantisation import rescalings
 
 
 def mul_thumb(request: Multiplication) -> Kernel | None:

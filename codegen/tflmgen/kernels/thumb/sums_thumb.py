@@ -10,7 +10,7 @@ from tflmgen.ir import ConstantArray, DType
 from tflmgen.kernels.numeric.fixed_point import wrap
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.kernel_requantisation import wrapped
-from tflmgen.kernels.numeric.unpacked import records
+from tflmgen.kernels.numeric.packed_readers import records
 from tflmgen.kernels.thumb.fully_connected_thumb import STACK, weight_words
 
 

@@ -2,7 +2,7 @@
 
     renode.py SETTINGS [--console] [--hide-monitor] [--pid-file FILE] [-e COMMAND] [SCRIPT]
 
-Settings (see support.renode.StandIn) say how long it takes to start, and what goes wrong.
+Settings (see support.renode_stand_in.StandIn) say how long it takes to start, and what goes wrong.
 """
 
 from __future__ import annotations

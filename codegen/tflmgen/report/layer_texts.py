@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tflmgen.report.dead_channels import dead_channels
 from tflmgen.report.palette import Palette
+from tflmgen.report.removal_texts import dead_channels
 from tflmgen.report.steps import TIMES, Json, Plan, Steps, shapes
 from tflmgen.terminal import count, share
 

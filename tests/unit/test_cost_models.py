@@ -15,8 +15,8 @@ from tflmgen.ir.kernel import Kernel, Params, Scratch, Target
 from tflmgen.ir.kernel_choice import CostedKernel, KernelChoice
 from tflmgen.kernels import choice as kernel_choice
 from tflmgen.kernels.costs import estimate as costs
+from tflmgen.kernels.costs.cost_model import CALL
 from tflmgen.kernels.costs.estimate import ALONE, CORES, cycles_of, cycles_table, estimate, numbers_of
-from tflmgen.kernels.costs.model import CALL
 from tflmgen.kernels.registry import cost_models
 
 MOST_TERMS, MOST_COEFFICIENTS = 8, 1200

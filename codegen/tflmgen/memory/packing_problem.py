@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.memory.blocks import Block, Constraints
+from tflmgen.memory.placement_blocks import Block, Constraints
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

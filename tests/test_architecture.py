@@ -20,7 +20,7 @@ ORDER = (
     "errors options option_groups",
     "terminal ir kernels frontend reference passes schedule memory explore backend proof plugins",
     "settings compiler",
-    "project emulators compare conversion tensorflow_worker quantize report commands",
+    "project emulators compare conversion tensorflow_worker quantize report api commands",
     "crash_site failure typer_classes plugin cli __main__",
 )
 """Rooms and root modules in the order of the data flow: each imports only what stands before it."""

@@ -13,7 +13,7 @@ from typing import Any
 from tflmgen.options import BuildOptions
 
 PACKAGE = __package__ or "tflmgen"
-DRIVERS = (f"{PACKAGE}.commands.", f"{PACKAGE}.cli", f"{PACKAGE}.compiler", f"{PACKAGE}.failure", f"{PACKAGE}.option_")
+DRIVERS = tuple(f"{PACKAGE}.{name}" for name in ("api.", "commands.", "cli", "compiler", "failure", "option_"))
 """Modules that call the stages without being one."""
 
 

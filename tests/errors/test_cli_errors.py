@@ -152,7 +152,7 @@ def test_failed_compilation_leaves_no_fresh_folder(monkeypatch: pytest.MonkeyPat
     def broken(*_: Any) -> None:
         raise FolderError("model.c:1: error: no")
 
-    monkeypatch.setattr("tflmgen.commands.build.compile_project", broken)
+    monkeypatch.setattr("tflmgen.api.project_build.compile_project", broken)
     assert "model.c:1: error: no" in _fails("build", "adder.tflite", "--board", "host", "-o", "out")
 
 

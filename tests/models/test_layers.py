@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from support.commands import tflmgen, write_adder
 from support.model_writer import ModelWriter
+from tflmgen.api.comparison import sets_of
+from tflmgen.api.layer_comparison import _match_by_key, _trace_layers
 from tflmgen.backend.c_library import Sources, emit
-from tflmgen.commands.test import sets_of
-from tflmgen.commands.test_layers import _match_by_key, _trace_layers
 from tflmgen.compare import intermediate_values
 from tflmgen.compare.intermediate_values import HEAD, Expected, Layer, LayersError, comparable_pairs, first_difference
 from tflmgen.compare.verdict import Tolerance

@@ -9,7 +9,7 @@ from unittest import mock
 
 from tflmgen.compiler import Compilation
 from tflmgen.ir.program import KernelCall, walk_instructions
-from tflmgen.project import compile_for
+from tflmgen.project import plan_for
 
 from support.commands import tflmgen
 
@@ -32,10 +32,10 @@ def counted_calls(path: Path, board: str, *options: str) -> list[CountedCall]:
     compilations = []
 
     def compile_noted(*arguments: Any) -> Compilation:
-        compilations.append(compile_for(*arguments))
+        compilations.append(plan_for(*arguments))
         return compilations[-1]
 
-    with mock.patch("tflmgen.commands.bench.compile_for", compile_noted):
+    with mock.patch("tflmgen.api.planned_model.plan_for", compile_noted):
         done = tflmgen("bench", path, "--board", board, "--json", *options)
     if "over budget" in done.err:
         raise DoesNotFitError(done.err)

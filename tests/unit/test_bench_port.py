@@ -12,7 +12,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from support.commands import tflmgen, write_adder
 from support.repository import ROOT
-from tflmgen.commands import bench_port
+from tflmgen.api import invokes
 from tflmgen.emulators.firmware_session import Running
 from tflmgen.emulators.session import Dims, Invocation
 
@@ -44,7 +44,7 @@ def attach(monkeypatch: pytest.MonkeyPatch, board: Board) -> None:
     def running(compilation: Any, *_: object) -> Iterator[Running]:
         yield Running(compilation, board, None)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(bench_port, "running", running)
+    monkeypatch.setattr(invokes, "running", running)
 
 
 def test_the_second_invoke_is_what_counts(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

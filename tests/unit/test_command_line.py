@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.commands import tflmgen, write_adder
-from tflmgen.commands import build as build_module
+from tflmgen.api import project_build
 from tflmgen.option_groups import command_line, option_words
 from tflmgen.options import BuildOptions
 from tflmgen.project.platformio import Firmware
@@ -78,10 +78,10 @@ def uncompiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     firmware = Firmware(Path("firmware.elf"), 1, 1, 1)
     sizes = {"code_bytes": 1, "stack_worst_case": None, "memories": {"FLASH": 1, "RAM": 1}}
-    monkeypatch.setattr(build_module, "require_compiler", lambda _: None)
-    monkeypatch.setattr(build_module, "compile_project", lambda *_: firmware)
-    monkeypatch.setattr(build_module, "_sizes", lambda *_: sizes)
-    monkeypatch.setattr(build_module, "report_html", lambda *_: "")
+    monkeypatch.setattr(project_build, "require_compiler", lambda _: None)
+    monkeypatch.setattr(project_build, "compile_project", lambda *_: firmware)
+    monkeypatch.setattr(project_build, "firmware_json", lambda *_: sizes)
+    monkeypatch.setattr(project_build, "report_html", lambda *_: "")
 
 
 def _printed(*words: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tflmgen.commands.worst_case_path import Cost, WorstCase, worst_case_path
+from tflmgen.api.worst_case_path import Cost, WorstCase, worst_case_path
 
 
 def plan(trips: int | None, limit: int | None) -> dict[str, Any]:

@@ -2,49 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tflmgen import __version__
-from tflmgen.commands.bench_port import bench_port
-from tflmgen.commands.bench_report import Measured, bench_json
-from tflmgen.compiler import Compilation
-from tflmgen.emulators import (
-    CYCLE_MODELS,
-    CycleModel,
-    Cycles,
-    Frozen,
-    Session,
-    Vectors,
-    VectorSet,
-    check_session_options,
-    choose_signature,
-    freeze_inputs,
-    generator_inputs,
-    read_vectors,
-    run_set,
-    run_sets,
-    running,
-    shapes_of_inputs,
-)
+from tflmgen.api import GENERATED, bench_attached, bench_inputs, bench_sets, check_countable, plan_file
+from tflmgen.commands.bench_port import print_attached
+from tflmgen.emulators import CycleModel, Cycles, check_session_options
 from tflmgen.errors import UsageError
-from tflmgen.ir import Signature
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project import (
-    Board,
-    Firmware,
-    board_for,
-    check_writable,
-    code_bytes,
-    compile_for,
-    require_compiler,
-    write_whole,
-)
+from tflmgen.project import Board, board_for, check_writable, require_compiler, write_whole
 from tflmgen.report import report_html
 from tflmgen.terminal import Column, Console, Table, count
-
-GENERATED = "generated"
 
 INVOKE = (
     Column("invoke"),
@@ -94,98 +62,35 @@ def bench_command(
     console = Console(output)
     board = board_for(board_name, options)
     _check_usage(board, report_path, session)
-    compilation, frozen = _compile(model, board, inputs, options, session, console)
-    vectors = _vectors(model, inputs, compilation.module.signatures, session.signature, frozen.places)
-    if session.port is not None:
-        bench_port(compilation, board, vectors, inputs is None, frozen.options, session, console)
+    is_attached = session.port is not None
+    planned = plan_file(
+        model, board, options, console, inputs=inputs, signature=session.signature, is_attached=is_attached
+    )
+    if not is_attached:
+        require_compiler(board)
+    vectors = bench_inputs(planned, inputs, session.signature)
+    if is_attached:
+        attached, place = bench_attached(planned, vectors, inputs is None, session, console)
+        console.json(attached)
+        print_attached(console, board, attached, place)
         return
-    with running(compilation, board, frozen.options, session, console, count=True) as run:
-        assert run.firmware is not None
-        with console.progress("Starting") as progress:
-            measured = _measure(run.session, compilation, vectors, inputs is None, progress)
-        ran = {"emulator": run.session.emulator, "notes": _notes(frozen, run.session, compilation.plan)}
-        sizes = _sizes(run.firmware, compilation, board, frozen.options, console)
-    cycle_model = CYCLE_MODELS.get(board.core, CycleModel(""))
-    figures = {
-        **_compiled_json(compilation.plan, board),
-        **ran,
-        "inputs": GENERATED if inputs is None else inputs.name,
-        **bench_json(compilation.plan, measured, cycle_model, board.clock),
-        "memory": sizes,
-    }
+    label = GENERATED if inputs is None else inputs.name
+    figures, cycle_model = bench_sets(planned, vectors, label, session, console)
     console.json(figures)
     _print(console, board, figures, cycle_model)
     if report_path is not None:
-        write_whole(report_path, report_html(compilation.plan, board, bench=figures).encode())
+        write_whole(report_path, report_html(planned.plan, board, bench=figures).encode())
         console.line(f"Wrote {report_path}.")
-
-
-def _compile(
-    model: Path, board: Board, inputs: Path | None, options: BuildOptions, session: SessionOptions, console: Console
-) -> tuple[Compilation, Frozen]:
-    """The model with the shapes of `inputs`; on an attached board, whose firmware is there, without these."""
-    frozen = freeze_inputs(model, inputs, options)
-    flashed = session.port is not None
-    input_shapes = None if inputs is None or flashed else shapes_of_inputs(model, inputs, session.signature)
-    with console.progress(f"Planning {model.name}"):
-        compilation = compile_for(model, board, frozen.options, input_shapes)
-    if not flashed:
-        require_compiler(board)
-    return compilation, frozen
-
-
-def _compiled_json(plan: Mapping[str, Any], board: Board) -> dict[str, Any]:
-    return {"tflmgen": __version__, "model": plan["model"], "options": plan["options"], "board": board.id}
 
 
 def _check_usage(board: Board, report_path: Path | None, session: SessionOptions) -> None:
     """Raises UsageError for options that don't go together, and where the report cannot be written."""
-    if board.is_host:
-        raise UsageError("bench counts a microcontroller's instructions: choose a board that `tflmgen boards` lists")
+    check_countable(board)
     check_session_options(board, session)
     if report_path is not None:
         check_writable(report_path)
     if report_path is not None and session.port is not None:
         raise UsageError("--report shows instructions, which an emulator counts: leave --port out")
-
-
-def _notes(frozen: Frozen, session: Session, plan: dict[str, Any]) -> list[str]:
-    """What there is to know about the figures, a sentence each."""
-    macs = sum(removed["macs"] for removed in plan["removed"])
-    removed = f"range analysis removed {count(macs)} multiply-accumulates; they are not in the table"
-    return [*frozen.notes, *session.notes, *([removed] if macs else [])]
-
-
-def _vectors(
-    model: Path, path: Path | None, signatures: Sequence[Signature], key: str | None, frozen: Sequence[int]
-) -> Vectors:
-    if path is not None:
-        return read_vectors(path, signatures, key, False, frozen)
-    number = choose_signature(signatures, key, str(model))
-    return Vectors((VectorSet(GENERATED, number, generator_inputs(signatures[number])),))
-
-
-def _measure(
-    session: Session, compilation: Compilation, vectors: Vectors, generated: bool, progress: Callable[[str], None]
-) -> list[Measured]:
-    """Counts of one invoke per input set. For generated inputs it is the second invoke, after variables are set."""
-    signatures = compilation.module.signatures
-    results = run_sets(session, signatures, vectors.sets, vectors.stateful, progress)
-    if generated:
-        results = [run_set(session, signatures, vectors.sets[0], "second invoke")]
-    return [Measured(s.label, s.signature, r.invocation) for s, r in zip(vectors.sets, results, strict=True)]
-
-
-def _sizes(
-    firmware: Firmware, compilation: Compilation, board: Board, options: BuildOptions, console: Console
-) -> dict[str, int]:
-    return {
-        "arena_bytes": int(compilation.plan["arena"]["bytes"]),
-        "weights_bytes": int(compilation.plan["weights"]["bytes"]),
-        "code_bytes": code_bytes(firmware, compilation, board, options, console),
-        "flash_bytes": firmware.text + firmware.data,
-        "ram_bytes": firmware.data + firmware.bss,
-    }
 
 
 def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: CycleModel) -> None:

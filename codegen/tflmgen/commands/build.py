@@ -7,30 +7,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tflmgen.backend import entry_names
-from tflmgen.compiler import Compilation
+from tflmgen.api import plan_file, save_project
 from tflmgen.option_groups import command_line
 from tflmgen.options import BuildOptions, OutputOptions
-from tflmgen.project import (
-    PROJECT,
-    Board,
-    Firmware,
-    board_for,
-    check_folder,
-    code_bytes,
-    compile_for,
-    compile_project,
-    kept_if_whole,
-    memory_use,
-    peak_operator,
-    print_kept,
-    project_of,
-    require_compiler,
-    stack_worst_case,
-    write,
-)
+from tflmgen.project import PROJECT, Board, Firmware, board_for, check_folder, peak_operator, print_kept
 from tflmgen.proof import PROVED
-from tflmgen.report import dead_channel_lines, report_html
+from tflmgen.report import dead_channel_lines
 from tflmgen.terminal import Column, Console, Table, count, readable, share
 
 
@@ -42,44 +24,12 @@ def build_command(
     board = board_for(board_name, options)
     target = directory or Path(f"{model.stem}-{board.id}")
     check_folder(target, PROJECT)
-    with console.progress(f"Planning {model.name}"):
-        compilation = compile_for(model, board, options)
-    if compiled:
-        require_compiler(board)
-    firmware, plan = None, compilation.plan
-    with kept_if_whole(target):
-        kept_files = write(project_of(compilation, board, options, report_html(plan, board)), target)
-        if compiled:
-            firmware = compile_project(target, compilation, board, console)
-            plan = {**plan, "firmware": _sizes(firmware, compilation, board, options, console)}
-            write(project_of(compilation, board, options, report_html(plan, board, plan["firmware"])), target)
-    console.json(plan)
-    _report(console, plan, board, firmware)
-    print_kept(console, target, kept_files)
+    built = save_project(plan_file(model, board, options, console), target, compiled, console)
+    console.json(built.plan)
+    _report(console, built.plan, board, built.firmware)
+    print_kept(console, target, built.kept_files)
     console.line(f"The plan in pictures: {target / 'report.html'}")
-    console.line(f"Wrote {target}. {_next_step(model, target, board, options, firmware)}")
-
-
-def _sizes(
-    firmware: Firmware, compilation: Compilation, board: Board, options: BuildOptions, console: Console
-) -> dict[str, Any]:
-    """plan.json's `firmware`."""
-    stack = None if board.is_host else stack_worst_case(firmware.elf, firmware.elf.parent, _entries(compilation))
-    return {
-        "elf": str(firmware.elf),
-        "text": firmware.text,
-        "data": firmware.data,
-        "bss": firmware.bss,
-        "code_bytes": code_bytes(firmware, compilation, board, options, console),
-        "stack_worst_case": stack,
-        "memories": memory_use(firmware.elf, board),
-    }
-
-
-def _entries(compilation: Compilation) -> tuple[str, ...]:
-    """Names of the C functions that run the model, one per signature."""
-    keys = [signature.key for signature in compilation.module.signatures]
-    return tuple(f"{compilation.name}{infix or '_invoke'}" for infix in entry_names(keys))
+    console.line(f"Wrote {target}. {_next_step(model, target, board, options, built.firmware)}")
 
 
 def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: Firmware | None) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tflmgen.commands.convert_tensorflow import Port, converted, ports_of, proof_json, proof_lines
+from tflmgen.api import ConvertedPort as Port
+from tflmgen.api import converted, ports_of, proof_json, proof_lines
 from tflmgen.conversion import TensorFlowSource, tensorflow_source
 from tflmgen.errors import Location, ModelError, Problem, UsageError
 from tflmgen.frontend import CIRCLE, Model, Tensor, is_tflite, read_source, source_types, write_model
@@ -49,7 +50,7 @@ def _convert_tensorflow(
     source: TensorFlowSource, path: Path, choices: ConvertOptions, options: SourceOptions, output: OutputOptions
 ) -> None:
     console = Console(output)
-    result = converted(source, path, choices, options, output)
+    result = converted(source, path, choices, options, console)
     inputs, outputs = ports_of(result)
     contents = {"model": source.path.name, "output": str(path), "bytes": len(result.data)}
     contents |= {"inputs": inputs, "outputs": outputs, "mends": [*result.mends], "proof": proof_json(result)}

@@ -35,7 +35,7 @@ def convert_source_first(model: Path, options: SourceOptions, output: OutputOpti
 
 
 def _convert(source: TensorFlowSource, path: Path, options: SourceOptions, output: OutputOptions) -> None:
-    from tflmgen.commands.convert_tensorflow import converted, digest_of, is_conversion, proof_lines
+    from tflmgen.api import converted, digest_of, is_conversion, proof_lines
 
     console, choices = Console(output), ConvertOptions()
     if path.exists():
@@ -48,7 +48,7 @@ def _convert(source: TensorFlowSource, path: Path, options: SourceOptions, outpu
         if known:
             console.line(f"{path} is {source.path.name}, converted before.")
             return
-    result = converted(source, path, choices, options, output)
+    result = converted(source, path, choices, options, console)
     for line in proof_lines(result, choices.tolerance):
         console.line(line)
     console.line(f"Wrote {path}.")

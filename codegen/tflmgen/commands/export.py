@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tflmgen.errors import UsageError
+from tflmgen.api import check_export, export_library, plan_file
 from tflmgen.options import BuildOptions, Format, OutputOptions
-from tflmgen.project import board_for, check_folder, export, plan_for, print_kept, project_of, write_export
+from tflmgen.project import board_for, print_kept
 from tflmgen.terminal import Console, readable
 
 NEXT = {
@@ -25,24 +25,16 @@ def export_command(
     """Writes the model's library to `directory`, by default ./MODEL-FORMAT."""
     console = Console(output)
     board = board_for(board_name, options)
-    if form is Format.ESP_IDF and not board.is_host:
-        raise UsageError("--format esp-idf is for processors that take portable C: leave --board out")
-    if options.place:
-        raise UsageError(
-            "--place is for the linker script of a project: an exported library has macros for its sections"
-        )
     target = directory or Path(f"{model.stem}-{form.value}")
-    check_folder(target, form.value)
-    with console.progress(f"Planning {model.name}"):
-        compilation = plan_for(model, board, options)
-    exported = export(compilation, project_of(compilation, board, options), board, form)
-    kept_files = write_export(exported, target)
-    plan = compilation.plan
+    check_export(board, form, options, target)
+    planned = plan_file(model, board, options, console, must_fit=False)
+    files, kept_files = export_library(planned, form, target)
+    plan = planned.plan
     state = sum(part["bytes"] for part in plan["state"])
-    console.json({**plan, "export": {"format": form.value, "files": sorted({*exported.files, *exported.examples})}})
+    console.json({**plan, "export": {"format": form.value, "files": list(files)}})
     kernels = "portable C" if board.is_host else f"C for {board.core}"
     ram, weights = readable(plan["arena"]["bytes"] + state), readable(plan["weights"]["bytes"])
-    console.line(f"Wrote {target}: {compilation.name} as {kernels}, {ram} of RAM, {weights} of weights.")
+    console.line(f"Wrote {target}: {planned.compilation.name} as {kernels}, {ram} of RAM, {weights} of weights.")
     for note in plan["notes"]:
         console.line(f"note: {note}")
     print_kept(console, target, kept_files)

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
+from tflmgen.api import flash_project, plan_file
 from tflmgen.option_groups import command_line
 from tflmgen.options import BuildOptions, OutputOptions
-from tflmgen.project import (
-    PROJECT,
-    board_for,
-    check_flashable,
-    check_folder,
-    compile_for,
-    flash,
-    kept_if_whole,
-    print_kept,
-    project_of,
-    write,
-)
+from tflmgen.project import PROJECT, board_for, check_flashable, check_folder, print_kept
 from tflmgen.terminal import Console
 
 
@@ -36,13 +25,8 @@ def flash_command(
     check_flashable(board)
     if directory is not None:
         check_folder(directory, PROJECT)
-    with console.progress(f"Planning {model.name}"):
-        compilation = compile_for(model, board, options)
-    with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
-        target = directory or Path(folder) / compilation.name
-        with kept_if_whole(target):
-            kept_files = write(project_of(compilation, board, options), target)
-            uploader = flash(target, compilation, board, port, console)
+    planned = plan_file(model, board, options, console)
+    target, uploader, kept_files = flash_project(planned, directory, port, console)
     console.json({"model": model.name, "board": board.id, "uploader": uploader})
     for note in board.notes:
         console.line(f"note: {note}")

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from tflmgen.api import plan_file
 from tflmgen.compiler import Compilation
 from tflmgen.frontend import SubGraph, Tensor, read_source
 from tflmgen.ir import BlockQuantization, Quantization, module_json, module_text
 from tflmgen.options import BuildOptions, OutputOptions
-from tflmgen.project import board_for, check_writable, plan_for, write_whole
+from tflmgen.project import board_for, check_writable, write_whole
 from tflmgen.report import dead_channel_lines, report_html
 from tflmgen.terminal import Column, Console, Table, count
 
@@ -67,8 +68,7 @@ def inspect_command(
     if not dump_graph:
         for graph in subgraphs:
             _print_subgraph(console, graph)
-    with console.progress(f"Planning {path.name}"):
-        compilation = plan_for(path, board, options)
+    compilation = plan_file(path, board, options, console, must_fit=False).compilation
     if dump_graph:
         console.line(module_text(compilation.module).rstrip())
     else:

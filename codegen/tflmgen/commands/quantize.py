@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tflmgen.commands.quantize_costs import Costs, board_of, measured_costs
+from tflmgen.api import Costs, board_of, measured_costs
 from tflmgen.options import BuildOptions, OutputOptions, QuantizeOptions, SourceOptions
 from tflmgen.project import check_writable, write_whole
 from tflmgen.quantize import QuantizedFile, WebSummary, quantize_file, summarize_webs

@@ -6,20 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tflmgen.emulators import (
-    Result,
-    VectorSet,
-    check_session_options,
-    freeze_inputs,
-    read_vectors,
-    run_sets,
-    running,
-    shapes_of_inputs,
-    write_outputs,
-)
+from tflmgen.api import invoke_sets, plan_file
+from tflmgen.emulators import Result, VectorSet, check_session_options, read_vectors, write_outputs
 from tflmgen.ir import Signature
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project import board_for, check_writable, compile_for, require_compiler
+from tflmgen.project import board_for, check_writable, require_compiler
 from tflmgen.terminal import Console, count
 
 
@@ -37,29 +28,22 @@ def run_command(
     board = board_for(board_name, options)
     check_session_options(board, session_options)
     check_writable(outputs)
-    flashed = session_options.port is not None  # its shapes were fixed by --max-shape and --max-dim
-    frozen = freeze_inputs(model, inputs, options)
-    options = frozen.options
-    input_shapes = None if flashed else shapes_of_inputs(model, inputs, session_options.signature)
-    with console.progress(f"Planning {model.name}"):
-        compilation = compile_for(model, board, options, input_shapes)
-    if not flashed:
+    key, is_attached = session_options.signature, session_options.port is not None
+    planned = plan_file(model, board, options, console, inputs=inputs, signature=key, is_attached=is_attached)
+    if not is_attached:
         require_compiler(board)
-    signatures = compilation.module.signatures
-    vectors = read_vectors(inputs, signatures, session_options.signature, False, frozen.places)
-    with running(compilation, board, options, session_options, console) as run:
-        with console.progress("Starting") as progress:
-            results = run_sets(run.session, signatures, vectors.sets, vectors.stateful, progress)
-        emulator, place, notes = run.session.emulator, run.session.place, (*frozen.notes, *run.session.notes)
-    write_outputs(outputs, vectors, signatures, [result.outputs for result in results])
-    ran = {"model": model.name, "board": board.id, "emulator": emulator, "notes": list(notes)}
-    sets = [_set_json(*pair, signatures) for pair in zip(vectors.sets, results, strict=True)]
-    console.json({**ran, "outputs": str(outputs), "sets": sets})
-    for note in notes:
+    signatures = planned.compilation.module.signatures
+    vectors = read_vectors(inputs, signatures, key, False, planned.frozen.places)
+    ran = invoke_sets(planned, vectors, session_options, console)
+    write_outputs(outputs, vectors, signatures, [result.outputs for result in ran.results])
+    sets = [_set_json(*pair, signatures) for pair in zip(vectors.sets, ran.results, strict=True)]
+    about = {"model": model.name, "board": board.id, "emulator": ran.emulator, "notes": list(ran.notes)}
+    console.json({**about, "outputs": str(outputs), "sets": sets})
+    for note in ran.notes:
         console.line(f"note: {note}")
-    stack = count(max(result.invocation.stack_bytes for result in results))
-    device = emulator if board.is_host else f"{board.id} {place}; {stack} bytes of stack"
-    console.line(f"Ran {len(results)} set{'s' * (len(results) != 1)} on {device}. Wrote {outputs}")
+    stack = count(max(result.invocation.stack_bytes for result in ran.results))
+    device = ran.emulator if board.is_host else f"{board.id} {ran.place}; {stack} bytes of stack"
+    console.line(f"Ran {len(sets)} set{'s' * (len(sets) != 1)} on {device}. Wrote {outputs}")
 
 
 def _set_json(vector_set: VectorSet, result: Result, signatures: Sequence[Signature]) -> dict[str, Any]:

@@ -3,56 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tflmgen.compare import (
-    VECTORS,
-    Case,
-    Difference,
-    Reference,
-    Tolerance,
-    difference,
-    find_references,
-    junit_xml,
-    largest_distance,
-)
-from tflmgen.emulators import (
-    Result,
-    Vectors,
-    VectorSet,
-    check_session_options,
-    choose_signature,
-    freeze_inputs,
-    read_vectors,
-    run_sets,
-    running,
-    seeded_sets,
-    shapes_of_inputs,
-)
-from tflmgen.errors import TflmgenError
-from tflmgen.ir import Signature
+from tflmgen.api import Check, Comparison, compare_outputs, plan_file, raise_if_wrong
+from tflmgen.compare import Case, Reference, Tolerance, junit_xml
+from tflmgen.emulators import check_session_options
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project import Board, board_for, check_writable, compile_for, require_compiler, write_whole
+from tflmgen.project import Board, board_for, check_writable, require_compiler, write_whole
 from tflmgen.terminal import Column, Console, Table
-
-
-class MismatchError(TflmgenError):
-    """An output of the firmware differs from its reference."""
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """Comparison of one output of one input set with one reference; `difference` is None if they agree."""
-
-    set: str
-    signature: str
-    output: str
-    type: str
-    reference: str
-    largest: float
-    difference: Difference | None
 
 
 def test_command(
@@ -71,106 +30,36 @@ def test_command(
     check_session_options(board, session)
     if junit is not None:
         check_writable(junit)
-    flashed = session.port is not None  # its shapes were fixed by --max-shape and --max-dim
-    options = (frozen := freeze_inputs(model, vectors_path, options)).options
-    input_shapes = None if flashed or vectors_path is None else shapes_of_inputs(model, vectors_path, session.signature)
-    with console.progress(f"Planning {model.name}"):
-        compilation = compile_for(model, board, options, input_shapes)
-    if not flashed:
+    is_attached = session.port is not None
+    planned = plan_file(
+        model, board, options, console, inputs=vectors_path, signature=session.signature, is_attached=is_attached
+    )
+    if not is_attached:
         require_compiler(board)
-    signatures = compilation.module.signatures
-    vectors = sets_of(model, vectors_path, signatures, session.signature, frozen.places)
-    if vectors_path is None:
-        references = find_references(model, board, compilation, vectors.sets, options, session, console)
-    else:
-        references = [Reference(VECTORS, [vector_set.expected for vector_set in vectors.sets])]
-    with running(compilation, board, options, session, console) as run:
-        with console.progress("Starting") as progress:
-            results = run_sets(run.session, signatures, vectors.sets, vectors.stateful, progress)
-        emulator, place, notes = run.session.emulator, run.session.place, (*frozen.notes, *run.session.notes)
-    checks = _checks(signatures, vectors.sets, results, references, tolerance)
-    _report(console, model, board, emulator, place, notes, checks, references)
+    compared = compare_outputs(planned, vectors_path, tolerance, session, console)
+    _report(console, model, board, compared)
     if junit is not None:
-        write_whole(junit, _junit(model, board, emulator, checks, references))
-    wrong = sum(check.difference is not None for check in checks)
-    if wrong:
-        raise MismatchError(f"{model}: FAILED: {wrong} of {len(checks)} outputs differ")
+        write_whole(junit, _junit(model, board, compared))
+    raise_if_wrong(model, len(compared.wrong), len(compared.checks), "outputs")
 
 
-def sets_of(
-    model: Path, path: Path | None, signatures: Sequence[Signature], key: str | None, frozen: Sequence[int] = ()
-) -> Vectors:
-    """Input sets of the file `path`; without one, seeded sets for the signature `key`, or for each signature.
-
-    frozen  positions of inputs that became constants
-    """
-    if path is not None:
-        return read_vectors(path, signatures, key, True, frozen)
-    numbers = range(len(signatures)) if key is None else [choose_signature(signatures, key, str(model))]
-    return Vectors(seeded_sets(signatures, list(numbers)))
-
-
-def _checks(
-    signatures: Sequence[Signature],
-    sets: Sequence[VectorSet],
-    results: Sequence[Result],
-    references: Sequence[Reference],
-    tolerance: Tolerance,
-) -> list[Check]:
-    checks = []
-    for number, (vector_set, result) in enumerate(zip(sets, results, strict=True)):
-        signature = signatures[vector_set.signature]
-        for reference in references:
-            if reference.unused:
-                continue
-            for port, expected, actual in zip(
-                signature.outputs, reference.outputs[number], result.outputs, strict=True
-            ):
-                label = f"{number}: {vector_set.label}" if vector_set.label else str(number)
-                largest_error, output_difference = (
-                    largest_distance(expected, actual),
-                    difference(expected, actual, tolerance),
-                )
-                checks.append(
-                    Check(
-                        label,
-                        signature.key,
-                        port.name,
-                        str(port.type),
-                        reference.name,
-                        largest_error,
-                        output_difference,
-                    )
-                )
-    return checks
-
-
-def _report(
-    console: Console,
-    model: Path,
-    board: Board,
-    emulator: str,
-    place: str,
-    notes: Sequence[str],
-    checks: Sequence[Check],
-    references: Sequence[Reference],
-) -> None:
-    wrong = [check for check in checks if check.difference]
+def _report(console: Console, model: Path, board: Board, compared: Comparison) -> None:
+    checks, references, ran = compared.checks, compared.references, compared.invokes
     console.json(
         {
             "model": model.name,
             "board": board.id,
-            "emulator": emulator,
-            "notes": list(notes),
+            "emulator": ran.emulator,
+            "notes": list(ran.notes),
             "references": [{"name": r.name, "used": not r.unused, "why_not": r.unused or None} for r in references],
             "checks": [_check_json(check) for check in checks],
-            "passed": not wrong,
+            "passed": not compared.wrong,
         }
     )
-    console.table(_table(f"{model.name} on {emulator if board.is_host else f'{board.id} {place}'}", checks))
-    for line in (*notes, *_about(references)):
+    console.table(_table(f"{model.name} on {ran.emulator if board.is_host else f'{board.id} {ran.place}'}", checks))
+    for line in (*ran.notes, *_about(references)):
         console.line(line)
-    if not wrong:
+    if not compared.wrong:
         console.line(f"passed: all {len(checks)} outputs agree" if checks else "passed: the model has no outputs")
 
 
@@ -218,14 +107,15 @@ def _check_json(check: Check) -> dict[str, Any]:
     }
 
 
-def _junit(model: Path, board: Board, emulator: str, checks: Sequence[Check], references: Sequence[Reference]) -> bytes:
+def _junit(model: Path, board: Board, compared: Comparison) -> bytes:
     cases = [
         Case(
             f"set {check.set}, output {check.output} against {check.reference}"
             + (f", signature {check.signature}" if check.signature else ""),
             str(check.difference or ""),
         )
-        for check in checks
+        for check in compared.checks
     ]
-    properties = [("board", board.id), ("emulator", emulator), ("references", " ".join(_about(references)))]
+    emulator, references = compared.invokes.emulator, " ".join(_about(compared.references))
+    properties = [("board", board.id), ("emulator", emulator), ("references", references)]
     return junit_xml(f"{model.name} on {board.id}", cases, properties)

@@ -2,65 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
-from tflmgen.commands.test import MismatchError, sets_of
-from tflmgen.compare import (
-    HOST_BUILD,
-    Case,
-    Expected,
-    Layer,
-    LayerDifference,
-    NoReferenceError,
-    OracleError,
-    Tolerance,
-    comparable_pairs,
-    first_difference,
-    junit_xml,
-    last_values,
-    read_layers,
-    tflm_tensors,
-    with_layers,
-)
+from tflmgen.api import LayerCheck, LayerComparison, check_static, compare_layers, plan_file, raise_if_wrong
 from tflmgen.compare import NAME as TFLM
-from tflmgen.compiler import Compilation
-from tflmgen.emulators import Vectors, check_session_options, run_sets, running
+from tflmgen.compare import Case, Tolerance, junit_xml
+from tflmgen.emulators import check_session_options
 from tflmgen.errors import UsageError
-from tflmgen.frontend import SubGraph, is_tflite, read_model
-from tflmgen.options import BuildOptions, Emulator, OutputOptions, SessionOptions
-from tflmgen.project import (
-    HOST,
-    Board,
-    check_writable,
-    compile_for,
-    load_board,
-    plan_for,
-    require_compiler,
-    write_whole,
-)
+from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
+from tflmgen.project import Board, check_writable, load_board, require_compiler, write_whole
 from tflmgen.terminal import Column, Console, Table
-
-Array = NDArray[Any]
-
-REGIONS = ("then_subgraph_index", "else_subgraph_index", "cond_subgraph_index", "body_subgraph_index")
-"""Options of the operators that enter a subgraph in TFLite Micro."""
-
-
-@dataclass(frozen=True, slots=True)
-class LayerCheck:
-    """Comparison of one input set: number of traced values, how many were compared, and the first difference."""
-
-    set: str
-    reference: str
-    compared: int
-    traced: int
-    difference: LayerDifference | None
 
 
 def layers_command(
@@ -83,147 +35,34 @@ def layers_command(
         )
     if junit is not None:
         check_writable(junit)
-    with console.progress(f"Planning {model.name}"):
-        plain = compile_for(model, board, options)
-    if not all(port.type.is_static for s in plain.module.signatures for port in (*s.inputs, *s.outputs)):
-        raise UsageError(f"{model}: --layers needs fixed shapes, and this model's are known at run time only")
+    planned = plan_file(model, board, options, console)
+    check_static(model, planned.compilation)
     require_compiler(board)
-    vectors = sets_of(model, vectors_path, plain.module.signatures, session.signature)
-    traced, emulator = _trace_layers(plain, board, vectors, options, session, console)
-    sets, why_not = _compare(model, plain, board, vectors, traced, tolerance, options, session, console)
-    _report(console, model, board, emulator, sets, why_not)
+    compared = compare_layers(planned, vectors_path, tolerance, session, console)
+    _report(console, model, board, compared)
     if junit is not None:
         cases = [
-            Case(f"set {check.set}, operators against {check.reference}", str(check.difference or "")) for check in sets
+            Case(f"set {check.set}, operators against {check.reference}", str(check.difference or ""))
+            for check in compared.sets
         ]
-        write_whole(
-            junit, junit_xml(f"{model.name} on {board.id}", cases, [("board", board.id), ("emulator", emulator)])
-        )
-    wrong = sum(check.difference is not None for check in sets)
-    if wrong:
-        raise MismatchError(f"{model}: FAILED: {wrong} of {len(sets)} sets differ")
+        about = [("board", board.id), ("emulator", compared.emulator)]
+        write_whole(junit, junit_xml(f"{model.name} on {board.id}", cases, about))
+    raise_if_wrong(model, len(compared.wrong), len(compared.sets), "sets")
 
 
-def _trace_layers(
-    plain: Compilation,
-    board: Board,
-    vectors: Vectors,
-    options: BuildOptions,
-    session: SessionOptions,
-    console: Console,
-) -> tuple[list[list[Layer]], str]:
-    """Values that the operators wrote, per input set, and the name of the emulator."""
-    with console.progress("Planning again, with its layers"):
-        compilation = with_layers(plain, options)
-    with running(compilation, board, options, session, console) as run:
-        with console.progress("Starting") as progress:
-            results = run_sets(run.session, plain.module.signatures, vectors.sets, vectors.stateful, progress)
-        emulator = run.session.emulator
-    narrowed = plain.module.narrowed
-    return [read_layers(plain.program, result.invocation.layers, narrowed) for result in results], emulator
-
-
-def _compare(
-    model: Path,
-    plain: Compilation,
-    board: Board,
-    vectors: Vectors,
-    traced: Sequence[Sequence[Layer]],
-    tolerance: Tolerance,
-    options: BuildOptions,
-    session: SessionOptions,
-    console: Console,
-) -> tuple[list[LayerCheck], str]:
-    """Comparison of each set with TFLite Micro, or with the host build and the reason why not TFLite Micro."""
-    try:
-        with console.progress(f"Running {TFLM}"):
-            expected = _tflm(model, plain, vectors, traced, session.timeout)
-        name, why_not, layers = TFLM, "", [last_values(traced_set) for traced_set in traced]
-    except OracleError as error:
-        why_not = str(error)
-        if board.is_host:
-            raise NoReferenceError(f"{model}: nothing to compare with. {TFLM}: {error}") from error
-        host_session = replace(session, emulator=Emulator.AUTO)
-        host, _ = _trace_layers(plan_for(model, HOST, options), HOST, vectors, options, host_session, console)
-        name, layers = HOST_BUILD, [list(traced_set) for traced_set in traced]
-        expected = [
-            _match_by_key(set_layers, reference_values)
-            for set_layers, reference_values in zip(traced, host, strict=True)
-        ]
-    sets = []
-    for number, (set_layers, reference_values) in enumerate(zip(layers, expected, strict=True)):
-        label = vectors.sets[number].label
-        pairs = comparable_pairs(set_layers, reference_values)
-        difference = first_difference(pairs, tolerance)
-        sets.append(
-            LayerCheck(f"{number}: {label}" if label else str(number), name, len(pairs), len(set_layers), difference)
-        )
-    return sets, why_not
-
-
-def _tflm(
-    model: Path, plain: Compilation, vectors: Vectors, traced: Sequence[Sequence[Layer]], timeout: float
-) -> list[dict[int, Expected]]:
-    """TFLite Micro's tensors of the same name and shape as each set's last values, by index of the value."""
-    if not is_tflite(model):
-        raise OracleError(f"it runs .tflite files, not {model.suffix} ones")
-    graphs = read_model(model).subgraphs
-    expected = []
-    for number, layers in enumerate(traced):
-        places, tensors = [], []
-        for place, layer in enumerate(last_values(layers)):
-            candidates = [t for t in graphs[layer.origin.subgraph].tensors if t.name == layer.tensor]
-            has_run = _is_in_place(layer, graphs)
-            if has_run and len(candidates) == 1 and tuple(candidates[0].shape) == layer.shape:
-                places.append(place)
-                tensors.append((layer.origin.subgraph, candidates[0].index))
-        before = vectors.sets[: number + 1] if vectors.stateful else vectors.sets[number : number + 1]
-        arena = int(plain.plan["arena"]["bytes"]) + sum(layer.array.nbytes for layer in layers)
-        arrays = tflm_tensors(model, before, arena, timeout, tensors)
-        expected.append({place: Expected(array) for place, array in zip(places, arrays, strict=True)})
-    return expected
-
-
-def _is_in_place(layer: Layer, graphs: Sequence[SubGraph]) -> bool:
-    """Whether the operator is still in its region. Passes may hoist it out of one that TFLite Micro never enters."""
-    if layer.regions is None or layer.origin.subgraph == 0:
-        return True
-    operators = (graphs[region.subgraph].operators[region.operator] for region in layer.regions)
-    return any((op.options or {}).get(name) == layer.origin.subgraph for op in operators for name in REGIONS)
-
-
-def _match_by_key(layers: Sequence[Layer], reference_layers: Sequence[Layer]) -> dict[int, Expected]:
-    """Reference value of the same operator, tensor, iteration and call, by index into `layers`."""
-    reference_values: dict[object, Expected] = {}
-    calls: Counter[object] = Counter()
-    for layer in reference_layers:
-        reference_values[layer.key, calls[layer.key]] = Expected(layer.array, layer.narrowed)
-        calls[layer.key] += 1
-    calls.clear()
-    matches = {}
-    for place, layer in enumerate(layers):
-        key = layer.key, calls[layer.key]
-        calls[layer.key] += 1
-        if key in reference_values:
-            matches[place] = reference_values[key]
-    return matches
-
-
-def _report(
-    console: Console, model: Path, board: Board, emulator: str, sets: Sequence[LayerCheck], why_not: str
-) -> None:
-    wrong = [check for check in sets if check.difference]
+def _report(console: Console, model: Path, board: Board, compared: LayerComparison) -> None:
+    sets, wrong, why_not = compared.sets, compared.wrong, compared.why_not_tflm
     console.json(
         {
             "model": model.name,
             "board": board.id,
-            "emulator": emulator,
+            "emulator": compared.emulator,
             "why_not_tflm": why_not or None,
             "sets": [_set_json(check) for check in sets],
             "passed": not wrong,
         }
     )
-    device = emulator if board.is_host else f"{board.id} in {emulator}"
+    device = compared.emulator if board.is_host else f"{board.id} in {compared.emulator}"
     rows = [
         (check.set, check.reference, f"{check.compared} of {check.traced}", "differs" if check.difference else "ok")
         for check in sets

@@ -7,7 +7,7 @@ Decided here: the files of a project, and the files that may be overwritten or r
 from tflmgen.project.assemble import write
 from tflmgen.project.board import HOST, Board, Memory, list_boards, load_board
 from tflmgen.project.board_new import CORES, missing, new_board
-from tflmgen.project.budget import peak_operator
+from tflmgen.project.budget import check_plan, peak_operator
 from tflmgen.project.code_size import code_bytes
 from tflmgen.project.elf import read_elf
 from tflmgen.project.files import check_writable, write_whole
@@ -40,6 +40,7 @@ __all__ = [
     "build",
     "check_flashable",
     "check_folder",
+    "check_plan",
     "check_writable",
     "code_bytes",
     "compile_for",

@@ -1,4 +1,4 @@
-"""Conversion of a TensorFlow source for commands: options, progress, and what is printed."""
+"""Conversion of a TensorFlow source by the user's options, and the sentences about it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 from tflmgen.conversion import Conversion, ConversionSettings, TensorFlowSource, convert_source
 from tflmgen.errors import TflmgenError, UsageError
 from tflmgen.frontend import Tensor, read_model, shape_options
-from tflmgen.options import ConvertOptions, OutputOptions, SourceOptions
+from tflmgen.options import ConvertOptions, SourceOptions
 from tflmgen.project import check_writable, write_whole
 from tflmgen.terminal import Console
 
-Port = dict[str, Any]
+ConvertedPort = dict[str, Any]
 """An input or output: name, type in the source, and type and shape in the file, null where it became a constant."""
 
 
 def converted(
-    source: TensorFlowSource, target: Path, options: ConvertOptions, shapes: SourceOptions, output: OutputOptions
+    source: TensorFlowSource, target: Path, options: ConvertOptions, shapes: SourceOptions, console: Console
 ) -> Conversion:
     """Converts to `target`, written once it is proved. Raises UsageError for options of other formats."""
     if shapes.constant or shapes.nhwc_inputs:
@@ -41,7 +41,7 @@ def converted(
         keep=options.keep,
         digest=digest_of(source, shapes),
     )
-    with Console(output).progress(f"Converting {source.path.name}") as progress:
+    with console.progress(f"Converting {source.path.name}") as progress:
         result = convert_source(source, settings, progress)
     write_whole(target, result.data)
     return result
@@ -70,10 +70,10 @@ def is_conversion(path: Path, digest: str) -> bool | None:
     return bool(digest) and description.endswith(f" {digest}")
 
 
-def ports_of(result: Conversion) -> tuple[list[Port], list[Port]]:
+def ports_of(result: Conversion) -> tuple[list[ConvertedPort], list[ConvertedPort]]:
     """Inputs and outputs of all entries; with several entries, names begin with their key."""
-    inputs: list[Port] = []
-    outputs: list[Port] = []
+    inputs: list[ConvertedPort] = []
+    outputs: list[ConvertedPort] = []
     for entry, signature in zip(result.entries, result.model.signatures, strict=True):
         tensors = result.model.subgraphs[signature.subgraph].tensors
         for source_ports, places, ports in (
@@ -109,7 +109,9 @@ def proof_lines(result: Conversion, tolerance: float) -> Iterator[str]:
         yield f"  {label}: largest relative difference {error:.2g} ({tolerance:g} allowed)"
 
 
-def _port(prefix: str, name: str, source_type: str, tensors: Sequence[Tensor], places: Mapping[str, int]) -> Port:
+def _port(
+    prefix: str, name: str, source_type: str, tensors: Sequence[Tensor], places: Mapping[str, int]
+) -> ConvertedPort:
     tensor = tensors[places[name]] if name in places else None
     return {
         "name": prefix + name,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from tflmgen.commands.worst_case_path import Cost, WorstCase, worst_case_path
+from tflmgen.api.worst_case_path import Cost, WorstCase, worst_case_path
 from tflmgen.emulators import NO_CYCLES, NOTHING, CycleModel, Cycles, Invocation, Tally
 
 Plan = Mapping[str, Any]

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from support.commands import write_adder
-from tflmgen.commands.bench_report import Measured, bench_json, operator_figures
+from tflmgen.api.bench_figures import Measured, bench_json, operator_figures
 from tflmgen.emulators.cycle_models import CYCLE_MODELS
 from tflmgen.emulators.invoke_cost import Cycles, OperatorCount
 from tflmgen.emulators.session import Invocation

@@ -1,0 +1,103 @@
+"""The work of commands as functions of Python: compile, run, compare, bench and save a model.
+
+In: a model, a board and options. Out: a CompiledModel, its plan, outputs of runs and counts, as values; files.
+Decided here: the Python interface that `import tflmgen` gives, and the JSON of the commands.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tflmgen.api.bench_figures import Measured, bench_json, operator_figures
+    from tflmgen.api.comparison import Check, Comparison, MismatchError, compare_outputs, raise_if_wrong, sets_of
+    from tflmgen.api.convert_tensorflow import (
+        ConvertedPort,
+        converted,
+        digest_of,
+        is_conversion,
+        ports_of,
+        proof_json,
+        proof_lines,
+    )
+    from tflmgen.api.invokes import (
+        GENERATED,
+        Invokes,
+        bench_attached,
+        bench_inputs,
+        bench_sets,
+        check_countable,
+        invoke_sets,
+    )
+    from tflmgen.api.layer_comparison import LayerCheck, LayerComparison, check_static, compare_layers
+    from tflmgen.api.planned_model import PlannedModel, plan_file
+    from tflmgen.api.project_build import (
+        ProjectBuild,
+        check_export,
+        export_library,
+        flash_project,
+        measure_firmware,
+        save_project,
+    )
+    from tflmgen.api.quantize_costs import Costs, board_of, measured_costs
+
+_MODULES = {
+    "bench_figures": "Measured bench_json operator_figures",
+    "comparison": "Check Comparison MismatchError compare_outputs raise_if_wrong sets_of",
+    "convert_tensorflow": "ConvertedPort converted digest_of is_conversion ports_of proof_json proof_lines",
+    "invokes": "GENERATED Invokes bench_attached bench_inputs bench_sets check_countable invoke_sets",
+    "layer_comparison": "LayerCheck LayerComparison check_static compare_layers",
+    "planned_model": "PlannedModel plan_file",
+    "project_build": "ProjectBuild check_export export_library flash_project measure_firmware save_project",
+    "quantize_costs": "Costs board_of measured_costs",
+}
+"""Module -> its names here. It is imported when one of them is asked for, so that a command loads what it needs."""
+
+__all__ = [
+    "GENERATED",
+    "Check",
+    "Comparison",
+    "ConvertedPort",
+    "Costs",
+    "Invokes",
+    "LayerCheck",
+    "LayerComparison",
+    "Measured",
+    "MismatchError",
+    "PlannedModel",
+    "ProjectBuild",
+    "bench_attached",
+    "bench_inputs",
+    "bench_json",
+    "bench_sets",
+    "board_of",
+    "check_countable",
+    "check_export",
+    "check_static",
+    "compare_layers",
+    "compare_outputs",
+    "converted",
+    "digest_of",
+    "export_library",
+    "flash_project",
+    "invoke_sets",
+    "is_conversion",
+    "measure_firmware",
+    "measured_costs",
+    "operator_figures",
+    "plan_file",
+    "ports_of",
+    "proof_json",
+    "proof_lines",
+    "raise_if_wrong",
+    "save_project",
+    "sets_of",
+]
+
+
+def __getattr__(name: str) -> object:
+    for module, names in _MODULES.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -1,0 +1,120 @@
+"""Comparison of a model's outputs with references: given vectors, or the host build and TFLite Micro."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tflmgen.api.invokes import Invokes, invoke_sets
+from tflmgen.api.planned_model import PlannedModel
+from tflmgen.compare import VECTORS, Difference, Reference, Tolerance, difference, find_references, largest_distance
+from tflmgen.emulators import Result, Vectors, VectorSet, choose_signature, read_vectors, seeded_sets
+from tflmgen.errors import TflmgenError
+from tflmgen.ir import Signature
+from tflmgen.options import SessionOptions
+from tflmgen.terminal import Console
+
+
+class MismatchError(TflmgenError):
+    """An output of the firmware differs from its reference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Comparison of one output of one input set with one reference; `difference` is None if they agree."""
+
+    set: str
+    signature: str
+    output: str
+    type: str
+    reference: str
+    largest: float
+    difference: Difference | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Every output of every input set, compared with each reference that is available."""
+
+    checks: tuple[Check, ...]
+    references: tuple[Reference, ...]
+    invokes: Invokes
+
+    @property
+    def wrong(self) -> tuple[Check, ...]:
+        return tuple(check for check in self.checks if check.difference is not None)
+
+
+def compare_outputs(
+    model: PlannedModel, vectors_path: Path | None, tolerance: Tolerance, session: SessionOptions, console: Console
+) -> Comparison:
+    """Runs the input sets of a file, or seeded ones, and compares the outputs with those expected.
+
+    vectors_path  inputs and expected outputs; None: seeded inputs, and the references that are available
+    """
+    signatures = model.compilation.module.signatures
+    vectors = sets_of(model.path, vectors_path, signatures, session.signature, model.frozen.places)
+    if vectors_path is None:
+        references = find_references(
+            model.path, model.board, model.compilation, vectors.sets, model.options, session, console
+        )
+    else:
+        references = [Reference(VECTORS, [vector_set.expected for vector_set in vectors.sets])]
+    invokes = invoke_sets(model, vectors, session, console)
+    checks = _checks(signatures, vectors.sets, invokes.results, references, tolerance)
+    return Comparison(tuple(checks), tuple(references), invokes)
+
+
+def raise_if_wrong(path: Path, wrong: int, total: int, compared: str) -> None:
+    """Raises MismatchError if some of the comparisons failed. `compared`: what they are, in the plural."""
+    if wrong:
+        raise MismatchError(f"{path}: FAILED: {wrong} of {total} {compared} differ")
+
+
+def sets_of(
+    model: Path, path: Path | None, signatures: Sequence[Signature], key: str | None, frozen: Sequence[int] = ()
+) -> Vectors:
+    """Input sets of the file `path`; without one, seeded sets for the signature `key`, or for each signature.
+
+    frozen  positions of inputs that became constants
+    """
+    if path is not None:
+        return read_vectors(path, signatures, key, True, frozen)
+    numbers = range(len(signatures)) if key is None else [choose_signature(signatures, key, str(model))]
+    return Vectors(seeded_sets(signatures, list(numbers)))
+
+
+def _checks(
+    signatures: Sequence[Signature],
+    sets: Sequence[VectorSet],
+    results: Sequence[Result],
+    references: Sequence[Reference],
+    tolerance: Tolerance,
+) -> list[Check]:
+    checks = []
+    for number, (vector_set, result) in enumerate(zip(sets, results, strict=True)):
+        signature = signatures[vector_set.signature]
+        for reference in references:
+            if reference.unused:
+                continue
+            for port, expected, actual in zip(
+                signature.outputs, reference.outputs[number], result.outputs, strict=True
+            ):
+                label = f"{number}: {vector_set.label}" if vector_set.label else str(number)
+                largest_error, output_difference = (
+                    largest_distance(expected, actual),
+                    difference(expected, actual, tolerance),
+                )
+                checks.append(
+                    Check(
+                        label,
+                        signature.key,
+                        port.name,
+                        str(port.type),
+                        reference.name,
+                        largest_error,
+                        output_difference,
+                    )
+                )
+    return checks

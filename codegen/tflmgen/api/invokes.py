@@ -1,0 +1,172 @@
+"""Invokes of a planned model with sets of inputs: their outputs, or the instructions that they take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tflmgen import __version__
+from tflmgen.api.bench_figures import Measured, bench_json, milliseconds
+from tflmgen.api.planned_model import Json, PlannedModel
+from tflmgen.emulators import (
+    CYCLE_MODELS,
+    CycleModel,
+    Result,
+    Session,
+    Vectors,
+    VectorSet,
+    choose_signature,
+    generator_inputs,
+    read_vectors,
+    run_set,
+    run_sets,
+    running,
+)
+from tflmgen.errors import UsageError
+from tflmgen.ir import Signature
+from tflmgen.options import SessionOptions
+from tflmgen.project import Board, Firmware, code_bytes
+from tflmgen.terminal import Console, count
+
+GENERATED = "generated"
+"""Label of inputs that the generator of TFLite Micro's benchmarks makes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invokes:
+    """What the firmware answered: a result per input set.
+
+    place  for messages: "in QEMU", "at PORT"
+    notes  what the user should know of the run, a sentence each
+    """
+
+    results: tuple[Result, ...]
+    emulator: str
+    place: str
+    notes: tuple[str, ...]
+
+
+def invoke_sets(model: PlannedModel, vectors: Vectors, session: SessionOptions, console: Console) -> Invokes:
+    """Builds the firmware and invokes it with each input set."""
+    signatures = model.compilation.module.signatures
+    with running(model.compilation, model.board, model.options, session, console) as run:
+        with console.progress("Starting") as progress:
+            results = run_sets(run.session, signatures, vectors.sets, vectors.stateful, progress)
+        notes = (*model.frozen.notes, *run.session.notes)
+        return Invokes(tuple(results), run.session.emulator, run.session.place, notes)
+
+
+def check_countable(board: Board) -> None:
+    """Raises UsageError for the host, whose instructions nothing counts."""
+    if board.is_host:
+        raise UsageError("bench counts a microcontroller's instructions: choose a board that `tflmgen boards` lists")
+
+
+def bench_inputs(model: PlannedModel, path: Path | None, key: str | None) -> Vectors:
+    """Input sets of the file `path`; without one, a generated set for the signature `key`, or the only one."""
+    signatures = model.compilation.module.signatures
+    if path is not None:
+        return read_vectors(path, signatures, key, False, model.frozen.places)
+    number = choose_signature(signatures, key, str(model.path))
+    return Vectors((VectorSet(GENERATED, number, generator_inputs(signatures[number])),))
+
+
+def bench_sets(
+    model: PlannedModel, vectors: Vectors, inputs: str, session: SessionOptions, console: Console
+) -> tuple[Json, CycleModel]:
+    """Counts the instructions of an invoke per input set: figures (schema/bench.json), and how cycles are estimated.
+
+    inputs  GENERATED, or the name of the file with the sets
+    """
+    board, compilation = model.board, model.compilation
+    with running(compilation, board, model.options, session, console, count=True) as run:
+        assert run.firmware is not None
+        with console.progress("Starting") as progress:
+            signatures = compilation.module.signatures
+            measured = measure_sets(run.session, signatures, vectors, inputs == GENERATED, progress)
+        ran = {"emulator": run.session.emulator, "notes": _notes(model, run.session)}
+        sizes = _sizes(run.firmware, model, console)
+    cycle_model = CYCLE_MODELS.get(board.core, CycleModel(""))
+    figures = {
+        "tflmgen": __version__,
+        "model": model.plan["model"],
+        "options": model.plan["options"],
+        "board": board.id,
+        **ran,
+        "inputs": inputs,
+        **bench_json(model.plan, measured, cycle_model, board.clock),
+        "memory": sizes,
+    }
+    return figures, cycle_model
+
+
+def measure_sets(
+    session: Session,
+    signatures: Sequence[Signature],
+    vectors: Vectors,
+    is_generated: bool,
+    progress: Callable[[str], None],
+) -> list[Measured]:
+    """Costs of an invoke per input set. For generated inputs it is the second invoke, after variables are set."""
+    results = run_sets(session, signatures, vectors.sets, vectors.stateful, progress)
+    if is_generated:
+        results = [run_set(session, signatures, vectors.sets[0], "second invoke")]
+    return [Measured(s.label, s.signature, r.invocation) for s, r in zip(vectors.sets, results, strict=True)]
+
+
+def bench_attached(
+    model: PlannedModel, vectors: Vectors, is_generated: bool, session: SessionOptions, console: Console
+) -> tuple[Json, str]:
+    """Counts the DWT cycles of an invoke per input set on the board at a port.
+
+    Returns the figures (schema/bench_port.json), and the place for messages.
+    """
+    plan, board, signatures = model.plan, model.board, model.compilation.module.signatures
+    with (
+        running(model.compilation, board, model.options, session, console) as run,
+        console.progress("Starting") as progress,
+    ):
+        measured = measure_sets(run.session, signatures, vectors, is_generated, progress)
+        place, notes = run.session.place, run.session.notes
+    figures = {
+        "tflmgen": __version__,
+        "model": plan["model"],
+        "options": plan["options"],
+        "board": board.id,
+        "port": session.port,
+        "notes": list(notes),
+        "clock_hz": board.clock,
+        "sets": [_attached_set(entry, model) for entry in measured],
+        "arena_bytes": plan["arena"]["bytes"],
+        "weights_bytes": plan["weights"]["bytes"],
+    }
+    return figures, place
+
+
+def _attached_set(measured: Measured, model: PlannedModel) -> Json:
+    cycles = measured.invocation.cycles or None
+    return {
+        "label": measured.label,
+        "signature": model.compilation.module.signatures[measured.signature].key,
+        "cycles": cycles,
+        "milliseconds": milliseconds(cycles, model.board.clock),
+        "stack_bytes": measured.invocation.stack_bytes,
+    }
+
+
+def _notes(model: PlannedModel, session: Session) -> list[str]:
+    """What there is to know about the figures, a sentence each."""
+    macs = sum(removed["macs"] for removed in model.plan["removed"])
+    removed = f"range analysis removed {count(macs)} multiply-accumulates; they are not in the table"
+    return [*model.frozen.notes, *session.notes, *([removed] if macs else [])]
+
+
+def _sizes(firmware: Firmware, model: PlannedModel, console: Console) -> dict[str, int]:
+    return {
+        "arena_bytes": int(model.plan["arena"]["bytes"]),
+        "weights_bytes": int(model.plan["weights"]["bytes"]),
+        "code_bytes": code_bytes(firmware, model.compilation, model.board, model.options, console),
+        "flash_bytes": firmware.text + firmware.data,
+        "ram_bytes": firmware.data + firmware.bss,
+    }

@@ -1,0 +1,67 @@
+"""A model file planned for a board: where every command and the Python API begin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tflmgen.compiler import Compilation
+from tflmgen.emulators import Frozen, freeze_inputs, shapes_of_inputs
+from tflmgen.options import BuildOptions
+from tflmgen.project import Board, check_plan, plan_for
+from tflmgen.terminal import Console
+
+Json = dict[str, Any]
+"""What json.dumps() takes; a schema in schema/ describes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedModel:
+    """A compilation with what it was made of.
+
+    path    the model's file, for messages
+    board   with the placement of --place
+    frozen  the build options, with inputs that became constants
+    """
+
+    path: Path
+    board: Board
+    compilation: Compilation
+    frozen: Frozen
+
+    @property
+    def options(self) -> BuildOptions:
+        return self.frozen.options
+
+    @property
+    def plan(self) -> Json:
+        """Contents of plan.json (schema/plan.json)."""
+        return self.compilation.plan
+
+
+def plan_file(
+    path: Path,
+    board: Board,
+    options: BuildOptions,
+    console: Console,
+    *,
+    inputs: Path | None = None,
+    signature: str | None = None,
+    is_attached: bool = False,
+    must_fit: bool = True,
+) -> PlannedModel:
+    """Compiles a model file for `board`.
+
+    inputs       .npz file whose arrays give dynamic dimensions their size; None: the options do
+    signature    of those sets in the file that name none
+    is_attached  the firmware is on a board already, with the dimensions that its options gave it
+    must_fit     raise BudgetError if arena, state or weights exceed the board's memories
+    """
+    frozen = freeze_inputs(path, inputs, options)
+    shapes = None if inputs is None or is_attached else shapes_of_inputs(path, inputs, signature)
+    with console.progress(f"Planning {path.name}"):
+        compilation = plan_for(path, board, frozen.options, shapes)
+        if must_fit:
+            check_plan(compilation.plan, board)
+    return PlannedModel(path, board, compilation, frozen)

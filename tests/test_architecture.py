@@ -48,6 +48,8 @@ ONLY_IN = {
     "typer": {"cli", "commands", "failure", "option_groups", "typer_classes"},
     "tflite_micro": {"compare"},
     "ai_edge_litert": set[str](),
+    "pandas": {"api"},
+    "typing_extensions": {"api"},
     "platformio": set[str](),
     "serial": {"emulators"},
     "tree_sitter": {"proof"},

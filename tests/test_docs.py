@@ -11,6 +11,7 @@ import pytest
 import typer
 from support import kernel_harness, kernel_program
 from support.repository import ROOT, page_named
+from support.tools import requires_compiler, requires_qemu
 from tflmgen.cli import app
 from tflmgen.compiler import compile_model
 from tflmgen.ir import kernel, types
@@ -79,3 +80,24 @@ def test_the_commands_page_has_every_option_and_no_other() -> None:
     left_out = {"--help", "--output"}
     assert set(re.findall(r"--[a-z][a-z-]+", page)) - left_out == options - left_out
     assert all(f"| `{name}" in page for name in commands)
+
+
+@pytest.mark.emulator
+@requires_compiler
+@requires_qemu
+def test_the_python_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The examples in the page's order, in one namespace, as a reader in a fresh folder would type them."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {}
+    blocks = examples("docs/use/python.md", "python")
+    assert len(blocks) == 9
+    for block in blocks:
+        exec(block, namespace)
+    printed = capsys.readouterr().out
+    for text in ("416 bytes of arena", "CONV_2D", "frame int8 (1, 16, 16, 1)", "CONV_2D takes most", "small_gate True"):
+        assert text in printed
+    assert "kws.tflite | it is not a TensorFlow Lite file" in printed
+    assert all((tmp_path / name).exists() for name in ("firmware/platformio.ini", "plan.html", "lib/zephyr"))

@@ -43,7 +43,12 @@ class Problem:
 
 
 class TflmgenError(Exception):
-    """Base of every error that ends a command with exit code 1 and no traceback."""
+    """Base of every error that ends a command with exit code 1 and no traceback.
+
+    problems  each broken rule with its location in the model; empty for errors that are not about a model
+    """
+
+    problems: tuple[Problem, ...] = ()
 
 
 class ModelError(TflmgenError):

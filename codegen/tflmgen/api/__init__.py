@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tflmgen.api.bench_figures import Measured, bench_json, operator_figures
-    from tflmgen.api.comparison import Check, Comparison, MismatchError, compare_outputs, raise_if_wrong, sets_of
+    from tflmgen.api.build_choices import CompileOptions
+    from tflmgen.api.comparison import Check, Comparison, MismatchError, compare_outputs, sets_of
+    from tflmgen.api.compile_source import compile
+    from tflmgen.api.compiled_model import CompiledModel
     from tflmgen.api.convert_tensorflow import (
         ConvertedPort,
         converted,
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
         invoke_sets,
     )
     from tflmgen.api.layer_comparison import LayerCheck, LayerComparison, check_static, compare_layers
+    from tflmgen.api.measurements import Bench, FirmwareSizes, OperatorCost
+    from tflmgen.api.model_session import ModelSession
+    from tflmgen.api.plan_records import Buffer, Operator, Plan, Signature, Tensor
     from tflmgen.api.planned_model import PlannedModel, plan_file
     from tflmgen.api.project_build import (
         ProjectBuild,
@@ -41,10 +47,18 @@ if TYPE_CHECKING:
         save_project,
     )
     from tflmgen.api.quantize_costs import Costs, board_of, measured_costs
+    from tflmgen.api.records import MissingPackageError, Records
 
 _MODULES = {
+    "build_choices": "CompileOptions",
+    "compile_source": "compile",
+    "compiled_model": "CompiledModel",
+    "measurements": "Bench FirmwareSizes OperatorCost",
+    "model_session": "ModelSession",
+    "plan_records": "Buffer Operator Plan Signature Tensor",
+    "records": "MissingPackageError Records",
     "bench_figures": "Measured bench_json operator_figures",
-    "comparison": "Check Comparison MismatchError compare_outputs raise_if_wrong sets_of",
+    "comparison": "Check Comparison MismatchError compare_outputs sets_of",
     "convert_tensorflow": "ConvertedPort converted digest_of is_conversion ports_of proof_json proof_lines",
     "invokes": "GENERATED Invokes bench_attached bench_inputs bench_sets check_countable invoke_sets",
     "layer_comparison": "LayerCheck LayerComparison check_static compare_layers",
@@ -56,17 +70,30 @@ _MODULES = {
 
 __all__ = [
     "GENERATED",
+    "Bench",
+    "Buffer",
     "Check",
     "Comparison",
+    "CompileOptions",
+    "CompiledModel",
     "ConvertedPort",
     "Costs",
+    "FirmwareSizes",
     "Invokes",
     "LayerCheck",
     "LayerComparison",
     "Measured",
     "MismatchError",
+    "MissingPackageError",
+    "ModelSession",
+    "Operator",
+    "OperatorCost",
+    "Plan",
     "PlannedModel",
     "ProjectBuild",
+    "Records",
+    "Signature",
+    "Tensor",
     "bench_attached",
     "bench_inputs",
     "bench_json",
@@ -77,6 +104,7 @@ __all__ = [
     "check_static",
     "compare_layers",
     "compare_outputs",
+    "compile",
     "converted",
     "digest_of",
     "export_library",
@@ -90,7 +118,6 @@ __all__ = [
     "ports_of",
     "proof_json",
     "proof_lines",
-    "raise_if_wrong",
     "save_project",
     "sets_of",
 ]

@@ -66,12 +66,6 @@ def compare_outputs(
     return Comparison(tuple(checks), tuple(references), invokes)
 
 
-def raise_if_wrong(path: Path, wrong: int, total: int, compared: str) -> None:
-    """Raises MismatchError if some of the comparisons failed. `compared`: what they are, in the plural."""
-    if wrong:
-        raise MismatchError(f"{path}: FAILED: {wrong} of {total} {compared} differ")
-
-
 def sets_of(
     model: Path, path: Path | None, signatures: Sequence[Signature], key: str | None, frozen: Sequence[int] = ()
 ) -> Vectors:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tflmgen.api import Check, Comparison, compare_outputs, plan_file, raise_if_wrong
+from tflmgen.api import Check, Comparison, MismatchError, compare_outputs, plan_file
 from tflmgen.compare import Case, Reference, Tolerance, junit_xml
 from tflmgen.emulators import check_session_options
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
@@ -40,7 +40,8 @@ def test_command(
     _report(console, model, board, compared)
     if junit is not None:
         write_whole(junit, _junit(model, board, compared))
-    raise_if_wrong(model, len(compared.wrong), len(compared.checks), "outputs")
+    if compared.wrong:
+        raise MismatchError(f"{model}: FAILED: {len(compared.wrong)} of {len(compared.checks)} outputs differ")
 
 
 def _report(console: Console, model: Path, board: Board, compared: Comparison) -> None:

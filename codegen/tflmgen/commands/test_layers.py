@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tflmgen.api import LayerCheck, LayerComparison, check_static, compare_layers, plan_file, raise_if_wrong
+from tflmgen.api import LayerCheck, LayerComparison, MismatchError, check_static, compare_layers, plan_file
 from tflmgen.compare import NAME as TFLM
 from tflmgen.compare import Case, Tolerance, junit_xml
 from tflmgen.emulators import check_session_options
@@ -47,7 +47,8 @@ def layers_command(
         ]
         about = [("board", board.id), ("emulator", compared.emulator)]
         write_whole(junit, junit_xml(f"{model.name} on {board.id}", cases, about))
-    raise_if_wrong(model, len(compared.wrong), len(compared.sets), "sets")
+    if compared.wrong:
+        raise MismatchError(f"{model}: FAILED: {len(compared.wrong)} of {len(compared.sets)} sets differ")
 
 
 def _report(console: Console, model: Path, board: Board, compared: LayerComparison) -> None:

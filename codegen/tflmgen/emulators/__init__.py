@@ -18,6 +18,7 @@ from tflmgen.emulators.npz import (
     choose_signature,
     read_arrays,
     read_vectors,
+    vector_set_of,
     write_outputs,
 )
 from tflmgen.emulators.seeded import generator_inputs, seeded_sets
@@ -63,5 +64,6 @@ __all__ = [
     "running",
     "seeded_sets",
     "shapes_of_inputs",
+    "vector_set_of",
     "write_outputs",
 ]

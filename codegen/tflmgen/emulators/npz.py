@@ -77,6 +77,14 @@ def read_vectors(
     return _Reader(path, read_arrays(path), signatures, key, expected, frozen).read()
 
 
+def vector_set_of(label: str, arrays: Mapping[str, Array], signatures: Sequence[Signature], number: int) -> VectorSet:
+    """The input set of arrays by input name, for signature `number`. Raises VectorsError if they don't fit the model.
+
+    label  what messages call the arrays
+    """
+    return _Reader(Path(label), arrays, signatures, None, False, ()).named(number)
+
+
 def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
     """Array name -> shape, for all arrays of a file."""
     return {name: array.shape for name, array in read_arrays(path).items()}
@@ -152,12 +160,16 @@ class _Reader:
             stateful = bool(self._scalar("stateful", False))
             return Vectors(tuple(self._set(k) for k in range(self._count())), stateful)
         number = choose_signature(self._signatures, self._key, str(self._path))
+        return Vectors((self.named(number),), simple=True)
+
+    def named(self, number: int) -> VectorSet:
+        """The set whose arrays have the names of inputs and outputs."""
         signature = self._signatures[number]
         inputs = self._ports(signature.inputs, [p.name for p in signature.inputs], "input")
         expected = (
             self._ports(signature.outputs, [p.name for p in signature.outputs], "output") if self._expected else ()
         )
-        return Vectors((VectorSet("", number, inputs, expected),), simple=True)
+        return VectorSet("", number, inputs, expected)
 
     def _count(self) -> int:
         numbers = [int(match[1]) for name in self._arrays if (match := re.match(r"s(\d+)_(?:in|out)_\d+$", name))]

@@ -7,7 +7,7 @@ Decided here: the files of a project, and the files that may be overwritten or r
 from tflmgen.project.assemble import write
 from tflmgen.project.board import HOST, Board, Memory, list_boards, load_board
 from tflmgen.project.board_new import CORES, missing, new_board
-from tflmgen.project.budget import check_plan, peak_operator
+from tflmgen.project.budget import check_plan, has_room, peak_operator
 from tflmgen.project.code_size import code_bytes
 from tflmgen.project.elf import read_elf
 from tflmgen.project.files import check_writable, write_whole
@@ -50,6 +50,7 @@ __all__ = [
     "find_program",
     "find_renode",
     "flash",
+    "has_room",
     "kept_if_whole",
     "list_boards",
     "load_board",

@@ -91,7 +91,7 @@ def _explained(excess: str, plan: Plan, board: Board, flash: bool) -> str:
     peak = peak_operator(plan)
     if peak and not flash:
         lines.append(f"  the arena is fullest at {peak}")
-    fitting = [b.id for b in list_boards() if b.id != board.id and _fits(plan, b)]
+    fitting = [b.id for b in list_boards() if b.id != board.id and has_room(plan, b)]
     larger = f"a board with more memory ({', '.join(fitting)})" if fitting else "a smaller model"
     floats = any("float32" in output for step in plan["steps"] for output in step.get("outputs", ()))
     narrower = "int8 instead of float32, " if floats else ""
@@ -103,7 +103,10 @@ def _explained(excess: str, plan: Plan, board: Board, flash: bool) -> str:
     return "\n".join([*lines, f"  what would help: {advice}"])
 
 
-def _fits(plan: Plan, board: Board) -> bool:
+def has_room(plan: Plan, board: Board) -> bool:
+    """Whether arena, state and weights fit the board's memories, with the stack; always on the host."""
+    if board.is_host:
+        return True
     sizes = {m.name: m.size for m in board.memories}
     data = dict(board.placement)["data"]
     return all(

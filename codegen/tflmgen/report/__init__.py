@@ -4,12 +4,14 @@ In: plan.json's contents. Out: the page's text.
 Decided here: the presentation only; every figure comes from plan.json.
 """
 
+from tflmgen.report.notebook_view import notebook_html
 from tflmgen.report.page import report_html
 from tflmgen.report.quantization_page import quantization_html
 from tflmgen.report.removal_texts import dead_channel_lines
 
 __all__ = [
     "dead_channel_lines",
+    "notebook_html",
     "quantization_html",
     "report_html",
 ]

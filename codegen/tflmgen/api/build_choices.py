@@ -1,0 +1,120 @@
+"""Build options from Python's values: shapes as tuples, limits as numbers, choices by name."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
+
+import numpy as np
+
+from tflmgen.errors import UsageError
+from tflmgen.options import BuildOptions, CheckWeights, Optimize, Validate
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+PathLike = str | os.PathLike[str]
+E = TypeVar("E", bound=Enum)
+
+
+class CompileOptions(TypedDict, total=False):
+    """Keyword arguments of `tflmgen.compile`, all optional; the command line has the same options.
+
+    Attributes:
+        optimize: Goal of the generated code: `balanced` (the default), `speed`, `size` or `ram`.
+        name: Prefix of all generated names; by default the file's name.
+        ram_budget: Most bytes of arena and state, as a number or a text like `32K`.
+        max_slowdown: The smallest arena for at most so many per cent more cycles than the fastest plan has.
+        max_iterations: Most iterations of every loop, or of loops by the name of their body.
+        max_shape: Bounds of dynamic shapes, by input, output or `SUBGRAPH:TENSOR`.
+        max_dim: Bound of every other dynamic dimension.
+        push_rows: Inputs that arrive row by row.
+        place: Memory of the board for `arena`, `state`, `weights`, `code` or `data`.
+        plugin: Python files with custom operators.
+        progress_hook: Run a macro after each operator, for a watchdog.
+        check_memory: Put guard bytes beside arena and state.
+        check_weights: When the constants in flash are checked: `off`, `start` or `invoke`.
+        no_overlap: Keep outputs apart from inputs.
+        no_range_analysis: Compute dead channels and branches, too.
+        winograd: Allow Winograd kernels.
+        validate: How much of the build is compared with the file: `off`, `quick` (the default) or `full`.
+        shape: Shapes of inputs of a model that is converted.
+        constant: Values of inputs of an ONNX model that become constants.
+        nhwc_inputs: An ONNX model's inputs come with channels last.
+        quantize: Calibration data (.npz): the model is quantised to int8 first.
+    """
+
+    optimize: Literal["balanced", "speed", "size", "ram"] | Optimize
+    name: str
+    ram_budget: int | str | None
+    max_slowdown: float | str | None
+    max_iterations: int | Mapping[str, int] | None
+    max_shape: Mapping[str, Sequence[int]] | None
+    max_dim: int | None
+    push_rows: Sequence[str]
+    place: Mapping[str, str] | None
+    plugin: Sequence[PathLike]
+    progress_hook: bool
+    check_memory: bool
+    check_weights: Literal["off", "start", "invoke"] | CheckWeights
+    no_overlap: bool
+    no_range_analysis: bool
+    winograd: bool
+    validate: Literal["off", "quick", "full"] | Validate
+    shape: Mapping[str, Sequence[int]] | None
+    constant: Mapping[str, ArrayLike] | None
+    nhwc_inputs: bool
+    quantize: PathLike | None
+
+
+def build_options(options: CompileOptions) -> BuildOptions:
+    """The options as those of the command line. Raises UsageError for an unknown one, or an unknown choice."""
+    unknown = sorted(set(options) - set(CompileOptions.__annotations__))
+    if unknown:
+        known = ", ".join(sorted(CompileOptions.__annotations__))
+        raise UsageError(f"there is no option '{unknown[0]}'. Options: {known}")
+    values: dict[str, Any] = dict(options)
+    for key, kind in (("optimize", Optimize), ("check_weights", CheckWeights), ("validate", Validate)):
+        if key in values:
+            values[key] = choice(key, values[key], kind)
+    for key in ("max_shape", "shape"):
+        if values.get(key) is not None:
+            values[key] = [f"{name}={','.join(map(str, shape))}" for name, shape in values[key].items()]
+    if values.get("constant") is not None:
+        arrays = values["constant"].items()
+        values["constant"] = [f"{name}={json.dumps(np.asarray(value).tolist())}" for name, value in arrays]
+    if values.get("place") is not None:
+        values["place"] = [f"{section}={memory}" for section, memory in values["place"].items()]
+    limits = values.get("max_iterations")
+    if limits is not None:
+        entries = limits.items() if isinstance(limits, Mapping) else [("", limits)]
+        values["max_iterations"] = [f"{loop}={limit}" if loop else str(limit) for loop, limit in entries]
+    if isinstance(values.get("max_slowdown"), (int, float)):
+        values["max_slowdown"] = f"{values['max_slowdown']:g}%"
+    if values.get("ram_budget") is not None:
+        values["ram_budget"] = str(values["ram_budget"])
+    values["plugin"] = _several("plugin", options.get("plugin", ()), Path)
+    values["push_rows"] = _several("push_rows", options.get("push_rows", ()), str)
+    if values.get("quantize") is not None:
+        values["quantize"] = Path(values["quantize"])
+    return BuildOptions(**values)
+
+
+def choice(key: str, value: object, kind: type[E]) -> E:
+    """The member of an enumeration that a text names."""
+    try:
+        return kind(value)
+    except ValueError:
+        names = ", ".join(str(member.value) for member in kind)
+        raise UsageError(f"{key}={value!r}: it is one of {names}") from None
+
+
+def _several(key: str, values: Iterable[Any], kind: type[Any]) -> list[Any] | None:
+    """A list of texts or paths; None if it is empty."""
+    if isinstance(values, (str, os.PathLike)):
+        raise UsageError(f"{key} is a sequence: {key}=[{str(values)!r}]")
+    return [kind(value) for value in values] or None

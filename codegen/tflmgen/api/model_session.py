@@ -1,0 +1,105 @@
+"""A running model: arrays in, arrays out, with state kept from run to run where the user wants that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.emulators import Session, VectorSet, choose_signature, run_set, vector_set_of
+from tflmgen.errors import UsageError
+from tflmgen.ir import DType, Port, Signature
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+LABEL = "inputs"
+"""What error messages call the user's arrays."""
+
+
+class ModelSession:
+    """Firmware that runs while the context of `CompiledModel.session()` lasts.
+
+    Attributes:
+        emulator: What runs it: `QEMU`, `Renode`, `host`, or a serial port.
+    """
+
+    def __init__(self, session: Session, signatures: Sequence[Signature]) -> None:
+        self._session, self._signatures = session, signatures
+        self.emulator = session.emulator
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know of this run, a sentence each."""
+        return self._session.notes
+
+    def run(self, inputs: Mapping[str, ArrayLike] | ArrayLike, signature: str | None = None) -> dict[str, NDArray[Any]]:
+        """Invokes the model from its current state.
+
+        Args:
+            inputs: An array per input name, of the shape and type that `CompiledModel.plan.signatures` has. A model
+                with one input takes the array alone.
+            signature: Key of the signature to run; None: the only one.
+
+        Returns:
+            An array per output name.
+
+        Raises:
+            VectorsError: The arrays do not fit the model.
+            StatusError: The model returned an error, such as too many iterations of a loop.
+            EmulatorError: The firmware crashed or does not answer.
+        """
+        vectors = arrays_for(self._signatures, inputs, signature)
+        result = run_set(self._session, self._signatures, vectors, "this run")
+        return named_outputs(self._signatures, vectors, result.outputs)
+
+    def reset(self) -> None:
+        """Puts the model into its initial state."""
+        self._session.reset()
+
+
+def arrays_for(
+    signatures: Sequence[Signature], inputs: Mapping[str, ArrayLike] | ArrayLike, key: str | None
+) -> VectorSet:
+    """The input set of arrays of Python. Raises VectorsError or UsageError if they don't fit the model."""
+    number = choose_signature(signatures, key, LABEL)
+    ports = signatures[number].inputs
+    names = [port.name for port in ports]
+    if not isinstance(inputs, Mapping):
+        if len(names) != 1:
+            listed = ", ".join(f"'{name}'" for name in names)
+            raise UsageError(f"{LABEL}: the model has {len(names)} inputs: give an array for each of {listed}")
+        inputs = {names[0]: inputs}
+    unknown = [name for name in inputs if name not in names]
+    if unknown:
+        listed = ", ".join(f"'{name}'" for name in names) or "none"
+        raise UsageError(f"{LABEL}: the model has no input '{unknown[0]}'. It has {listed}")
+    arrays = {port.name: _array(inputs[port.name], port) for port in ports if port.name in inputs}
+    return vector_set_of(LABEL, arrays, signatures, number)
+
+
+def named_outputs(
+    signatures: Sequence[Signature], vectors: VectorSet, outputs: Sequence[NDArray[Any]]
+) -> dict[str, NDArray[Any]]:
+    """Outputs by name, as arrays that the user may change."""
+    ports = signatures[vectors.signature].outputs
+    return {port.name: array.copy() for port, array in zip(ports, outputs, strict=True)}
+
+
+def _array(value: ArrayLike, port: Port) -> NDArray[Any]:
+    """An array of the port's type where that keeps the values: of numbers of one kind, within the type's limits.
+
+    float64, which numpy makes of Python's numbers, becomes float32; integers change their width. An array of integers
+    becomes none of floats, nor the reverse: quantised values and real ones are too easily taken for each other.
+    """
+    array, dtype = np.asarray(value), port.type.dtype
+    if dtype.is_float:
+        is_plain = array.dtype.kind in "iu" and not isinstance(value, np.ndarray)
+        return array.astype(dtype.numpy) if is_plain or array.dtype.kind == "f" else array
+    if dtype is DType.BOOL or array.dtype.kind not in "iu":
+        return array
+    low, high = dtype.limits
+    fits = array.size == 0 or (int(array.min()) >= low and int(array.max()) <= high)
+    return array.astype(dtype.numpy) if fits else array

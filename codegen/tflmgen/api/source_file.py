@@ -1,0 +1,115 @@
+"""A model as Python has it - a path, bytes, a Keras model - as a file that tflmgen compiles."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tflmgen.conversion import tensorflow_source
+from tflmgen.errors import Location, ModelError, Problem, TflmgenError, UsageError
+from tflmgen.options import BuildOptions, ConvertOptions, QuantizeOptions, SourceOptions
+from tflmgen.terminal import Console
+
+DEFAULT_NAME = "model"
+"""Name of a model that is bytes, unless the user gives one."""
+
+_ZIP, _HDF5, _ONNX = b"PK\x03\x04", b"\x89HDF", b"\x08"
+"""How files begin: archives (Keras), HDF5 (older Keras), and ONNX, whose first field is its version."""
+
+_KERAS = frozenset({"keras", "tf_keras"})
+"""Packages whose models have save()."""
+
+
+@contextmanager
+def source_file(source: object, options: BuildOptions, console: Console) -> Iterator[tuple[Path, BuildOptions]]:
+    """The file to compile, while the context lasts, and the options that remain for it.
+
+    What is no path is written to a temporary folder; so is what a source of TensorFlow's becomes, and a quantised
+    model. Errors name the source as the user did. Raises UsageError for an object that is no model.
+    """
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tflmgen-")))
+        stack.enter_context(_named_without(folder))
+        path = _written(source, folder, options.name)
+        path, options = _converted(path, folder, options, console)
+        yield _quantized(path, folder, options, console)
+
+
+def _written(source: object, folder: Path, name: str) -> Path:
+    if isinstance(source, (str, os.PathLike)):
+        return Path(os.fspath(source))
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        data = bytes(source)
+        path = folder / f"{name or DEFAULT_NAME}{_suffix(data)}"
+        path.write_bytes(data)
+        return path
+    packages = {cls.__module__.partition(".")[0] for cls in type(source).__mro__}
+    model: Any = source
+    if packages & _KERAS and hasattr(model, "save"):
+        path = folder / f"{name or getattr(model, 'name', '') or DEFAULT_NAME}.keras"
+        model.save(path)
+        return path
+    raise UsageError(f"a model is a path, the bytes of a file or a Keras model, not {type(source).__name__}")
+
+
+def _suffix(data: bytes) -> str:
+    """Suffix of the format that bytes are of, by how they begin."""
+    if data[4:8] == b"CIR0":
+        return ".circle"
+    suffixes = {_ZIP: ".keras", _HDF5: ".h5", _ONNX: ".onnx"}
+    # A FlatBuffer may begin with any byte: its identifier decides.
+    is_flatbuffer = data[4:8] == b"TFL3"
+    return next((s for start, s in suffixes.items() if data.startswith(start) and not is_flatbuffer), ".tflite")
+
+
+def _converted(path: Path, folder: Path, options: BuildOptions, console: Console) -> tuple[Path, BuildOptions]:
+    source = tensorflow_source(path)
+    if source is None:
+        return path, options
+    from tflmgen.api.convert_tensorflow import converted
+
+    target = folder / f"{source.stem}.tflite"
+    converted(source, target, ConvertOptions(), options.source, console)
+    return target, _without_source(options)
+
+
+def _quantized(path: Path, folder: Path, options: BuildOptions, console: Console) -> tuple[Path, BuildOptions]:
+    if options.quantize is None:
+        return path, options
+    from tflmgen.quantize import quantize_file
+
+    choices = QuantizeOptions()
+    with console.progress(f"Quantising {path.name}") as progress:
+        result = quantize_file(path, options.quantize, choices, None, progress, options.source)
+    target = folder / f"{path.stem}-{choices.activations.value}.tflite"
+    target.write_bytes(result.quantized.data)
+    return target, replace(_without_source(options), quantize=None)
+
+
+def _without_source(options: BuildOptions) -> BuildOptions:
+    """The options for a file that is a .tflite one now."""
+    none = SourceOptions()
+    return replace(options, shape=none.shape, constant=none.constant, nhwc_inputs=none.nhwc_inputs)
+
+
+@contextmanager
+def _named_without(folder: Path) -> Iterator[None]:
+    """Leaves the temporary folder out of what errors say."""
+    prefix = f"{folder}{os.sep}"
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(_renamed(problem, prefix) for problem in error.problems) from error.__cause__
+    except TflmgenError as error:
+        error.args = tuple(part.replace(prefix, "") if isinstance(part, str) else part for part in error.args)
+        raise
+
+
+def _renamed(problem: Problem, prefix: str) -> Problem:
+    where: Location = replace(problem.where, model=problem.where.model.replace(prefix, ""))
+    return Problem(where, problem.rule.replace(prefix, ""), problem.advice.replace(prefix, ""))

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     )
     from tflmgen.api.quantize_costs import Costs, board_of, measured_costs
     from tflmgen.api.records import MissingPackageError, Records
+    from tflmgen.api.source_file import quantize_to
 
 _MODULES = {
     "build_choices": "CompileOptions",
@@ -57,6 +58,7 @@ _MODULES = {
     "model_session": "ModelSession",
     "plan_records": "Buffer Operator Plan Signature Tensor",
     "records": "MissingPackageError Records",
+    "source_file": "quantize_to",
     "bench_figures": "Measured bench_json operator_figures",
     "comparison": "Check Comparison MismatchError compare_outputs sets_of",
     "convert_tensorflow": "ConvertedPort converted digest_of is_conversion ports_of proof_json proof_lines",
@@ -118,6 +120,7 @@ __all__ = [
     "ports_of",
     "proof_json",
     "proof_lines",
+    "quantize_to",
     "save_project",
     "sets_of",
 ]

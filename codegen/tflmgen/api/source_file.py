@@ -8,12 +8,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tflmgen.conversion import tensorflow_source
 from tflmgen.errors import Location, ModelError, Problem, TflmgenError, UsageError
 from tflmgen.options import BuildOptions, ConvertOptions, QuantizeOptions, SourceOptions
+from tflmgen.project import check_writable, write_whole
 from tflmgen.terminal import Console
+
+if TYPE_CHECKING:
+    from tflmgen.quantize import QuantizedFile
 
 DEFAULT_NAME = "model"
 """Name of a model that is bytes, unless the user gives one."""
@@ -81,14 +85,33 @@ def _converted(path: Path, folder: Path, options: BuildOptions, console: Console
 def _quantized(path: Path, folder: Path, options: BuildOptions, console: Console) -> tuple[Path, BuildOptions]:
     if options.quantize is None:
         return path, options
+    target, _ = quantize_to(folder, path, options, console)
+    return target, replace(_without_source(options), quantize=None)
+
+
+def quantize_to(
+    folder: Path, path: Path, options: BuildOptions, console: Console, compiles: bool = True
+) -> tuple[Path, QuantizedFile]:
+    """Quantises a model with the calibration data of `options` to a file in `folder`: its path, and what came of it.
+
+    compiles  the file is compiled then. Loops that are LSTM layers become one operator whose state is zero at the start
+              of each invoke, as the loop's is, in a file of another name: TensorFlow Lite has no such state
+    """
     from tflmgen.quantize import quantize_file
 
-    choices = QuantizeOptions()
-    with console.progress(f"Quantising {path.name}") as progress:
-        result = quantize_file(path, options.quantize, choices, None, progress, options.source)
+    assert options.quantize is not None
+    choices = QuantizeOptions(fuse_lstm=compiles)
     target = folder / f"{path.stem}-{choices.activations.value}.tflite"
-    target.write_bytes(result.quantized.data)
-    return target, replace(_without_source(options), quantize=None)
+    fused = target.with_stem(f"{target.stem}-fused")
+    check_writable(target)
+    check_writable(fused)
+    with console.progress(f"Quantising {path.name}") as progress:
+        result = quantize_file(
+            path, options.quantize, choices, None, progress, options.source, keeps_state=not compiles
+        )
+    target = fused if result.quantized.fused else target
+    write_whole(target, result.quantized.data)
+    return target, result
 
 
 def _without_source(options: BuildOptions) -> BuildOptions:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tflmgen.api import Costs, board_of, measured_costs
+from tflmgen.api import Costs, board_of, measured_costs, quantize_to
 from tflmgen.options import BuildOptions, OutputOptions, QuantizeOptions, SourceOptions
 from tflmgen.project import check_writable, write_whole
 from tflmgen.quantize import QuantizedFile, WebSummary, quantize_file, summarize_webs
@@ -73,21 +73,10 @@ def quantize_first(
 ) -> tuple[Path, BuildOptions]:
     """Quantises for a command that goes on with the file: its path, and the options without those of its source.
 
-    compiles  the command compiles the file. Loops that are LSTM layers then become one operator whose state is zero at
-              the start of each invoke, as the loop's is, in a file of another name: TensorFlow Lite has no such state
+    compiles  the command compiles the file: see quantize_to()
     """
-    assert options.quantize is not None
-    console, choices = Console(output), QuantizeOptions(fuse_lstm=compiles)
-    path = Path(f"{model.stem}-{choices.activations.value}.tflite")
-    fused = path.with_stem(f"{path.stem}-fused")
-    check_writable(path)
-    check_writable(fused)
-    with console.progress(f"Quantising {model.name}") as progress:
-        result = quantize_file(
-            model, options.quantize, choices, None, progress, options.source, keeps_state=not compiles
-        )
-    path = fused if result.quantized.fused else path
-    write_whole(path, result.quantized.data)
+    console = Console(output)
+    path, result = quantize_to(Path(), model, options, console, compiles)
     for line in _lines(result):
         console.line(line)
     console.line(f"Wrote {path}.")

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from support.commands import tflmgen, write_adder
 from support.model_writer import ModelWriter
-from tflmgen.api.comparison import sets_of
 from tflmgen.api.layer_comparison import _match_by_key, _trace_layers
+from tflmgen.api.output_comparison import sets_of
 from tflmgen.backend.c_library import Sources, emit
 from tflmgen.compare import intermediate_values
 from tflmgen.compare.intermediate_values import HEAD, Expected, Layer, LayersError, comparable_pairs, first_difference

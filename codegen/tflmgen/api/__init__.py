@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tflmgen.api.bench_figures import Measured, bench_json, operator_figures
     from tflmgen.api.build_choices import CompileOptions
-    from tflmgen.api.comparison import Check, Comparison, MismatchError, compare_outputs, sets_of
     from tflmgen.api.compile_source import compile
     from tflmgen.api.compiled_model import CompiledModel
     from tflmgen.api.convert_tensorflow import (
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from tflmgen.api.layer_comparison import LayerCheck, LayerComparison, check_static, compare_layers
     from tflmgen.api.measurements import Bench, FirmwareSizes, OperatorCost
     from tflmgen.api.model_session import ModelSession
+    from tflmgen.api.output_comparison import Check, Comparison, MismatchError, compare_outputs, sets_of
     from tflmgen.api.plan_records import Buffer, Operator, Plan, Signature, Tensor
     from tflmgen.api.planned_model import PlannedModel, plan_file
     from tflmgen.api.project_build import (
@@ -60,7 +60,7 @@ _MODULES = {
     "records": "MissingPackageError Records",
     "source_file": "quantize_to",
     "bench_figures": "Measured bench_json operator_figures",
-    "comparison": "Check Comparison MismatchError compare_outputs sets_of",
+    "output_comparison": "Check Comparison MismatchError compare_outputs sets_of",
     "convert_tensorflow": "ConvertedPort converted digest_of is_conversion ports_of proof_json proof_lines",
     "invokes": "GENERATED Invokes bench_attached bench_inputs bench_sets check_countable invoke_sets",
     "layer_comparison": "LayerCheck LayerComparison check_static compare_layers",

@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tflmgen.api.comparison import sets_of
+from tflmgen.api.output_comparison import sets_of
 from tflmgen.api.planned_model import PlannedModel
 from tflmgen.compare import (
     HOST_BUILD,

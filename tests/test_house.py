@@ -136,3 +136,43 @@ def test_an_empty_name_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "m.py"
     path.write_text("class A:\n    def close(self, how): self.made = 1\nfor _one in (): given = 2\n", encoding="utf-8")
     assert sorted(empty_names(path)) == ["m.py:2: how", "m.py:2: made", "m.py:3: _one", "m.py:3: given"]
+
+
+def described(node: ast.ClassDef | ast.FunctionDef) -> bool:
+    return len((ast.get_docstring(node) or "").split()) >= 2
+
+
+def undocumented(paths: list[Path]) -> list[str]:
+    """Public names without a docstring of two words or more. A method may have it in a base class among these files."""
+    modules = {path: ast.parse(path.read_text(encoding="utf-8")).body for path in paths}
+    classes = {node.name: node for body in modules.values() for node in body if isinstance(node, ast.ClassDef)}
+
+    def inherits(owner: ast.ClassDef, method: str) -> bool:
+        bases = [classes[name] for base in owner.bases if (name := ast.unparse(base).split("[")[0]) in classes]
+        own = [node for base in bases for node in base.body if isinstance(node, ast.FunctionDef)]
+        return any(node.name == method and described(node) for node in own) or any(inherits(b, method) for b in bases)
+
+    missing = []
+    for path, body in modules.items():
+        owners = [node for node in body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
+        for owner, nodes in [(None, body), *((node, node.body) for node in owners)]:
+            for node in nodes:
+                if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.name.startswith("_"):
+                    continue
+                if not described(node) and not (owner and inherits(owner, node.name)):
+                    missing.append(f"{path.name}:{node.lineno}: {node.name}")
+    return missing
+
+
+def test_public_names_of_kernels_have_docstrings() -> None:
+    assert not undocumented(sources(("codegen/tflmgen/kernels",), ".py"))
+
+
+def test_a_name_without_docstring_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "m.py"
+    path.write_text(
+        'class A:\n    """An example."""\n    def f(self):\n        """What it does."""\n\n'
+        'class B(A):\n    """Another."""\n    def f(self): pass\n    def g(self): pass\n    def _h(self): pass\n',
+        encoding="utf-8",
+    )
+    assert undocumented([path]) == ["m.py:6: B", "m.py:9: g"]

@@ -68,6 +68,7 @@ class KernelDeclaration:
 
     @property
     def headers(self) -> tuple[str, ...]:
+        """Names of all headers of this kernel, its own first."""
         return (self.header, *self.beside)
 
     def kernels(self, request: Request) -> list[Kernel]:

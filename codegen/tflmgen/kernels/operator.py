@@ -45,6 +45,7 @@ class State:
 
     @property
     def type(self) -> TensorType:
+        """The type of the state's tensor, which is not quantised."""
         return TensorType(self.dtype, self.shape)
 
 

@@ -65,6 +65,7 @@ class WindowRequest(LayerRequest):
 
     @property
     def numbers(self) -> Fields:
+        """Sizes of window, input and output, which terms of costs read."""
         return self.window.fields(len(self.layer.weights))
 
 
@@ -96,6 +97,7 @@ class GroupedConvolution(WindowRequest):
 
     @property
     def groups(self) -> int:
+        """Number of groups that the input's channels are divided into."""
         return self.window.input[3] // self.group_inputs
 
 
@@ -148,11 +150,14 @@ class Int16Request(Request):
 
 @dataclass(frozen=True, slots=True)
 class Int16Convolution(Int16Request):
+    """A CONV_2D of int16 by int8 in one group."""
+
     WHAT: ClassVar[str] = "int16 CONV_2D without groups"
     window: Window
 
     @property
     def numbers(self) -> Fields:
+        """Sizes of window, input and output, which terms of costs read."""
         return self.window.fields(len(self.layer.weights))
 
 
@@ -165,6 +170,8 @@ class Int16Depthwise(Int16Convolution):
 
 @dataclass(frozen=True, slots=True)
 class Int16MatrixProduct(Int16Request):
+    """A FULLY_CONNECTED of int16 by int8; `batches` are the rows of the input."""
+
     WHAT: ClassVar[str] = "int16 FULLY_CONNECTED"
     batches: int
 
@@ -208,10 +215,12 @@ class Pooling(PortableRequest):
 
     @property
     def numbers(self) -> Fields:
+        """Sizes of window, input and output, which terms of costs read."""
         return self.window.fields(self.window.input[3])
 
     @property
     def sums_fit_16_bits(self) -> bool:
+        """Whether a window is so small that sums of its int8 values fit 16 bits."""
         return math.prod(self.window.taps) <= _MOST_PIXELS
 
     def kernel(self, variant: str, header: str, channels: int) -> Kernel:

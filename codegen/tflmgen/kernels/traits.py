@@ -20,16 +20,19 @@ RowRule = Callable[[OperatorInstance, int], bool]
 
 
 def no_axis(op: OperatorInstance, axis: int) -> bool:
+    """The axes of an operator that keeps none apart."""
     del op, axis
     return False
 
 
 def first_axis(op: OperatorInstance, axis: int) -> bool:
+    """The axes of an operator that keeps only the slices along axis 0 apart."""
     del op
     return axis == 0
 
 
 def any_axis(op: OperatorInstance, axis: int) -> bool:
+    """The axes of an operator that keeps the slices along each axis apart."""
     del op, axis
     return True
 

@@ -16,6 +16,7 @@ class Call:
     by: Blocking
 
     def flag(self, name: str) -> int:
+        """A number of the layer, 0 where it has none of this name."""
         return self.n.get(name, 0)
 
 
@@ -24,22 +25,27 @@ class Matrix(Call):
 
     @property
     def rows(self) -> int:
+        """Rows of the input."""
         return self.n["batches"]
 
     @property
     def units(self) -> int:
+        """Rows of the weights."""
         return self.n["units"]
 
     @property
     def depth(self) -> int:
+        """Values of each row."""
         return self.n["depth"]
 
     @property
     def steps(self) -> int:
+        """Steps over one row, the last perhaps not whole."""
         return ceil(self.depth / self.by.values)
 
     @property
     def blocks(self) -> int:
+        """Blocks of units in all rows, the last of a row perhaps not whole."""
         return self.rows * ceil(self.units / self.by.channels)
 
     @property
@@ -49,10 +55,12 @@ class Matrix(Call):
 
     @property
     def rest(self) -> int:
+        """Units beyond whole blocks, in all rows."""
         return self.rows * (self.units % self.by.channels)
 
     @property
     def outputs(self) -> int:
+        """Elements of the output."""
         return self.rows * self.units
 
 
@@ -86,7 +94,7 @@ MATRIX_TERMS: dict[str, Term[Matrix]] = {
 
 
 class Product(Call):
-    """BATCH_MATMUL."""
+    """BATCH_MATMUL: batches of products of two matrices."""
 
     @property
     def groups(self) -> int:
@@ -96,14 +104,17 @@ class Product(Call):
 
     @property
     def by_columns(self) -> bool:
+        """Whether the kernel walks down columns of the right operand that are not contiguous."""
         return self.n["right_column_stride"] != 1
 
     @property
     def steps(self) -> int:
+        """Steps over the depth, the last perhaps not whole."""
         return ceil(self.n["depth"] / self.by.values)
 
     @property
     def blocks(self) -> int:
+        """Rows of all left operands."""
         return self.groups * self.n["rows"]
 
 
@@ -122,28 +133,34 @@ class Elements(Call):
 
     @property
     def extents(self) -> list[int]:
+        """Elements along each loop of the nest, the innermost last."""
         if "extent0" not in self.n:
             return [self.n.get("count", self.n.get("elements", 0))]
         return [self.n[f"extent{loop}"] for loop in range(self.n["rank"])]
 
     @property
     def rows(self) -> int:
+        """Runs of the innermost loop."""
         return prod(self.extents[:-1])
 
     @property
     def count(self) -> int:
+        """Elements of the innermost loop."""
         return self.extents[-1]
 
     @property
     def elements(self) -> int:
+        """Elements of the output."""
         return self.rows * self.count
 
     @property
     def vectors(self) -> int:
+        """Vectors of all innermost loops, the last of each perhaps not whole."""
         return self.rows * ceil(self.count / self.by.values)
 
     @property
     def rest(self) -> int:
+        """Elements beyond whole vectors, of all innermost loops."""
         return self.rows * (self.count % self.by.values)
 
     @property
@@ -160,6 +177,7 @@ class Elements(Call):
 
     @property
     def clamped(self) -> int:
+        """Elements of an output with limits within int8, else 0."""
         limits = self.n.get("least", -128), self.n.get("greatest", 127)
         return self.elements * (limits[0] > -128 or limits[1] < 127)
 
@@ -178,18 +196,21 @@ ELEMENT_TERMS: dict[str, Term[Elements]] = {
 
 
 class Filters(Call):
-    """SVDF."""
+    """SVDF: filters of the input, and of their results in time."""
 
     @property
     def rows(self) -> int:
+        """Rows of the input: batches."""
         return self.n["batches"]
 
     @property
     def filters(self) -> int:
+        """Filters of all batches: `rank` for each unit."""
         return self.rows * self.n["units"] * self.n["rank"]
 
     @property
     def steps(self) -> int:
+        """Steps over the input for all blocks of filters."""
         count = ceil(self.n["units"] * self.n["rank"] / self.by.channels)
         return self.rows * count * ceil(self.n["inputs"] / self.by.values)
 
@@ -212,18 +233,22 @@ class Sequence(Call):
 
     @property
     def times(self) -> int:
+        """Time steps of all batches."""
         return self.n["batches"] * self.n["steps"]
 
     @property
     def outputs(self) -> int:
+        """Elements of the output state."""
         return self.n.get("outputs", self.n["cells"])
 
     @property
     def steps(self) -> int:
+        """Steps over input and output state for one gate."""
         return ceil(self.n["inputs"] / self.by.values) + ceil(self.outputs / self.by.values)
 
     @property
     def blocks(self) -> int:
+        """Blocks of cells at all time steps."""
         return self.times * ceil(self.n["cells"] / self.by.channels)
 
 

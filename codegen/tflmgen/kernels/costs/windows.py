@@ -28,10 +28,12 @@ class Windows:
         self.steps = numbers.get("steps", numbers.get("chunks", ceil(self.values / blocking.values)))
 
     def flag(self, name: str) -> int:
+        """A number of the layer, 0 where it has none of this name."""
         return self.n.get(name, 0)
 
     @property
     def is_dilated(self) -> bool:
+        """Whether taps of the filter are more than one row or column apart."""
         return self.n.get("dilation_width", 1) > 1 or self.n.get("dilation_height", 1) > 1
 
     @property
@@ -70,10 +72,12 @@ class Windows:
 
     @cached_property
     def rows_inside(self) -> int:
+        """Rows of all windows that lie in the image."""
         return self.batches * int(self.down.sum()) * self.width
 
     @cached_property
     def taps_inside(self) -> int:
+        """Taps of all windows that lie in the image."""
         return self.batches * int(self.down.sum()) * int(self.across.sum())
 
     @cached_property
@@ -85,6 +89,7 @@ class Windows:
 
     @property
     def blocks(self) -> int:
+        """Blocks of pixels, the last perhaps not whole."""
         return ceil(self.pixels / self.by.pixels)
 
     @property
@@ -134,14 +139,17 @@ class Windows:
 
     @property
     def planes(self) -> int:
+        """Channels of all batches that are convolved by themselves."""
         return self.batches * self.groups
 
     @property
     def strips(self) -> int:
+        """Strips of output rows that share a buffer."""
         return ceil(self.height / self.n.get("strip", self.height))
 
     @property
     def reach(self) -> int:
+        """Rows of the image from a window's first tap to its last."""
         return (self.rows - 1) * self.n.get("dilation_height", 1) + 1
 
     @property
@@ -153,10 +161,12 @@ class Windows:
 
     @property
     def plane_pairs(self) -> int:
+        """Pairs of columns in all lines of the planes that are unpacked."""
         return self.plane_lines * ceil((self.n["input_width"] + self.n["padding_left"]) / 2)
 
     @property
     def pairs(self) -> int:
+        """Pairs of output columns in all blocks of rows, of all planes."""
         return self.planes * ceil(self.height / self.by.pixels) * ceil(self.width / 2)
 
     @cached_property
@@ -180,10 +190,12 @@ class Windows:
 
     @property
     def tile_blocks(self) -> int:
+        """Blocks of two tiles by two output channels."""
         return ceil(self.tiles / 2) * ceil(self.outputs / 2)
 
     @property
     def tiles(self) -> int:
+        """Tiles of 2x2 outputs (Winograd)."""
         return self.batches * ceil(self.height / 2) * ceil(self.width / 2)
 
     @cached_property

@@ -35,6 +35,7 @@ class PackedRows:
 
     @property
     def steps(self) -> int:
+        """Steps of the kernel's loop over one block of four rows."""
         return int(self.words.shape[1])
 
     def starts(self, biases: Iterable[int]) -> NDArray[np.uint32]:

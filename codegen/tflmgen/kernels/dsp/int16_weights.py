@@ -24,6 +24,7 @@ def words_of_four(weights: Integers) -> NDArray[np.uint32]:
 
 
 def unsigned(values: Integers) -> NDArray[np.uint32]:
+    """Two's complement of int32 values, as the words that a packed array holds."""
     return (values % 2**32).astype(np.uint32)
 
 

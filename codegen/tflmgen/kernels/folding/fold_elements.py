@@ -39,6 +39,8 @@ def is_plain(op: OperatorInstance) -> bool:
 
 
 def arithmetic(function: Callable[[Array, Array], Array]) -> Fold:
+    """The fold of a binary operator of plain numbers, its activation applied to the result."""
+
     def evaluate(op: OperatorInstance) -> list[Array] | None:
         if not is_plain(op):
             return None
@@ -60,10 +62,12 @@ def clamp_bounds(activation: Activation, dtype: DType) -> tuple[float, float]:
 
 
 def plain(function: Callable[..., Any]) -> Fold:
+    """The fold of an operator by a numpy function of its operands, None where one of them is quantised."""
     return of_constants(lambda op: result(op, function(*operands(op))) if is_plain(op) else None)
 
 
 def any_elements(function: Callable[..., Any]) -> Fold:
+    """The fold of an operator by a numpy function of its operands, the integers of quantised ones as they are."""
     return of_constants(lambda op: result(op, function(*operands(op))))
 
 
@@ -81,6 +85,7 @@ def whole_division(function: Callable[[Array, Array], Array]) -> Fold:
 
 @of_constants
 def cast(op: OperatorInstance) -> list[Array] | None:
+    """CAST of constants; None for floats out of the integers' range, whose result depends on the kernel."""
     array = operands(op)[0]
     dtype = op.outputs[0].dtype
     if not input_type(op, 0).dtype.is_float or dtype.is_float or dtype is DType.BOOL:
@@ -93,6 +98,7 @@ def cast(op: OperatorInstance) -> list[Array] | None:
 
 @of_constants
 def quantize(op: OperatorInstance) -> list[Array] | None:
+    """QUANTIZE of constants, from float32 or from other integers; None for NaN, which has no integer."""
     source, target = input_type(op, 0), op.outputs[0]
     least, greatest = target.dtype.limits
     if source.dtype is DType.FLOAT32:
@@ -113,6 +119,7 @@ def quantize(op: OperatorInstance) -> list[Array] | None:
 
 @of_constants
 def dequantize(op: OperatorInstance) -> list[Array] | None:
+    """DEQUANTIZE of constants, with one scale or one per channel, to float32."""
     source, array = input_type(op, 0), operands(op)[0]
     if source.dtype is DType.FLOAT16:
         return result(op, array)

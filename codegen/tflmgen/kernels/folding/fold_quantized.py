@@ -31,6 +31,7 @@ def requantized(values: Integers, multiplier: int | Integers, shift: int | Integ
 
 
 def centred(op: OperatorInstance, index: int) -> Integers:
+    """Integers of a constant operand less their zero point."""
     values: Integers = np.asarray(op.constants[index]).astype(np.int64) - zero_point(input_type(op, index))
     return values
 

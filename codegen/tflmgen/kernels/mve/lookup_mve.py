@@ -11,6 +11,7 @@ from tflmgen.kernels.requests import LookUp
 
 
 def lookup_mve(request: LookUp) -> Kernel:
+    """The kernel of int8 tables on cores with MVE, which supports every such request."""
     return replace(request.portable, function="tflmgen_lookup_mve_s8", header="lookup_mve.h", variant="mve")
 
 

@@ -47,10 +47,12 @@ def of_real(function: Real) -> Callable[[OperatorInstance], Table]:
 
 
 def tanh_table(op: OperatorInstance) -> Table:
+    """TANH: fixed-point output with 7 bits after the point."""
     return _saturating_sigmoid(op, tanh, 31 - 7, 0)
 
 
 def logistic_table(op: OperatorInstance) -> Table:
+    """LOGISTIC: fixed-point output with 8 bits after the point and zero point -128."""
     return _saturating_sigmoid(op, logistic, 31 - 8, -128)
 
 
@@ -88,6 +90,7 @@ def slopes_of(op: OperatorInstance) -> tuple[float, float]:
 
 
 def scale_ratio_of(op: OperatorInstance) -> float:
+    """Scale of the first input over that of the output."""
     return scale(input_type(op, 0)) / scale(op.outputs[0])
 
 
@@ -99,10 +102,12 @@ def six_of(op: OperatorInstance) -> int:
 
 
 def rsqrt_scale(op: OperatorInstance) -> float:
+    """Factor from 1 / sqrt(q) of an input's integer q, less its zero point, to steps of the output."""
     return 1.0 / (math.sqrt(scale(input_type(op, 0))) * scale(op.outputs[0]))
 
 
 def relu6_table(op: OperatorInstance) -> Table:
+    """RELU6 of operands with equal quantisation: the integers, clamped to those of 0 and 6."""
     low, high = zero_point(input_type(op, 0)), six_of(op)
     return [min(max(value, low), high) for value in range(-128, 128)]
 

@@ -49,6 +49,7 @@ class Rounding:
     signed: bool
 
     def outputs(self, sums: Integers) -> Integers:
+        """int8 outputs of sums of products, both [channels, sums]. Raises ValueError where the C would overflow."""
         accumulators = _fitting(sums + self.starts[:, None], "sums")
         first = (accumulators * self.multipliers[:, None] + (1 << 30)) >> 31
         right = -self.negative_shifts[:, None]
@@ -72,6 +73,7 @@ class HighProduct:
     fixes: Integers | int = 0
 
     def outputs(self, sums: Integers) -> Integers:
+        """int8 outputs of sums of products, both [channels, sums]. Raises ValueError where the C would overflow."""
         idle = (self.multipliers == 0)[:, None]
         scaled = np.where(idle, 0, self.starts[:, None] + self.scale * sums)
         high = (_fitting(scaled, "scaled sums") * self.multipliers[:, None] >> 32) + self.addends[:, None]
@@ -94,6 +96,7 @@ class TwoRoundings:
     shifts: Integers
 
     def outputs(self, sums: Integers) -> Integers:
+        """int8 outputs of sums of products, both [channels, sums]. Raises ValueError where the C would overflow."""
         accumulators = _fitting(2 * (sums + self.starts[:, None]), "sums")
         first = (accumulators * self.multipliers[:, None] + _INT32) >> 32
         first = _fitting(first - (first < 0) + self.addends[:, None], "rounded sums")
@@ -113,6 +116,7 @@ class Halves:
     raised: Integers
 
     def outputs(self, sums: Integers) -> Integers:
+        """int8 outputs of sums of products, both [channels, sums]. Raises ValueError where the C would overflow."""
         own = _fitting(sums + self.raised[:, None], "sums")
         multiplier, addend, both = (column[:, None] for column in self.words.T[:3])
         fraction, shift = both >> 8, both & 255
@@ -137,6 +141,7 @@ class Bounded:
     words: Integers
 
     def outputs(self, sums: Integers) -> Integers:
+        """int8 outputs of sums of products, both [channels, sums]. Raises ValueError where the C would overflow."""
         first, second, third = (column[:, None] for column in self.words.T)
         begin, fraction, width = wrapped(first) >> 10, first & 1023, second >> 10
         high, low = third >> 12, third & 4095

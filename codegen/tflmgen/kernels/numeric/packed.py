@@ -27,6 +27,7 @@ OUTPUT_CHANNELS = 0
 
 
 def stays_packed(op: OperatorInstance, target: Target) -> bool:
+    """Whether an operator with int4 weights gets the kernel that unpacks them at run time."""
     types = input_type(op, 0).dtype, input_type(op, 1).dtype
     return target.optimize == "size" and types == (DType.INT8, DType.INT4) and not has_zero_point(op)
 

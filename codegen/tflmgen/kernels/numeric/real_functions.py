@@ -39,6 +39,7 @@ def log(x: Reals) -> Reals:
 
 
 def elu(x: Reals) -> Reals:
+    """exp(x) - 1 in float32 below 0, else x."""
     powers = np.exp(np.minimum(x, 0.0)).astype(np.float32) - np.float32(1)
     return np.where(x < 0, powers, x)
 
@@ -59,12 +60,15 @@ _tanh = np.vectorize(lambda x: np.float32(math.tanh(x)), otypes=[np.float32])
 
 
 def logistic(x: Reals) -> Reals:
+    """1 / (1 + exp(-x))."""
     return np.asarray(1.0 / (1.0 + np.exp(-x)))
 
 
 def hard_swish(x: Reals) -> Reals:
+    """x relu6(x + 3) / 6."""
     return np.asarray(x * np.clip(x + 3.0, 0.0, 6.0) / 6.0)
 
 
 def silu(x: Reals) -> Reals:
+    """x logistic(x)."""
     return np.asarray(x / (1.0 + np.exp(-x)))

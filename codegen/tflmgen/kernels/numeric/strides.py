@@ -49,6 +49,7 @@ class Nest:
 
     @property
     def rank(self) -> int:
+        """Number of nested loops."""
         return len(self.extents)
 
     def padded(self, values: Ints) -> Ints:

@@ -63,10 +63,12 @@ def filter_operand(op: OperatorInstance) -> Operand:
 
 
 def bias_type(op: OperatorInstance) -> TensorType | None:
+    """Type of the bias, input 2, or None if there is none."""
     return op.inputs[2] if len(op.inputs) > 2 else None
 
 
 def filter_quantization(op: OperatorInstance) -> Quantization:
+    """Quantisation of the filter, input 1. Raises ValueError if it has none."""
     quantization = input_type(op, 1).quantization
     if quantization is None:
         raise ValueError("the filter is not quantised")
@@ -191,6 +193,7 @@ def go_backward(op: OperatorInstance, kernel: Kernel, window: Window, firsts: It
 
 
 def params(struct: str, *groups: Fields) -> Params:
+    """The params struct of a kernel with the fields of several groups, in their order."""
     return Params(struct, tuple(field for group in groups for field in group))
 
 
@@ -207,6 +210,7 @@ def _bias_fits(op: OperatorInstance) -> bool:
 
 
 def is_quantized(op: OperatorInstance) -> bool:
+    """Whether the first input is int8 or int16."""
     return input_type(op, 0).dtype in (DType.INT8, DType.INT16)
 
 
@@ -230,6 +234,7 @@ def has_int8_filter(op: OperatorInstance) -> bool:
 
 
 def is_int16(op: OperatorInstance) -> bool:
+    """Whether the first input is int16."""
     return input_type(op, 0).dtype is DType.INT16
 
 

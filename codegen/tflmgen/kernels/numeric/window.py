@@ -100,12 +100,14 @@ class Window:
 
     @property
     def height(self) -> Extent:
+        """Along rows: the output's size, and the padding at the top."""
         steps = self.steps
         spacing = steps.stride_height, steps.dilation_height
         return extent(steps.same, self.input[1], self.taps[0], *spacing, steps.before[0], steps.after[0])
 
     @property
     def width(self) -> Extent:
+        """Along columns: the output's size, and the padding on the left."""
         steps = self.steps
         spacing = steps.stride_width, steps.dilation_width
         return extent(steps.same, self.input[2], self.taps[1], *spacing, steps.before[1], steps.after[1])
@@ -166,7 +168,7 @@ class Window:
 
     @property
     def image_fields(self) -> Fields:
-        """TFLMGEN_IMAGE_FIELDS."""
+        """Extents of input and output: the fields that TFLMGEN_IMAGE_FIELDS declares."""
         return (
             ("batches", self.input[0]),
             ("input_height", self.input[1]),
@@ -178,6 +180,7 @@ class Window:
 
     @property
     def padding_fields(self) -> Fields:
+        """Rows and columns of padding before the input, as fields of a kernel's params."""
         return ("padding_top", self.height.padding), ("padding_left", self.width.padding)
 
     @property
@@ -267,6 +270,7 @@ class Window:
 
     @property
     def dilation_fields(self) -> Fields:
+        """Distances of filter taps in rows and columns of the input, as fields of a kernel's params."""
         return ("dilation_height", self.steps.dilation_height), ("dilation_width", self.steps.dilation_width)
 
 

@@ -44,6 +44,7 @@ class Fused:
 
 
 def parse(options: Options | None) -> Fused:
+    """Which activation is fused, none without options."""
     return Fused(parse_activation(int((options or {}).get("fused_activation_function", 0))))
 
 
@@ -127,6 +128,7 @@ def _mul_fields(op: OperatorInstance) -> Fields:
 
 
 def is_quantized(op: OperatorInstance) -> bool:
+    """Whether the output is int8 or int16."""
     return op.outputs[0].dtype in QUANTIZED
 
 

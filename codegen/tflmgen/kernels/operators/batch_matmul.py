@@ -71,6 +71,7 @@ class BatchMatmulAttributes:
 
 
 def parse(options: Options | None) -> BatchMatmulAttributes:
+    """Which operands are transposed, and the permutations that a pass has fused."""
     options = present(options)
     asymmetric = bool(options.get("asymmetric_quantize_inputs", False))
     axes = (tuple(options.get(key, ())) for key in PERMUTATIONS)
@@ -101,10 +102,12 @@ def _matrices(shape: tuple[int, ...], axes: Axes, adjoint: bool) -> Matrices:
 
 
 def left_of(op: OperatorInstance) -> Matrices:
+    """The left operand [..., rows, depth], permuted and transposed as the attributes say."""
     return _matrices(static_shape(input_type(op, 0)), op.attributes.left_axes, op.attributes.adjoint_left)
 
 
 def right_of(op: OperatorInstance) -> Matrices:
+    """The right operand [..., depth, columns], permuted and transposed as the attributes say."""
     return _matrices(static_shape(input_type(op, 1)), op.attributes.right_axes, op.attributes.adjoint_right)
 
 
@@ -115,6 +118,7 @@ def _product_of(op: OperatorInstance) -> Matrices:
 
 
 def infer(op: OperatorInstance) -> tuple[Shape | None]:
+    """[batch..., rows, columns], permuted; batches broadcast, None where they do not."""
     left, right = left_of(op), right_of(op)
     batch = broadcast_shape(left.batch, right.batch)
     if batch is None:
@@ -141,6 +145,7 @@ def real_multipliers(op: OperatorInstance) -> list[float]:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
+    """The fastest kernel of int8, which may use the instruction set; of other types the portable one."""
     portable = portable_kernel(op)
     if portable.function != "tflmgen_batch_matmul_s8":
         return portable
@@ -148,6 +153,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:
+    """The C99 kernel, with batch dimensions collapsed to three at most."""
     left, right, product, output = left_of(op), right_of(op), _product_of(op), op.outputs[0]
     batch = product.batch
     nest = collapse(batch, *(_batch_strides(matrices, batch) for matrices in (left, right, product)))

@@ -41,6 +41,7 @@ def binary_nest(op: OperatorInstance) -> Nest:
 
 
 def infer_binary(op: OperatorInstance) -> tuple[Shape | None, ...]:
+    """The broadcast shape of both inputs, None where they do not broadcast."""
     return (binary_shape(op),)
 
 
@@ -76,7 +77,7 @@ def binary_kernel(
 
 
 def nest_fields(op: OperatorInstance) -> Fields:
-    """TFLMGEN_BINARY_NEST."""
+    """The fields that TFLMGEN_BINARY_NEST declares: extents of the loop nest, and both inputs' strides in elements."""
     nest = binary_nest(op)
     return (
         ("rank", nest.rank),

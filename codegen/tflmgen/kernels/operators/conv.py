@@ -56,22 +56,27 @@ OUTPUT_CHANNELS = 0
 
 @dataclass(frozen=True, slots=True)
 class ConvAttributes:
+    """Strides, dilations and padding of a convolution, and its fused activation."""
+
     steps: Steps
     activation: Activation
 
 
 def parse(options: Options | None) -> ConvAttributes:
+    """Steps of the window, dilated or not, and the fused activation."""
     options = present(options)
     steps = parse_steps(options, dilated=True)
     return ConvAttributes(steps, parse_activation(int(options.get("fused_activation_function", 0))))
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
+    """[N, H, W, C] by filters [O, h, w, C / groups] to [N, H', W', O]."""
     window = window_of(op)
     return ((input_type(op, 0).shape[0], window.height.output, window.width.output, input_type(op, 1).shape[0]),)
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
+    """The fastest kernel that supports the layer, or the one that unpacks int4 filters at run time."""
     if stays_packed(op, target):
         channels, window = static_shape(input_type(op, 1))[0], window_of(op)
         padding: Fields = (("padding_value", zero_point(input_type(op, 0))),)
@@ -101,6 +106,7 @@ def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:
+    """The C99 kernel for the types and groups of this layer."""
     channels, filter_height, filter_width, filter_channels = static_shape(input_type(op, 1))
     window = window_of(op)
     macs = op.outputs[0].elements * filter_height * filter_width * filter_channels

@@ -28,6 +28,7 @@ class Conv3dAttributes:
 
 
 def parse(options: Options | None) -> Conv3dAttributes:
+    """Padding, strides and dilations along depth, height and width, and the fused activation."""
     options = present(options)
     return Conv3dAttributes(
         parse_padding(options),
@@ -44,10 +45,12 @@ def _extents(op: OperatorInstance) -> tuple[Extent, ...]:
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
+    """[N, D, H, W, C] by filters [d, h, w, C, O] to [N, D', H', W', O]."""
     return ((input_type(op, 0).shape[0], *(e.output for e in _extents(op)), input_type(op, 1).shape[4]),)
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
+    """The C99 kernel, the only one."""
     del target
     batches, *sizes, channels = static_shape(input_type(op, 0))
     *taps, _, output_channels = static_shape(input_type(op, 1))

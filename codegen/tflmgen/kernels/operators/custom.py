@@ -51,7 +51,7 @@ class CustomOperator(ABC):
 
     @abstractmethod
     def infer(self, op: OperatorInstance) -> tuple[Shape | None, ...]:
-        """The outputs' shapes."""
+        """The shapes of all outputs, in their order; None for one that the operator does not determine."""
 
     @abstractmethod
     def kernel(self, op: OperatorInstance, target: Target) -> Kernel | View | Pieces:

@@ -86,12 +86,14 @@ def _decoded(op: OperatorInstance, output: int) -> Array | None:
 
 
 def fold(op: OperatorInstance) -> Sequence[Array] | None:
+    """The decoded contents of every output, or None where the bytes of one are not of the form above."""
     arrays = [_decoded(op, i) for i in range(len(op.outputs))]
     decoded = [array for array in arrays if array is not None]
     return decoded if len(decoded) == len(arrays) else None
 
 
 def infer(op: OperatorInstance) -> tuple[Shape | None, ...]:
+    """The shapes that the file gives: they are not in the operator's data."""
     return tuple(t.shape for t in op.outputs)
 
 

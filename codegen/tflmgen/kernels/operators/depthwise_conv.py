@@ -47,11 +47,13 @@ OUTPUT_CHANNELS = 3
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
+    """[N, H, W, C] by filters [1, h, w, C m] to [N, H', W', C m]."""
     window = window_of(op)
     return ((input_type(op, 0).shape[0], window.height.output, window.width.output, input_type(op, 1).shape[3]),)
 
 
 def kernel(op: OperatorInstance, target: Target) -> KernelChoice:
+    """The fastest kernel that supports the layer."""
     return choose_fastest([*_fast_kernels(op, target), on_fpu(portable_kernel(op), target)], target)
 
 
@@ -74,6 +76,7 @@ def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:
+    """The C99 kernel for the types of this layer."""
     _, filter_height, filter_width, channels = static_shape(input_type(op, 1))
     window, output = window_of(op), op.outputs[0]
     geometry = (*window.fields(channels), *window.dilation_fields)

@@ -35,6 +35,7 @@ class DetectionAttributes:
 
 
 def parse(options: Options) -> DetectionAttributes:
+    """Thresholds, scales and limits of the post-processing. Raises ValueError for what is missing or out of range."""
     regular = flag(options, "use_regular_nms") if "use_regular_nms" in options else False
     per_class = (
         integer(options, "detections_per_class", 1, LARGEST_OPTION) if "detections_per_class" in options else PER_CLASS

@@ -101,6 +101,7 @@ class Function:
 
     @property
     def row(self) -> Operator:
+        """Its entry of the operator table."""
         fold = None if self.folds is None else plain(self.folds)
         traits = replace(
             UNARY,

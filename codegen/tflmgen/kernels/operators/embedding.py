@@ -17,10 +17,12 @@ INDICES, TABLE = 0, 1
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
+    """[indices...] and a table [rows, row...] to [indices..., row...]."""
     return (input_type(op, INDICES).shape + input_type(op, TABLE).shape[1:],)
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
+    """The C99 kernel that copies rows, or the one that makes float32 of them."""
     del target
     rows, *row = static_shape(input_type(op, TABLE))
     indices = input_type(op, INDICES).elements

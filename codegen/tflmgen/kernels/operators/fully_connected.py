@@ -68,12 +68,15 @@ HEADER = "fully_connected.h"
 
 @dataclass(frozen=True, slots=True)
 class FullyConnectedAttributes:
+    """Fused activation, whether leading dimensions stay, and how a hybrid kernel quantises its input."""
+
     activation: Activation
     keep_dims: bool
     asymmetric: bool
 
 
 def parse(options: Options | None) -> FullyConnectedAttributes:
+    """Raises ValueError for weights in the shuffled format."""
     options = present(options)
     if int(options.get("weights_format", 0)) != 0:
         raise ValueError("the weights are shuffled (weights_format 1), which only one optimised runtime can read")
@@ -83,6 +86,7 @@ def parse(options: Options | None) -> FullyConnectedAttributes:
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
+    """[..., depth] by weights [units, depth] to [batches, units], or [..., units] with keep_num_dims."""
     units, depth = static_shape(input_type(op, 1))
     if op.attributes.keep_dims:
         return ((*input_type(op, 0).shape[:-1], units),)
@@ -90,6 +94,7 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
+    """The fastest kernel that supports the layer, or the one that unpacks int4 weights at run time."""
     if stays_packed(op, target):
         return _packed_kernel(op)
     return choose_fastest([*_fast_kernels(op, target), on_fpu(portable_kernel(op), target)], target)
@@ -131,6 +136,7 @@ def _costed(
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:
+    """The C99 kernel for the types of this layer."""
     sizes = _sizes(op)
     batches, depth, units = (size for _, size in sizes)
     macs = op.outputs[0].elements * depth

@@ -25,6 +25,7 @@ from tflmgen.kernels.traits import Traits
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
+    """The C99 kernel over rows of the last dimension, with its table in int8."""
     del target
     shape = static_shape(input_type(op, 0))
     sizes = (("rows", math.prod(shape[:-1])), ("depth", shape[-1]))

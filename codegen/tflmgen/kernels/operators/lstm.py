@@ -64,6 +64,8 @@ TANH = 4
 
 @dataclass(frozen=True, slots=True)
 class LstmAttributes:
+    """Order of dimensions, direction, limits of cell and projection, and how a hybrid kernel quantises."""
+
     time_major: bool
     backward: bool
     cell_clip: float
@@ -73,6 +75,7 @@ class LstmAttributes:
 
 
 def parse(options: Options | None) -> LstmAttributes:
+    """Raises ValueError for the BASIC kind and for other activations than TANH."""
     options = present(options)
     if int(options.get("kernel_type", 0)) != 0:
         raise ValueError("the LSTM is of the BASIC kind (kernel_type 1), which only knows uint8")
@@ -89,10 +92,12 @@ def parse(options: Options | None) -> LstmAttributes:
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
+    """[batches, steps, inputs], or steps first, to [batches, steps, outputs]."""
     return ((*input_type(op, 0).shape[:-1], sizes_of(op).outputs),)
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
+    """The fastest int8 kernel of the instruction set, or the C99 kernel of the layer's types."""
     sizes = sizes_of(op)
     sequence: ParamFields = (
         ("batches", sizes.batches),

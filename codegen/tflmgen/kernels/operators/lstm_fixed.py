@@ -39,6 +39,7 @@ PEEPHOLE_OF = {0: 0, 1: 1, 3: 2}
 
 
 def hidden_quantization(op: OperatorInstance) -> Quantization | None:
+    """Quantisation of the hidden state before its projection, None without such an intermediate tensor."""
     return _intermediate(op, HIDDEN)
 
 
@@ -102,6 +103,7 @@ def _hidden_factor(op: OperatorInstance) -> float:
 
 
 def hidden_scale(op: OperatorInstance) -> float:
+    """Scale of the hidden state before its projection, 0 without such an intermediate tensor."""
     quantization = hidden_quantization(op)
     return quantization.scale if quantization else 0.0
 

@@ -27,6 +27,8 @@ GATES = (1, 2, 3, 0)
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
+    """Extents of an LSTM: `cells` in the cell state, `outputs` in the output state, equal without a projection."""
+
     batches: int
     steps: int
     inputs: int
@@ -35,6 +37,7 @@ class Sizes:
 
 
 def has(op: OperatorInstance, index: int) -> bool:
+    """Whether the file gives this input."""
     return index < len(op.inputs) and op.inputs[index] is not None
 
 
@@ -65,6 +68,7 @@ def peephole_order(op: OperatorInstance) -> list[int]:
 
 
 def is_integer(op: OperatorInstance) -> bool:
+    """Whether activations are integers."""
     return input_type(op, 0).dtype is not DType.FLOAT32
 
 

@@ -25,6 +25,7 @@ class NormalizeAttributes:
 
 
 def parse(options: Options | None) -> NormalizeAttributes:
+    """What the pass has found: depth of a row, epsilon, factor, and whether the mean is subtracted."""
     options = options or {}
     return NormalizeAttributes(
         int(options.get("depth", 1)),

@@ -22,6 +22,7 @@ def paddings(op: OperatorInstance) -> list[tuple[int, int]]:
 
 
 def padded_shape(op: OperatorInstance) -> tuple[int, ...]:
+    """The input's shape with the paddings before and after each dimension."""
     shape = static_shape(input_type(op, 0))
     return tuple(before + d + after for d, (before, after) in zip(shape, paddings(op), strict=True))
 

@@ -47,6 +47,7 @@ ZEROS = "padding_is_zeros"
 
 
 def parse(options: Options | None) -> PoolAttributes:
+    """Steps and size of the window, and the fused activation."""
     options = present(options)
     taps = positive(options, "filter_height"), positive(options, "filter_width")
     activation = parse_activation(int(options.get("fused_activation_function", 0)))
@@ -58,6 +59,7 @@ def _window(op: OperatorInstance) -> Window:
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
+    """[N, H, W, C] to [N, H', W', C]."""
     window, shape = _window(op), input_type(op, 0).shape
     return ((shape[0], window.height.output, window.width.output, shape[3]),)
 

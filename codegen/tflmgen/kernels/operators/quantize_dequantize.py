@@ -44,6 +44,7 @@ LEAST_SEARCHED = 128
 
 
 def same_shape(op: OperatorInstance) -> tuple[Shape | None, ...]:
+    """The shape of the input."""
     return (input_type(op, 0).shape,)
 
 

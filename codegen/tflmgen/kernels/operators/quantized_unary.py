@@ -30,11 +30,13 @@ Factory = Callable[[OperatorInstance], Kernel]
 
 
 def unary_s16(op: OperatorInstance, function: str, fields: Fields, struct: str = "") -> Kernel:
+    """A kernel of one int16 input and output, in place, with a struct of its name unless `struct` names another."""
     params = Params(struct or function, (("elements", input_type(op, 0).elements), *fields))
     return Kernel(function, HEADER, (Input(0), Output(0)), params, unary_overlaps(op))
 
 
 def two_slopes_s16(op: OperatorInstance, positive: float, negative: float) -> Kernel:
+    """The kernel that multiplies by one factor above the zero point and by another below."""
     fields: Fields = ()
     for name, factor in (("positive", positive), ("negative", negative)):
         multiplier, shift = quantize_multiplier(factor)
@@ -43,6 +45,7 @@ def two_slopes_s16(op: OperatorInstance, positive: float, negative: float) -> Ke
 
 
 def rsqrt_s16(op: OperatorInstance) -> Kernel:
+    """The kernel of RSQRT: a multiplier to the output's steps, and integer square roots."""
     multiplier, shift = quantize_multiplier(rsqrt_scale(op))
     return unary_s16(op, "tflmgen_rsqrt_s16", (("multiplier", multiplier), ("shift", shift)))
 
@@ -113,6 +116,7 @@ def _quantized(op: OperatorInstance) -> bool:
 
 
 def where_quantized(requirement: str, holds: Callable[[OperatorInstance], bool]) -> Rule:
+    """A rule for quantised operators; others fulfil it."""
     return Rule(requirement, lambda op: not _quantized(op) or holds(op))
 
 

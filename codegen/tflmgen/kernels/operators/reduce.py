@@ -47,10 +47,13 @@ QUANTIZED = (DType.INT8, DType.INT16)
 
 @dataclass(frozen=True, slots=True)
 class ReduceAttributes:
+    """Whether reduced dimensions stay, with one element."""
+
     keep_dims: bool
 
 
 def parse(options: Options | None) -> ReduceAttributes:
+    """Whether reduced dimensions stay."""
     return ReduceAttributes(bool(present(options).get("keep_dims", False)))
 
 
@@ -62,6 +65,7 @@ def axes(op: OperatorInstance) -> frozenset[int] | None:
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
+    """The shape without the reduced axes, or with 1 in their place."""
     reduced, shape = axes(op) or frozenset(), input_type(op, 0).shape
     if op.attributes.keep_dims:
         return (tuple(1 if axis in reduced else dim for axis, dim in enumerate(shape)),)
@@ -97,6 +101,7 @@ def loops(shape: tuple[int, ...], summed_axes: frozenset[int]) -> tuple[tuple[st
 
 
 def reduced_count(op: OperatorInstance) -> int:
+    """Elements of the input for each one of the output."""
     shape = static_shape(input_type(op, 0))
     return math.prod(shape[axis] for axis in axes(op) or ())
 

@@ -20,7 +20,7 @@ from tflmgen.kernels.traits import UNARY
 
 
 def requantized(op: OperatorInstance, values: Array) -> Array:
-    """QUANTIZE(DEQUANTIZE(values)), flat."""
+    """QUANTIZE(DEQUANTIZE(values)) of int8 or int16 values, as one dimension."""
     shape = (values.size,)
     source, target = replace(input_type(op, 0), shape=shape), replace(op.outputs[0], shape=shape)
     middle = TensorType(DType.FLOAT32, shape)

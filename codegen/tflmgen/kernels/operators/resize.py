@@ -29,6 +29,7 @@ class Sampling:
 
 
 def parse(options: Options | None) -> Sampling:
+    """Whether corners are aligned, and whether samples are taken at centres of pixels."""
     fields = options or {}
     return Sampling(bool(fields.get("align_corners", False)), bool(fields.get("half_pixel_centers", False)))
 

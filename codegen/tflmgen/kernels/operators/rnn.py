@@ -46,6 +46,7 @@ class RnnAttributes:
 
 
 def parse(options: Options | None) -> RnnAttributes:
+    """Activation, order of dimensions, direction, and how a hybrid kernel quantises."""
     options = present(options)
     code = int(options.get("fused_activation_function", 0))
     activation = None if code == TANH else parse_activation(code)
@@ -68,10 +69,12 @@ def _units(op: OperatorInstance) -> int:
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
+    """[batches, steps, inputs], or steps first, to the same with units in place of inputs."""
     return ((*input_type(op, 0).shape[:-1], _units(op)),)
 
 
 def kernel(op: OperatorInstance, target: Target) -> KernelChoice:
+    """The C99 kernel of the layer's types."""
     batches, steps, channels = _extents(op)
     units, activation = _units(op), op.attributes.activation
     least, greatest = (activation or Activation.NONE).bounds

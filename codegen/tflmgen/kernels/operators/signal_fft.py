@@ -27,6 +27,7 @@ class FftAttributes:
 
 
 def parse(options: Options) -> FftAttributes:
+    """The transform's length. Raises ValueError if it is no power of two from 4 to 65,536."""
     length = integer(options, "fft_length", 4, 1 << 16)
     if length & (length - 1):
         raise ValueError(f"fft_length is {length}, but must be a power of two")

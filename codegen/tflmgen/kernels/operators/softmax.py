@@ -36,10 +36,13 @@ MAX_DEPTH = 4095
 
 @dataclass(frozen=True, slots=True)
 class SoftmaxAttributes:
+    """`beta` is the factor of the exponents."""
+
     beta: float
 
 
 def parse(options: Options | None) -> SoftmaxAttributes:
+    """Raises ValueError for a beta that is not positive."""
     beta = float(present(options).get("beta", 0.0))
     if not (math.isfinite(beta) and beta > 0):
         raise ValueError(f"beta is {beta:g}, but must be a positive number")
@@ -47,6 +50,7 @@ def parse(options: Options | None) -> SoftmaxAttributes:
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
+    """The shape of the input."""
     return (input_type(op, 0).shape,)
 
 
@@ -84,6 +88,7 @@ def _int16_tables() -> tuple[ConstantArray, ConstantArray]:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
+    """The C99 kernel over rows of the last dimension, with tables of exponentials for integers."""
     del target
     shape = static_shape(input_type(op, 0))
     sizes = (("rows", math.prod(shape[:-1])), ("depth", shape[-1]))

@@ -43,12 +43,15 @@ HEADER = "svdf.h"
 
 @dataclass(frozen=True, slots=True)
 class SvdfAttributes:
+    """`rank` filters make one unit; how a hybrid kernel quantises its input."""
+
     rank: int
     activation: Activation
     asymmetric: bool
 
 
 def parse(options: Options | None) -> SvdfAttributes:
+    """Raises ValueError for a rank below 1."""
     options = present(options)
     activation = parse_activation(int(options.get("fused_activation_function", 0)))
     asymmetric = bool(options.get("asymmetric_quantize_inputs", False))
@@ -56,6 +59,7 @@ def parse(options: Options | None) -> SvdfAttributes:
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
+    """[batches, inputs] to [batches, filters / rank]."""
     filters = static_shape(input_type(op, 1))[0]
     return ((input_type(op, 0).shape[0], filters // op.attributes.rank),)
 
@@ -67,6 +71,7 @@ def _factors(op: OperatorInstance) -> tuple[float, float]:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
+    """The fastest int8 kernel of the instruction set, or the C99 kernel of the layer's types."""
     sizes = size_fields(op)
     macs = products(op)
     bias: Operand = Null() if op.inputs[BIAS] is None else Input(BIAS)

@@ -71,6 +71,7 @@ def size_fields(op: OperatorInstance) -> Fields:
 
 
 def products(op: OperatorInstance) -> int:
+    """Multiplications of one invoke: inputs by filters, then the memory of each filter."""
     batches, inputs = static_shape(input_type(op, 0))
     filters, memory = static_shape(input_type(op, 2))
     return batches * filters * (inputs + memory)
@@ -83,6 +84,7 @@ def offsets(op: OperatorInstance) -> Integers:
 
 
 def biases_are_known(op: OperatorInstance) -> bool:
+    """Whether zero points can be folded into the biases at build time."""
     return op.inputs[BIAS] is None or op.constants[BIAS] is not None
 
 

@@ -38,6 +38,7 @@ SUFFIX = {DType.INT8: "s8", DType.INT16: "s16", DType.FLOAT32: "f32"}
 
 
 def parse(options: Options | None) -> ConvAttributes:
+    """Steps of the window, and the fused activation."""
     options = present(options)
     activation = parse_activation(int(options.get("fused_activation_function", 0)))
     return ConvAttributes(parse_steps(options, dilated=False), activation)
@@ -61,6 +62,7 @@ def _window(op: OperatorInstance) -> Window:
 
 
 def infer(op: OperatorInstance) -> tuple[Shape | None]:
+    """The shape in input 0, None where it is not constant."""
     return (constants_of(op, 0) if op.constants[0] is not None else None,)
 
 
@@ -74,6 +76,7 @@ def _fields(op: OperatorInstance) -> Fields:
 
 
 def kernel(op: OperatorInstance, target: Target) -> KernelChoice:
+    """The fastest kernel that supports the layer."""
     return choose_fastest([*_fast_kernels(op, target), portable_kernel(op)], target)
 
 
@@ -89,6 +92,7 @@ def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:
+    """The C99 kernel, with the numbers of the convolution whose gradient this is."""
     plain, output = _as_convolution(op), op.outputs[0]
     name, results = f"tflmgen_transpose_conv_{SUFFIX[output.dtype]}", output_fields(plain, op.attributes.activation)
     bias = Null() if bias_type(plain) is None else Input(3)

@@ -32,10 +32,12 @@ class Approximation:
 
 
 def parse_alpha(options: Options | None) -> Alpha:
+    """The slope of LEAKY_RELU below 0."""
     return Alpha(float((options or {}).get("alpha", 0.0)))
 
 
 def parse_approximation(options: Options | None) -> Approximation:
+    """Whether GELU is approximated by tanh."""
     return Approximation(bool((options or {}).get("approximate", False)))
 
 

@@ -106,6 +106,7 @@ def of_array(array: NDArray[Any], kind: TensorType) -> Interval | None:
 
 
 def join_all(intervals: Sequence[Interval]) -> Interval:
+    """The least interval that contains all of them. Raises ValueError for none."""
     first, *rest = intervals
     for interval in rest:
         first = first.join(interval)

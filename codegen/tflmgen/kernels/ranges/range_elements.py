@@ -77,6 +77,7 @@ def broadcast(interval: Interval, channels: int) -> Interval:
 
 
 def corners(left: Interval, other: Interval) -> list[tuple[Integers, Integers]]:
+    """All pairs of an end of one interval and an end of the other: monotone functions have their extremes there."""
     return list(itertools.product((left.low, left.high), (other.low, other.high)))
 
 

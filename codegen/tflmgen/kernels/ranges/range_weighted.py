@@ -30,6 +30,7 @@ class Weights:
 
     @property
     def outputs(self) -> int:
+        """Number of output channels."""
         return int(self.rows.shape[0])
 
 

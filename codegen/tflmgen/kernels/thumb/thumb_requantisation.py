@@ -64,7 +64,7 @@ class Rescalings:
 
     @property
     def all_words(self) -> NDArray[np.uint32]:
-        """[channels, 5]."""
+        """The packed words of all channels, uint32 [channels, 5]."""
         columns = self.multipliers, self.addends, self.shifts, self.biases, self.negatives
         return (np.stack(columns, axis=1) % 2**32).astype(np.uint32)
 

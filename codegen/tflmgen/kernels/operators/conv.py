@@ -201,17 +201,7 @@ TRAITS = Traits(
 )
 
 OPERATORS = (
-    Operator(
-        "CONV_2D",
-        parse,
-        (2, 3),
-        1,
-        RULES,
-        infer,
-        kernel,
-        value_range=range_of_sums(TRAITS),
-        traits=TRAITS,
-    ),
+    Operator("CONV_2D", parse, (2, 3), 1, RULES, infer, kernel, value_range=range_of_sums(TRAITS), traits=TRAITS),
 )
 
 

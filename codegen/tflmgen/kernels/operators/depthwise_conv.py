@@ -133,15 +133,7 @@ TRAITS = Traits(row_wise=first_axis, by_rows=True, window=Sliding.FILTER, channe
 
 OPERATORS = (
     Operator(
-        "DEPTHWISE_CONV_2D",
-        parse,
-        (2, 3),
-        1,
-        RULES,
-        infer,
-        kernel,
-        value_range=range_of_sums(TRAITS),
-        traits=TRAITS,
+        "DEPTHWISE_CONV_2D", parse, (2, 3), 1, RULES, infer, kernel, value_range=range_of_sums(TRAITS), traits=TRAITS
     ),
 )
 

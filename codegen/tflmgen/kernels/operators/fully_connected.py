@@ -156,14 +156,8 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     if op.outputs[0].dtype is DType.INT16:
         fields = params("tflmgen_fully_connected_s16", sizes, range_fields(op, op.attributes.activation))
         function = f"tflmgen_fully_connected_s16_{sum_suffix(op)}"
-        return Kernel(
-            function,
-            "fully_connected_s16.h",
-            (Input(0), weights, bias, *multiplier_operands(op, units), Output(0)),
-            fields,
-            over_input,
-            macs,
-        )
+        per_unit = (Input(0), weights, bias, *multiplier_operands(op, units), Output(0))
+        return Kernel(function, "fully_connected_s16.h", per_unit, fields, over_input, macs)
     offset: Fields = (("input_offset", input_offset(op)),)
     if filter_quantization(op).per_channel:
         per_unit = (Input(0), weights, bias, *multiplier_operands(op, units), Output(0))
@@ -209,15 +203,7 @@ TRAITS = Traits(row_wise=any_axis, reshapes_rows=True, channel_axis=UNITS, depth
 
 OPERATORS = (
     Operator(
-        "FULLY_CONNECTED",
-        parse,
-        (2, 3),
-        1,
-        RULES,
-        infer,
-        kernel,
-        value_range=range_of_sums(TRAITS),
-        traits=TRAITS,
+        "FULLY_CONNECTED", parse, (2, 3), 1, RULES, infer, kernel, value_range=range_of_sums(TRAITS), traits=TRAITS
     ),
 )
 

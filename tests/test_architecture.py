@@ -87,7 +87,7 @@ NAMES_OPERATORS = {
     "Circle: its own operators, and those that they become": "frontend.tflite.circle",
     "ONNX front end: makes operators": (
         "frontend.onnx.compose frontend.onnx.compose_moves frontend.onnx.convert_graph "
-        "frontend.onnx.integer_graph frontend.onnx.integer_operators frontend.onnx.integer_weights "
+        "frontend.onnx.graph_rewrite frontend.onnx.integer_operators frontend.onnx.merged_layers "
         "frontend.onnx.laid_out frontend.onnx.quantized_tensors frontend.onnx.loop_builder "
         "frontend.onnx.lower_activation frontend.onnx.lower_arithmetic "
         "frontend.onnx.lower_codes frontend.onnx.lower_convolution frontend.onnx.lower_index "

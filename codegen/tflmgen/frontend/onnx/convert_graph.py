@@ -14,6 +14,7 @@ from tflmgen.frontend.onnx import families
 from tflmgen.frontend.onnx.integer_operators import with_integer_operators
 from tflmgen.frontend.onnx.laid_out import Array, Graph, Value, constant
 from tflmgen.frontend.onnx.located import NodeError
+from tflmgen.frontend.onnx.merged_layers import with_merged_layers
 from tflmgen.frontend.onnx.node import dtype_of
 from tflmgen.frontend.onnx.state_variables import read_state, write_state
 from tflmgen.frontend.onnx.stateful_inputs import state_pairs
@@ -70,10 +71,9 @@ def to_tflite(model: onnx.ModelProto, path: str, options: OnnxOptions, sha256: s
     graph.builder.outputs = [tensor for _, tensor in outputs]
     walker.builder.signature("serving_default", 0, names, outputs)
     digest = sha256 or hashlib.sha256(model.SerializeToString()).hexdigest()
-    integer_model = with_integer_operators(
-        walker.builder.model(), [g.codes for g in walker.graphs], walker.builder.buffer
-    )
-    return replace(without_unused(integer_model), sha256=digest)
+    codes, buffer = [g.codes for g in walker.graphs], walker.builder.buffer
+    integer_model = with_integer_operators(walker.builder.model(), codes, buffer)
+    return replace(without_unused(with_merged_layers(integer_model, codes, buffer)), sha256=digest)
 
 
 def _input(walker: Walker, graph: Graph, entry: onnx.ValueInfoProto, options: OnnxOptions) -> Value:

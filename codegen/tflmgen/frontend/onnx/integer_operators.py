@@ -12,10 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.frontend.onnx.integer_graph import ABSENT, Element, IntegerGraph
-from tflmgen.frontend.onnx.integer_weights import integer_bias, integer_operand, integer_weights, with_bias
+from tflmgen.frontend.onnx.graph_rewrite import ABSENT, Element, GraphRewrite
+from tflmgen.frontend.onnx.integer_weights import integer_bias, integer_operand, integer_weights
 from tflmgen.frontend.onnx.laid_out import Codes
 from tflmgen.frontend.onnx.lower_window import VALID
+from tflmgen.frontend.onnx.merged_layers import CLAMPS, with_bias
 from tflmgen.frontend.tflite.model import Model, Operator
 from tflmgen.ir import DType, Quantization
 
@@ -33,9 +34,6 @@ COMMUTING: Mapping[str, tuple[int, ...]] = {
 }
 """Operators that give the same whether elements are quantised before or after them, and the places of these elements
 among their operands; none: all. They move elements, or choose among them by their order."""
-
-CLAMPS: Mapping[str, int] = {"RELU": 1, "RELU_N1_TO_1": 2, "RELU6": 3}
-"""Clamps -> the schema's number of the fused activation."""
 
 WEIGHTED: Mapping[str, tuple[int, int, int, int]] = {
     "CONV_2D": (0, 1, 2, 0),
@@ -79,14 +77,14 @@ def with_integer_operators(model: Model, codes: Sequence[Mapping[int, Codes]], b
     graphs = []
     for graph in model.subgraphs:
         if any(op.name in ("QUANTIZE", "DEQUANTIZE") for op in graph.operators):
-            rewriting = IntegerGraph(graph, codes[graph.index], buffer)
+            rewriting = GraphRewrite(graph, codes[graph.index], buffer)
             _rewrite(rewriting)
             graph = rewriting.result()
         graphs.append(graph)
     return replace(model, subgraphs=tuple(graphs))
 
 
-def _rewrite(graph: IntegerGraph) -> None:
+def _rewrite(graph: GraphRewrite) -> None:
     _lower_dequantize(graph)
     while _raise_one(graph):
         pass
@@ -103,7 +101,7 @@ def _data(op: Operator) -> tuple[int, ...]:
     return COMMUTING[op.name] or tuple(range(len(op.inputs)))
 
 
-def _lower_dequantize(graph: IntegerGraph) -> None:
+def _lower_dequantize(graph: GraphRewrite) -> None:
     """Operators that keep elements as they are run on integers, and what quantises back to the same is nothing."""
     sources: dict[int, int] = {}
     same: dict[int, int] = {}
@@ -126,7 +124,7 @@ def _lower_dequantize(graph: IntegerGraph) -> None:
     graph.operators = kept
 
 
-def _on_integers(graph: IntegerGraph, op: Operator, sources: Mapping[int, int]) -> Operator | None:
+def _on_integers(graph: GraphRewrite, op: Operator, sources: Mapping[int, int]) -> Operator | None:
     """A commuting operator of dequantised elements of one quantisation, on the integers."""
     if op.name not in COMMUTING or graph.tensors[op.outputs[0]].dtype is not DType.FLOAT32:
         return None
@@ -143,7 +141,7 @@ def _on_integers(graph: IntegerGraph, op: Operator, sources: Mapping[int, int]) 
     return retyped if retyped is not None and graph.is_computed(retyped) else None
 
 
-def _retyped(graph: IntegerGraph, op: Operator, inputs: list[int], element: Element, result: int) -> Operator | None:
+def _retyped(graph: GraphRewrite, op: Operator, inputs: list[int], element: Element, result: int) -> Operator | None:
     """A commuting operator on integers; None where its filler has no integer."""
     if op.name == "PADV2":
         value = graph.values(inputs[2])
@@ -159,7 +157,7 @@ def _retyped(graph: IntegerGraph, op: Operator, inputs: list[int], element: Elem
     return graph.operator(op.name, inputs, [result], op.options)
 
 
-def _raise_one(graph: IntegerGraph) -> bool:
+def _raise_one(graph: GraphRewrite) -> bool:
     """Moves one QUANTIZE or clamp before a commuting operator that it alone reads; whether there was one."""
     producers, readers = graph.producers(), graph.readers()
     for place, op in enumerate(graph.operators):
@@ -177,7 +175,7 @@ def _raise_one(graph: IntegerGraph) -> bool:
     return False
 
 
-def _swapped(graph: IntegerGraph, before: Operator, op: Operator) -> list[Operator] | None:
+def _swapped(graph: GraphRewrite, before: Operator, op: Operator) -> list[Operator] | None:
     """A commuting operator and an element-wise one after it, in the other order."""
     if op.name in CLAMPS and before.name == "PADV2":
         return None
@@ -195,7 +193,7 @@ def _swapped(graph: IntegerGraph, before: Operator, op: Operator) -> list[Operat
     return [*first, moved] if moved is not None and graph.is_computed(moved) else None
 
 
-def _compute_in_integers(graph: IntegerGraph) -> None:
+def _compute_in_integers(graph: GraphRewrite) -> None:
     """Each operator whose operands are dequantised and whose result is quantised."""
     readers = graph.readers()
     sources = {op.outputs[0]: op.inputs[0] for op in graph.operators if op.name == "DEQUANTIZE"}
@@ -219,7 +217,7 @@ def _compute_in_integers(graph: IntegerGraph) -> None:
     graph.operators = kept
 
 
-def _to_quantize(graph: IntegerGraph, readers: Mapping[int, list[int]], op: Operator) -> tuple[int | None, int] | None:
+def _to_quantize(graph: GraphRewrite, readers: Mapping[int, list[int]], op: Operator) -> tuple[int | None, int] | None:
     """Places of the clamp, if any, and of the QUANTIZE that alone read an operator's result."""
     clamp: int | None = None
     tensor = op.outputs[0]
@@ -236,7 +234,7 @@ def _to_quantize(graph: IntegerGraph, readers: Mapping[int, list[int]], op: Oper
 
 
 def _in_integers(
-    graph: IntegerGraph, op: Operator, sources: Mapping[int, int], clamp: Operator | None, quantize: Operator
+    graph: GraphRewrite, op: Operator, sources: Mapping[int, int], clamp: Operator | None, quantize: Operator
 ) -> list[Operator] | None:
     """The operator on integers, with a clamp as its activation; None where there is no kernel for it."""
     element = graph.element(quantize.outputs[0])
@@ -271,7 +269,7 @@ def _in_integers(
     return [computed, *conversions] if graph.is_computed(computed) else None
 
 
-def _window_sums(graph: IntegerGraph, op: Operator, inputs: list[int], quantize: Operator) -> Operator | None:
+def _window_sums(graph: GraphRewrite, op: Operator, inputs: list[int], quantize: Operator) -> Operator | None:
     """An average pool without padding as a depthwise convolution with weights of 1, which rounds once."""
     options = op.options or {}
     if op.name != "AVERAGE_POOL_2D" or options["padding"] != VALID:
@@ -286,7 +284,7 @@ def _window_sums(graph: IntegerGraph, op: Operator, inputs: list[int], quantize:
     return graph.operator("DEPTHWISE_CONV_2D", [inputs[0], weights, bias], quantize.outputs, steps)
 
 
-def _integer_operands(graph: IntegerGraph, op: Operator, sources: Mapping[int, int]) -> list[int] | None:
+def _integer_operands(graph: GraphRewrite, op: Operator, sources: Mapping[int, int]) -> list[int] | None:
     """The integers of an operator's operands, its weights and its bias; None where some have none."""
     inputs = list(op.inputs)
     weighted = WEIGHTED.get(op.name)

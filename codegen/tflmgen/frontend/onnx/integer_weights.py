@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from tflmgen.frontend.onnx.integer_graph import ABSENT, Array, Element, IntegerGraph
-from tflmgen.frontend.tflite.model import Operator
+from tflmgen.frontend.onnx.graph_rewrite import Array, Element, GraphRewrite
 from tflmgen.ir import DType, Quantization
 
-_WITH_BIAS = {"CONV_2D": 2, "DEPTHWISE_CONV_2D": 2, "FULLY_CONNECTED": 2, "TRANSPOSE_CONV": 3}
 _WIDEST = {DType.INT32: 2.0**31 - 1, DType.INT64: 2.0**62}
 
 
-def integer_weights(graph: IntegerGraph, tensor: int, axis: int) -> int | None:
+def integer_weights(graph: GraphRewrite, tensor: int, axis: int) -> int | None:
     """Symmetric int8 or int4 in place of a constant of floats; None where its integers don't fit or weren't kept.
 
     axis  along which scales may differ
@@ -31,7 +27,7 @@ def integer_weights(graph: IntegerGraph, tensor: int, axis: int) -> int | None:
     return graph.constant(tensor, codes.integers.astype(np.int8), element)
 
 
-def integer_operand(graph: IntegerGraph, tensor: int) -> int | None:
+def integer_operand(graph: GraphRewrite, tensor: int) -> int | None:
     """int8 of one scale in place of a constant of floats, with the zero point nearest to 0 by which they fit."""
     codes = graph.codes.get(tensor)
     if codes is None or codes.integers.size == 0:
@@ -54,7 +50,7 @@ def _scales(scales: Array, axis: int | None) -> tuple[float, ...] | None:
     return (float(first[0]),) if (first == first[0]).all() else tuple(float(scale) for scale in first)
 
 
-def integer_bias(graph: IntegerGraph, tensor: int, filtered: int, weights: int) -> int | None:
+def integer_bias(graph: GraphRewrite, tensor: int, filtered: int, weights: int) -> int | None:
     """int32 (int64 beside int16) in steps of the input's scale times the weights', nearest to the floats."""
     values = graph.values(tensor)
     kind, element = graph.tensors[weights].quantization, graph.element(filtered)
@@ -69,42 +65,3 @@ def integer_bias(graph: IntegerGraph, tensor: int, filtered: int, weights: int) 
         return None
     quantization = Quantization(tuple(float(s) for s in scales), (0,) * len(scales))
     return graph.constant(tensor, integers.astype(dtype.numpy), Element(dtype, quantization))
-
-
-def with_bias(graph: IntegerGraph) -> bool:
-    """Makes one ADD of a constant per output channel the bias of the operator before it; whether there was one."""
-    producers, readers = graph.producers(), graph.readers()
-    for place, op in enumerate(graph.operators):
-        if op.name != "ADD" or (op.options or {}).get("fused_activation_function"):
-            continue
-        for value, constant in (op.inputs, op.inputs[::-1]):
-            if value not in producers or readers[value] != [place]:
-                continue
-            before = graph.operators[producers[value]]
-            bias = _sum_with_bias(graph, before, op, constant)
-            if bias is not None:
-                at = _WITH_BIAS[before.name]
-                inputs = (*before.inputs[:at], *[ABSENT] * (at - len(before.inputs)), bias)
-                graph.operators[producers[value]] = replace(before, inputs=inputs, outputs=op.outputs)
-                del graph.operators[place]
-                return True
-    return False
-
-
-def _sum_with_bias(graph: IntegerGraph, before: Operator, op: Operator, constant: int) -> int | None:
-    """The bias that an operator without activation has after the sum; None where they don't go together."""
-    shape = graph.tensors[op.outputs[0]].shape
-    values = graph.values(constant)
-    if before.name not in _WITH_BIAS or values is None or values.dtype != np.float32 or not shape:
-        return None
-    if (before.options or {}).get("fused_activation_function") or values.shape[-1:] != shape[-1:]:
-        return None
-    if values.size != shape[-1] or graph.tensors[before.outputs[0]].shape != shape or constant in graph.codes:
-        return None
-    at = _WITH_BIAS[before.name]
-    if len(before.inputs) > at and before.inputs[at] != ABSENT:
-        old = graph.values(before.inputs[at])
-        if old is None:
-            return None
-        values = values.reshape(-1) + old
-    return graph.constant(constant, values.reshape(-1).astype(np.float32), None)

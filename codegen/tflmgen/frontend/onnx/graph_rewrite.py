@@ -29,7 +29,7 @@ class Element:
 
 
 @dataclass(slots=True)
-class IntegerGraph:
+class GraphRewrite:
     """Tensors and operators of one subgraph, in order of execution.
 
     codes   constant of floats -> what it was dequantised from

@@ -1,1 +1,1 @@
-"""Resources of tflmgen: see docs/understand/architecture.md."""
+"""Boards, a folder each: data that tflmgen.project reads."""

@@ -1,1 +1,1 @@
-"""Resources of tflmgen: see docs/understand/architecture.md."""
+"""C of kernels, runtime and platforms that goes into every project."""

@@ -1,1 +1,1 @@
-"""Resources of tflmgen: see docs/understand/architecture.md."""
+"""JSON schemas of what tflmgen reads and prints."""

@@ -1,1 +1,1 @@
-"""Resources of tflmgen: see docs/understand/architecture.md."""
+"""Templates of generated text, which tflmgen.backend renders."""

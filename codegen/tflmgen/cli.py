@@ -12,7 +12,7 @@ import typer
 
 from tflmgen import __version__
 from tflmgen.failure import guarded, leave_on_sigterm
-from tflmgen.option_groups import with_groups
+from tflmgen.option_groups import BoardName, Model, OptionalInputs, Report, with_groups
 from tflmgen.options import (
     BuildOptions,
     ConvertOptions,
@@ -30,33 +30,11 @@ app = typer.Typer(
     name="tflmgen",
     cls=Group,
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Start with:  tflmgen build model.tflite --board mps2_an386",
 )
-
-# Files are tried when they are opened: one that may not be read is bad input (1), like one that is absent.
-Model = Annotated[
-    Path,
-    typer.Argument(readable=False, metavar="MODEL", help="A .tflite or .onnx file, or what `tflmgen convert` takes."),
-]
-BoardName = Annotated[
-    str,
-    typer.Option(
-        "--board",
-        "-b",
-        metavar="BOARD",
-        help="A board that `tflmgen boards` lists, the folder of a board of your own, or host: this computer.",
-    ),
-]
-OptionalInputs = Annotated[
-    Path | None, typer.Option("--inputs", readable=False, metavar="IN.npz", help="Inputs of the counted invokes.")
-]
-Report = Annotated[
-    Path | None,
-    typer.Option("--report", metavar="FILE.html", help="Also write the plan as an HTML page with pictures."),
-]
 
 
 def command(name: str | None = None, *, epilog: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

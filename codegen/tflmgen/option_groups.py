@@ -24,6 +24,40 @@ from tflmgen.options import (
     SourceOptions,
 )
 
+
+def board_names(incomplete: str) -> list[str]:
+    """Ids of boards that begin with what is typed, for the shell's completion."""
+    from importlib.resources import files
+
+    folders = files("tflmgen.boards").iterdir()
+    names = sorted(folder.name for folder in folders if folder.joinpath("board.json").is_file())
+    return [name for name in (*names, "host") if name.startswith(incomplete)]
+
+
+# Files are tried when they are opened: one that may not be read is bad input (1), like one that is absent.
+Model = Annotated[
+    Path,
+    typer.Argument(readable=False, metavar="MODEL", help="A .tflite or .onnx file, or what `tflmgen convert` takes."),
+]
+BoardName = Annotated[
+    str,
+    typer.Option(
+        "--board",
+        "-b",
+        metavar="BOARD",
+        autocompletion=board_names,
+        help="A board that `tflmgen boards` lists, the folder of a board of your own, or host: this computer.",
+    ),
+]
+OptionalInputs = Annotated[
+    Path | None, typer.Option("--inputs", readable=False, metavar="IN.npz", help="Inputs of the counted invokes.")
+]
+Report = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="FILE.html", help="Also write the plan as an HTML page with pictures."),
+]
+
+
 _SOURCE: Mapping[str, Any] = {
     "shape": typer.Option(
         "--shape",

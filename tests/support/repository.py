@@ -13,7 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = (".ci", "boards", "codegen", "docs", "examples", "firmware", "schema", "templates", "tests")
 """Every folder at the top; a new one needs a reason."""
 
-FILES = "CHANGELOG.md LICENSE LICENSE-EXCEPTION README.md pyproject.toml .clang-format .gitattributes .gitignore"
+FILES = (
+    "CHANGELOG.md LICENSE LICENSE-EXCEPTION README.md mkdocs.yml pyproject.toml .clang-format .gitattributes .gitignore"
+)
 """Every file at the top, with spaces between."""
 
 PYTHON = ("codegen", "tests", "examples", "firmware", "templates")

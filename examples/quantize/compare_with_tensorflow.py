@@ -1,20 +1,20 @@
 """Trains ten small Keras models and compares tflmgen's int8 files with those of TensorFlow's own quantiser.
 
     pip install tensorflow-cpu scikit-learn tflmgen
-    python examples/quantize/compare_with_tensorflow.py [--page] [FOLDER]
+    python examples/quantize/compare_with_tensorflow.py [--page] [--seed N] [FOLDER]
 
 Both get the same float weights and the same calibration samples: images of scikit-learn's digits. TensorFlow quantises
 with TFLiteConverter, a representative dataset and TFLITE_BUILTINS_INT8. Both files run with the arithmetic of TFLite
 Micro, on test samples that neither has seen; the figure is the signal-to-quantisation-noise ratio (SQNR) of the output
 against the float model. FOLDER keeps the files; models that are there are not trained again. --page puts the table into
-docs/use/quantize.md. It takes about five minutes.
+docs/use/quantize.md. --seed has other weights and another division of the images. It takes about five minutes.
 """
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
@@ -164,16 +164,16 @@ MODELS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def digits() -> tuple[Array, Array, Array]:
+def digits(seed: int) -> tuple[Array, Array, Array]:
     """Training images 8x8x1 from 0 to 1, their labels, and test images."""
     images, labels = load_digits(return_X_y=True)
-    order = np.random.default_rng(SEED).permutation(len(images))
+    order = np.random.default_rng(seed).permutation(len(images))
     x, y = images[order].reshape(-1, 8, 8, 1).astype(np.float32) / 16, labels[order]
     return x[:-TEST], y[:-TEST], x[-TEST:]
 
 
-def trained(name: str, x: Array, labels: Array) -> Any:
-    keras.utils.set_random_seed(SEED)
+def trained(name: str, x: Array, labels: Array, seed: int) -> Any:
+    keras.utils.set_random_seed(seed)
     image = keras.Input(x.shape[1:], batch_size=1)
     model = keras.Model(image, MODELS[name](image))
     trainable = keras.Model(free := keras.Input(x.shape[1:]), MODELS[name](free))
@@ -198,12 +198,13 @@ def converted(model: Any, calibration: Array) -> tuple[bytes, bytes]:
     return plain, converter.convert()
 
 
-def compared(name: str, folder: Path, x: Array, labels: Array, test: Array) -> tuple[float, float, str]:
+def compared(name: str, folder: Path, images: tuple[Array, Array, Array], seed: int) -> tuple[float, float, str]:
     """SQNR in dB of TensorFlow's file and of ours on the test images, and what ours owes its figure to."""
+    x, labels, test = images
     path, peer, samples = (folder / f"{name.replace(' ', '_')}{end}" for end in (".tflite", "_tf.tflite", ".npz"))
     if not (path.exists() and peer.exists()):
         with redirect_stdout(io.StringIO()):
-            files = converted(trained(name, x, labels), x[:CALIBRATION])
+            files = converted(trained(name, x, labels, seed), x[:CALIBRATION])
         for file, data in zip((path, peer), files, strict=True):
             file.write_bytes(data)
     vectors = Vectors(tuple(VectorSet("", 0, (image[None],)) for image in test))
@@ -218,13 +219,13 @@ def compared(name: str, folder: Path, x: Array, labels: Array, test: Array) -> t
     return figures[0], figures[1], ", ".join(t.measure.removeprefix("ranges by ") for t in made.trials if t.is_used)
 
 
-def rows(folder: Path) -> Iterator[str]:
-    x, labels, test = digits()
+def rows(folder: Path, seed: int) -> Iterator[str]:
+    images = digits(seed)
     gains = []
     yield f"{TITLES} tflmgen, dB | gain, dB | measures used |"
     yield "|---|--:|--:|--:|---|"
     for name in MODELS:
-        peer, own, measures = compared(name, folder, x, labels, test)
+        peer, own, measures = compared(name, folder, images, seed)
         gains.append(own - peer)
         yield f"| {name} | {peer:.1f} | {own:.1f} | {own - peer:+.1f} | {measures} |"
     yield f"| mean | | | {np.mean(gains):+.1f} | |"
@@ -239,15 +240,19 @@ def put_into_page(table: list[str]) -> None:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--page", action="store_true")
+    parser.add_argument("--seed", type=int, default=SEED)
+    words = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        words = [word for word in sys.argv[1:] if word != "--page"]
-        folder = Path(words[0] if words else temporary)
+        folder = words.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         table = []
-        for row in rows(folder):
+        for row in rows(folder, words.seed):
             print(row, flush=True)
             table.append(row)
-        if "--page" in sys.argv:
+        if words.page:
             put_into_page(table)
 
 

@@ -55,11 +55,47 @@ STEPS, FEATURES, UNITS = 5, 6, 4
 """Of `recurrent_loop`."""
 
 
-def recurrent_loop(pick: str = "GATHER", bound: str = "constant") -> Model:
+def conv_recurrent_loop() -> Model:
+    """x[5, 1, 4, 6, 2] -> h = tanh(W * x_t + b + U * h) over all t, with convolutions as in ConvLSTM; h[1, 4, 6, 3].
+
+    Subgraphs: 0 main, 1 condition, 2 body.
+    """
+    rng = np.random.default_rng(3)
+    builder = ModelBuilder("recurrent", name="recurrent.tflite")
+    main, condition, body = (builder.subgraph(name) for name in ("main", "cond", "body"))
+    shapes = {"x": (STEPS, 1, 4, 6, 2), "h": (1, 4, 6, 3)}
+    start = [main.constant("t", np.array(0, np.int32)), main.constant("h0", np.zeros(shapes["h"], np.float32))]
+    main.inputs = [_float(main, "x", shapes["x"])]
+    results = [main.tensor("t1", DType.INT32, ()), *(_float(main, f"{name}1", shapes[name]) for name in "hx")]
+    options = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
+    main.operator("WHILE", [*start, *main.inputs], results, options)
+    main.outputs = [results[1]]
+    for graph in (condition, body):
+        graph.inputs = [graph.tensor("t", DType.INT32, ()), *(_float(graph, name, shapes[name]) for name in "hx")]
+    condition.outputs = [condition.tensor("again", DType.BOOL, ())]
+    limit = condition.constant("steps", np.array(STEPS, np.int32))
+    condition.operator("LESS", [condition.inputs[0], limit], condition.outputs)
+    t, h, rows = body.inputs
+    row, later = _float(body, "row", shapes["x"][1:]), body.tensor("later", DType.INT32, ())
+    body.operator("GATHER", [rows, t], [row], {"axis": 0})
+    sums = [_float(body, name, shapes["h"]) for name in ("inner", "recurrent", "sum", "after")]
+    for source, channels, result in ((row, 2, sums[0]), (h, 3, sums[1])):
+        weights = body.constant(f"w{channels}", f32(rng.normal(0, 0.3, (3, 3, 3, channels))))
+        bias = body.constant(f"b{channels}", f32(rng.normal(size=3)))
+        body.operator("CONV_2D", [source, weights, bias], [result], {"stride_w": 1, "stride_h": 1})
+    body.operator("ADD", sums[:2], [sums[2]])
+    body.operator("TANH", [sums[2]], [sums[3]])
+    body.operator("ADD", [t, body.constant("1", np.array(1, np.int32))], [later])
+    body.outputs = [later, sums[3], rows]
+    return builder.model()
+
+
+def recurrent_loop(pick: str = "GATHER", bound: str = "constant", product: str = "FULLY_CONNECTED") -> Model:
     """x[5, 6] -> h = tanh(W x_t + b + U h) over all t.
 
-    pick   the operator that takes x_t: GATHER, SLICE, STRIDED_SLICE
-    bound  of t: "constant"; "operand", a constant that the loop passes through; "input", known at run time
+    pick     the operator that takes x_t: GATHER, SLICE, STRIDED_SLICE
+    bound    of t: "constant"; "operand", a constant that the loop passes through; "input", known at run time
+    product  the operator of W x_t: FULLY_CONNECTED, or BATCH_MATMUL without b
     Subgraphs: 0 main, 1 condition, 2 body.
     """
     rng = np.random.default_rng(3)
@@ -111,7 +147,11 @@ def recurrent_loop(pick: str = "GATHER", bound: str = "constant") -> Model:
     )
     weights = [body.constant(f"w{n}", f32(rng.normal(size=(UNITS, n)))) for n in (FEATURES, UNITS)]
     bias = body.constant("bias", f32(rng.normal(size=UNITS)))
-    body.operator("FULLY_CONNECTED", [row, weights[0], bias], [inner])
+    if product == "BATCH_MATMUL":
+        matrix = body.constant("matrix", f32(rng.normal(size=(FEATURES, UNITS))))
+        body.operator("BATCH_MATMUL", [row, matrix], [inner])
+    else:
+        body.operator("FULLY_CONNECTED", [row, weights[0], bias], [inner])
     body.operator("FULLY_CONNECTED", [h, weights[1], -1], [recurrent])
     body.operator("ADD", [inner, recurrent], [total])
     body.operator("TANH", [total], [after])

@@ -12,7 +12,7 @@ from typing import Any
 from tflmgen.api import Costs, board_of, measured_costs, quantize_to
 from tflmgen.options import BuildOptions, OutputOptions, QuantizeOptions, SourceOptions
 from tflmgen.project import check_writable, write_whole
-from tflmgen.quantize import QuantizedFile, WebSummary, quantize_file, summarize_webs
+from tflmgen.quantize import CORE, QuantizedFile, WebSummary, quantize_file, summarize_webs
 from tflmgen.report import quantization_html
 from tflmgen.terminal import Column, Console, Table, count
 
@@ -121,6 +121,8 @@ def _lines(result: QuantizedFile) -> Iterator[str]:
         yield f"Conversions {kind} in branches, loops and calls: {number} {name}."
     for body, reason in sorted(result.lstm.items()):
         yield f"The loop of subgraph {body} has an LSTM cell{_lstm_line(result, body, reason)}"
+    for cost in result.costs:
+        yield f"Estimated, {cost.types}: {count(cost.cycles)} cycles on {CORE}, {count(cost.bytes)} bytes."
     for warning in _warnings(result):
         yield f"warning: {warning}"
 
@@ -183,6 +185,7 @@ def _json(result: QuantizedFile) -> dict[str, Any]:
             {"subgraph": key[0], "tensor": key[1], "type": dtype.label}
             for key, dtype in sorted((result.types.wanted if result.types else {}).items())
         ],
+        "estimates": [{"types": c.types, "cycles": c.cycles, "bytes": c.bytes} for c in result.costs],
         "warnings": list(_warnings(result)),
     }
 

@@ -6,6 +6,7 @@ Decided here: the type and scale of each tensor, across branches, loops, calls a
 
 from tflmgen.quantize.calibration import calibrate, measure
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration, split
+from tflmgen.quantize.cycle_estimates import CORE, TypeCost, cycles_of_invoke, operator_cycles
 from tflmgen.quantize.equalization import ChannelWatcher, equalized, find_pairs
 from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, matching_operators, run_sets, with_types
 from tflmgen.quantize.file_quantization import LimitError, QuantizedFile, quantize_file
@@ -44,6 +45,7 @@ from tflmgen.quantize.web_summary import WebSummary, summarize_webs
 from tflmgen.quantize.weight_rounding import compensated, corrected_layers
 
 __all__ = [
+    "CORE",
     "Affine",
     "Calibration",
     "CalibrationData",
@@ -63,6 +65,7 @@ __all__ = [
     "TensorStatistics",
     "Trial",
     "TypeChoice",
+    "TypeCost",
     "Unreached",
     "Watcher",
     "WebSummary",
@@ -78,6 +81,7 @@ __all__ = [
     "compare_runs",
     "compensated",
     "corrected_layers",
+    "cycles_of_invoke",
     "equalized",
     "evaluate",
     "find_lstm_loops",
@@ -89,6 +93,7 @@ __all__ = [
     "measure_sensitivity",
     "merged_statistics",
     "observed_build",
+    "operator_cycles",
     "prepare_float",
     "promotion_order",
     "quantize_file",

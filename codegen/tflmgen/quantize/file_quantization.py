@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tflmgen.emulators import shapes_of_inputs
 from tflmgen.errors import Location, ModelError, Problem, TflmgenError
-from tflmgen.frontend import TFLITE_ONLY, Model, TensorKey, read_source
+from tflmgen.frontend import TFLITE_ONLY, Model, TensorKey, read_source, write_model
 from tflmgen.ir import DType
 from tflmgen.options import Activations, QuantizedIo, QuantizeOptions, SourceOptions
 from tflmgen.quantize.calibration import measure
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration
+from tflmgen.quantize.cycle_estimates import TypeCost, by_source, cycles_of_invoke, operator_cycles
 from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, run_sets
 from tflmgen.quantize.float_simplification import lstm_loops_of
 from tflmgen.quantize.mask_constants import with_bounded_masks
 from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, prepare_float, quantize_model
-from tflmgen.quantize.observed_build import ObservedBuild, observed_build, observed_variant
+from tflmgen.quantize.observed_build import ObservedBuild, moved_shapes, observed_build, observed_variant
 from tflmgen.quantize.range_choice import RangeMethod
 from tflmgen.quantize.refinement import Refinement, Trial, refined
 from tflmgen.quantize.sensitivity import Sensitivity, measure_sensitivity, web_values
@@ -45,6 +46,7 @@ class QuantizedFile:
     lstm    loops with an LSTM cell, by the subgraph of their body: why one is no layer that the fused operator
             computes; empty if it is one
     keeps_state  as in QuantizationChoice
+    costs   of int8 alone if other types were chosen, and of the quantised model
     """
 
     quantized: QuantizedModel
@@ -56,6 +58,7 @@ class QuantizedFile:
     types: TypeChoice | None = None
     lstm: Mapping[int, str] = field(default_factory=dict)
     keeps_state: bool = True
+    costs: tuple[TypeCost, ...] = ()
 
 
 class LimitError(TflmgenError):
@@ -138,7 +141,14 @@ def _best(best: Refinement, data: CalibrationData, settings: QuantizeOptions, pr
         reference = run_sets(best.build, data.held_out)
         best.evaluation = evaluate(best.build, reference, best.quantized.model, data.held_out)
     return QuantizedFile(
-        best.quantized, best.calibration, data, best.evaluation, best.method, tuple(best.trials), types
+        best.quantized,
+        best.calibration,
+        data,
+        best.evaluation,
+        best.method,
+        tuple(best.trials),
+        types,
+        costs=_type_costs(best),
     )
 
 
@@ -170,8 +180,40 @@ def _search(best: Refinement, data: CalibrationData, limits: Limits, progress: P
             progress=_counted(progress, "Measuring sensitivity: web"),
         )
 
-    costs = widening_costs(best.build.model, best.calibration, best.quantized.assignment.webs)
+    costs = _widening_costs(best, webs, quantize)
     return choose_types(best.build, data.everything, webs, measured, quantize, limits, progress, costs)
+
+
+def _widening_costs(
+    best: Refinement, webs: Iterable[TensorKey], quantize: Callable[[Mapping[TensorKey, DType]], Model]
+) -> dict[TensorKey, int]:
+    """Cycles that widening a web to int16 costs, estimated from the model in int8 and that in int16."""
+    source = best.build.model
+    models = quantize({}), quantize(dict.fromkeys(webs, DType.INT16))
+    narrow, wide = (by_source(source, m, operator_cycles(m, moved_shapes(best.build, m))) for m in models)
+    slower = {key: wide[key] - cycles for key, cycles in narrow.items() if key in wide}
+    return widening_costs(source, best.calibration, best.quantized.assignment.webs, slower)
+
+
+def _type_costs(best: Refinement) -> tuple[TypeCost, ...]:
+    """Costs of int8 alone, and of the types chosen, where they are others.
+
+    Not of the float model: few kernels of float32 have a cost model.
+    """
+    calibration, build = best.calibration, best.build
+    models = {}
+    if best.choice.wanted:
+        narrow = quantize_model(build.model, calibration, replace(best.choice, wanted={}))
+        models["int8 alone"] = narrow.model
+    models["quantised"] = best.quantized.model
+    return tuple(
+        TypeCost(
+            types,
+            cycles_of_invoke(model, moved_shapes(build, model), calibration.runs, calibration.samples),
+            len(write_model(model)),
+        )
+        for types, model in models.items()
+    )
 
 
 def _counted(progress: Progress, text: str) -> Callable[[int, int], None]:

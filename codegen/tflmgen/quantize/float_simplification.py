@@ -5,6 +5,7 @@ Tensors keep their indices; operands that are constants lose theirs, and new con
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
@@ -84,7 +85,10 @@ def _without_dequantize(graph: SubGraph) -> SubGraph:
 
 
 def _with_kernels(graph: SubGraph) -> SubGraph:
-    """NEG, SQUARE and SELECT, which have no int8 kernel, as SUB, MUL and SELECT_V2."""
+    """NEG, SQUARE and SELECT, which have no int8 kernel, as SUB, MUL and SELECT_V2.
+
+    BATCH_MATMUL with one constant matrix as FULLY_CONNECTED, which has a scale for each of its columns.
+    """
     tensors = list(graph.tensors)
     operators = []
     for op in graph.operators:
@@ -100,13 +104,29 @@ def _with_kernels(graph: SubGraph) -> SubGraph:
             name, inputs = "MUL", [inputs[0], inputs[0]]
         elif op.name == "SELECT" and tensors[inputs[0]].shape in ((), tensors[op.outputs[0]].shape):
             name = "SELECT_V2"
+        elif op.name == "BATCH_MATMUL" and (matrix := _matrix(op, tensors)) is not None:
+            name, inputs = "FULLY_CONNECTED", [inputs[0], len(tensors), -1]
+            tensors.append(replace(matrix, index=len(tensors)))
         operators.append(op if name == op.name else _renamed(op, name, inputs, tensors))
     return replace(graph, tensors=tuple(tensors), operators=tuple(operators))
 
 
+def _matrix(op: Operator, tensors: Sequence[Tensor]) -> Tensor | None:
+    """The constant right operand of a product as FULLY_CONNECTED has its weights, a row for each result; else None."""
+    options, right = op.options or {}, tensors[op.inputs[1]]
+    is_plain = right.data is not None and right.dtype is DType.FLOAT32 and not options.get("adj_x", False)
+    if not is_plain or len(right.shape) < 2 or math.prod(right.shape[:-2]) != 1:
+        return None
+    values = constant_values(right).reshape(right.shape[-2:])
+    weights = values if options.get("adj_y", False) else values.T
+    data = contents(np.ascontiguousarray(weights), DType.FLOAT32)
+    return replace(right, shape=weights.shape, shape_signature=None, data=data)
+
+
 def _renamed(op: Operator, name: str, inputs: list[int], tensors: list[Tensor]) -> Operator:
-    options = options_with_defaults(name, {})
-    version = operator_version(name, [tensors[i] for i in inputs], [tensors[i] for i in op.outputs], options)
+    options = options_with_defaults(name, {"keep_num_dims": True} if name == "FULLY_CONNECTED" else {})
+    operands = [None if i < 0 else tensors[i] for i in inputs]
+    version = operator_version(name, operands, [tensors[i] for i in op.outputs], options)
     return replace(op, name=name, inputs=tuple(inputs), options=options, version=version)
 
 

@@ -234,11 +234,16 @@ def observed_build(
 
 def observed_variant(build: ObservedBuild, model: Model) -> AbstractContextManager[ObservedBuild]:
     """The same of a model that was rewritten from that of `build`, whose inputs have as large shapes."""
+    return observed_build(model, moved_shapes(build, model), timeout=build.timeout)
+
+
+def moved_shapes(build: ObservedBuild, model: Model) -> dict[TensorKey, Shape]:
+    """Largest shapes of inputs of a model that was rewritten from that of `build`."""
     shapes = {}
     for (graph, tensor), shape in build.shapes.items():
         place = build.model.subgraphs[graph].inputs.index(tensor)
         shapes[graph, model.subgraphs[graph].inputs[place]] = shape
-    return observed_build(model, shapes, timeout=build.timeout)
+    return shapes
 
 
 def input_tensors(model: Model) -> tuple[tuple[TensorKey, ...], ...]:

@@ -1,4 +1,4 @@
-"""What it costs to widen a web: the work of the operators that then compute in the wider type, in products.
+"""What it costs to widen a web: estimated cycles of the operators that then compute in the wider type.
 
 An operator takes the widest type of its operands and results. Widening one value may therefore widen a whole matrix
 product, which costs more than the value's own bytes tell.
@@ -7,25 +7,31 @@ product, which costs more than the value's own bytes tell.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tflmgen.frontend import Model, Operator, SubGraph, TensorKey
 from tflmgen.quantize.integer_forms import real_operands, real_results, weight_operands
-from tflmgen.quantize.statistics import Calibration
+from tflmgen.quantize.statistics import Calibration, OperatorKey
 from tflmgen.quantize.web_constraints import Webs
 
 _PRODUCTS_PER_ELEMENT = 8
 """Products that take as long as an element of another operator, such as ADD, on Cortex-M4: 12 instructions to 1.5."""
 
 
-def widening_costs(model: Model, calibration: Calibration, webs: Webs) -> dict[TensorKey, int]:
-    """Work of the operators on each web, by its root, in all runs of the calibration."""
+def widening_costs(
+    model: Model, calibration: Calibration, webs: Webs, slower: Mapping[OperatorKey, int] | None = None
+) -> dict[TensorKey, int]:
+    """Cost of the operators on each web, by its root, in all runs of the calibration.
+
+    slower  cycles that an operator takes longer in one run if it is wide; of others the work counts
+    """
     costs: dict[TensorKey, int] = {}
     for graph in model.subgraphs:
         for op in graph.operators:
-            work = _work(graph, op, calibration)
+            more = (slower or {}).get((graph.index, op.index), 0)
+            cost = more * calibration.runs.get(graph.index, 0) if more > 0 else _work(graph, op, calibration)
             for root in {webs.root((graph.index, tensor)) for tensor in _activations(graph, op)}:
-                costs[root] = costs.get(root, 0) + work
+                costs[root] = costs.get(root, 0) + cost
     return costs
 
 

@@ -34,7 +34,7 @@ OperatorKey = tuple[int, int]
 """Index of a subgraph and of an operator in it."""
 
 Range = tuple[float, float]
-_CONVERSIONS = frozenset({"QUANTIZE", "DEQUANTIZE"})
+CONVERSIONS = frozenset({"QUANTIZE", "DEQUANTIZE"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class TypeSolver:
 
     def _is_computing(self, op: Operator) -> bool:
         """Whether an operator computes, rather than move values to subgraphs and variables or convert them."""
-        return not bindings(op) and op.name not in _CONVERSIONS and not op.name.endswith("_VARIABLE")
+        return not bindings(op) and op.name not in CONVERSIONS and not op.name.endswith("_VARIABLE")
 
     def _ranges(self) -> dict[TensorKey, Range]:
         """Least and greatest value of each web that calibration reached, with the constants assigned to it."""

@@ -1,0 +1,63 @@
+"""Estimated cycles of a Model's operators on a Cortex-M4, by the kernels that the compiler would choose.
+
+Copies between the places of values are not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tflmgen.frontend import Model, Operator, Shape, SubGraph, TensorKey, find_bounds, import_model
+from tflmgen.ir import Op, Target, walk
+from tflmgen.kernels import OPERATORS, Selector, cycles_of
+from tflmgen.passes import run_passes
+from tflmgen.quantize.statistics import OperatorKey
+from tflmgen.quantize.web_types import CONVERSIONS
+
+CORE = "Cortex-M4"
+_TARGET = Target("cortex-m4", frozenset({"dsp", "fpu"}))
+
+Shapes = Mapping[TensorKey, Shape]
+
+
+@dataclass(frozen=True, slots=True)
+class TypeCost:
+    """What a model costs with certain types: bytes of the file, and estimated cycles of a typical invoke."""
+
+    types: str
+    cycles: int
+    bytes: int
+
+
+def operator_cycles(model: Model, shapes: Shapes, rewrites: bool = False) -> dict[OperatorKey, int]:
+    """Cycles of one run of each operator, or after the passes (`rewrites`) of what each has become."""
+    module = import_model(model, find_bounds(model, (), None, shapes), OPERATORS)
+    module = run_passes(module) if rewrites else module
+    selection = Selector(_TARGET).select(module)
+    cycles: dict[OperatorKey, int] = {}
+    for node in (n for function in module.functions for n in walk(function.body)):
+        if isinstance(node, Op):
+            key = node.origin.subgraph, node.origin.operator
+            cycles[key] = cycles.get(key, 0) + cycles_of(selection.selected(node))
+    return cycles
+
+
+def cycles_of_invoke(model: Model, shapes: Shapes, runs: Mapping[int, int], samples: int) -> int:
+    """Cycles of an invoke on average, where subgraphs run so many times for all samples."""
+    cycles = operator_cycles(model, shapes, rewrites=True)
+    return round(sum(count * runs.get(graph, 0) for (graph, _), count in cycles.items()) / max(samples, 1))
+
+
+def by_source(source: Model, rewritten: Model, cycles: Mapping[OperatorKey, int]) -> dict[OperatorKey, int]:
+    """Cycles of a rewritten Model's operators by those of its source; without graphs whose operators became others."""
+    known: dict[OperatorKey, int] = {}
+    for graph, other in zip(source.subgraphs, rewritten.subgraphs, strict=False):
+        pairs = list(zip(_computing(graph), _computing(other), strict=False))
+        if len(_computing(graph)) == len(_computing(other)) and all(a.name == b.name for a, b in pairs):
+            known |= {(graph.index, a.index): cycles.get((graph.index, b.index), 0) for a, b in pairs}
+    return known
+
+
+def _computing(graph: SubGraph) -> list[Operator]:
+    return [op for op in graph.operators if op.name not in CONVERSIONS]

@@ -99,4 +99,21 @@ tflmgen_transpose_conv_phase_of(int32_t phase, int32_t size, int32_t taps, int32
      (p)->output_height * (p)->output_width * (p)->output_channels,                 \
      (p)->output_channels == 1}
 
+/* The body of a TRANSPOSE_CONV's `run` with params `p`: phase after phase. RUN_PART(part, at) computes one, whose first
+ * output lies at `at`, and takes the stream to the next one. */
+#define TFLMGEN_TRANSPOSE_CONV_PHASES(values, RUN_PART)                                                               \
+    const int32_t channels = p->output_channels;                                                                      \
+    const int32_t line = p->output_width * channels;                                                                  \
+    for (int32_t y = 0; y < p->stride_height; ++y) {                                                                  \
+        const struct tflmgen_transpose_conv_phase down =                                                              \
+            tflmgen_transpose_conv_phase_of(y, p->output_height, p->filter_height, p->stride_height, p->padding_top); \
+        for (int32_t x = 0; x < p->stride_width; ++x) {                                                               \
+            const struct tflmgen_transpose_conv_phase across = tflmgen_transpose_conv_phase_of(                       \
+                x, p->output_width, p->filter_width, p->stride_width, p->padding_left);                               \
+            const struct tflmgen_conv2d_part part = TFLMGEN_CONV2D_PART_OF_PHASE(p, down, across, values);            \
+            RUN_PART(part, output + y * line + x * channels);                                                         \
+        }                                                                                                             \
+    }                                                                                                                 \
+    tflmgen_clamp_dsp_s8(output, p->batches * p->output_height * line, p->output_min, p->output_max)
+
 #endif

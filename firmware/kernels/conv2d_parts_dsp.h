@@ -173,47 +173,18 @@ TFLMGEN_SHARED void tflmgen_conv2d_groups_dsp_run(const int8_t *input, const tfl
     tflmgen_clamp_dsp_s8(output, p->batches * part.output_image, p->output_min, p->output_max);
 }
 
-/* Phase after phase. */
+#define TFLMGEN_TRANSPOSE_CONV_DSP_PART(part, at)                    \
+    tflmgen_conv2d_dsp_run_part(input, stream, column, at, &(part)); \
+    stream += tflmgen_conv2d_dsp_part_stream(channels, (part).steps)
+
 TFLMGEN_SHARED void tflmgen_transpose_conv_dsp_run(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *column,
                                                    int8_t *output, const struct tflmgen_transpose_conv_dsp_s8 *p)
 {
-    const int32_t channels = p->output_channels;
-    const int32_t line = p->output_width * channels;
-    for (int32_t y = 0; y < p->stride_height; ++y) {
-        const struct tflmgen_transpose_conv_phase down =
-            tflmgen_transpose_conv_phase_of(y, p->output_height, p->filter_height, p->stride_height, p->padding_top);
-        for (int32_t x = 0; x < p->stride_width; ++x) {
-            const struct tflmgen_transpose_conv_phase across =
-                tflmgen_transpose_conv_phase_of(x, p->output_width, p->filter_width, p->stride_width, p->padding_left);
-            const struct tflmgen_conv2d_part part = TFLMGEN_CONV2D_PART_OF_PHASE(p, down, across, 4);
-            tflmgen_conv2d_dsp_run_part(input, stream, column, output + y * line + x * channels, &part);
-            stream += tflmgen_conv2d_dsp_part_stream(channels, part.steps);
-        }
-    }
-    tflmgen_clamp_dsp_s8(output, p->batches * p->output_height * line, p->output_min, p->output_max);
+    TFLMGEN_TRANSPOSE_CONV_PHASES(4, TFLMGEN_TRANSPOSE_CONV_DSP_PART);
 }
 
-/* column: scratch, or NULL where TFLMGEN_CONV2D_DSP_STACK_WORDS are enough. */
-#define TFLMGEN_CONV2D_PARTS_DSP(name)                                                                          \
-    TFLMGEN_SHARED void name##_run_on_stack(const int8_t *input, const tflmgen_u32 *stream, int8_t *output,     \
-                                            const struct name##_s8 *p)                                          \
-    {                                                                                                           \
-        uint32_t column[TFLMGEN_CONV2D_DSP_STACK_WORDS];                                                        \
-        name##_run(input, stream, column, output, p);                                                           \
-    }                                                                                                           \
-                                                                                                                \
-    TFLMGEN_SHARED void name##_s8(const int8_t *input, const tflmgen_u32 *stream, void *column, int8_t *output, \
-                                  const struct name##_s8 *p)                                                    \
-    {                                                                                                           \
-        if (column) {                                                                                           \
-            name##_run(input, stream, (tflmgen_u32 *)column, output, p);                                        \
-        } else {                                                                                                \
-            name##_run_on_stack(input, stream, output, p);                                                      \
-        }                                                                                                       \
-    }
-
-TFLMGEN_CONV2D_PARTS_DSP(tflmgen_conv2d_groups_dsp)
-TFLMGEN_CONV2D_PARTS_DSP(tflmgen_transpose_conv_dsp)
+TFLMGEN_KERNEL_WITH_BUFFER(tflmgen_conv2d_groups_dsp, tflmgen_u32, TFLMGEN_CONV2D_DSP_STACK_WORDS)
+TFLMGEN_KERNEL_WITH_BUFFER(tflmgen_transpose_conv_dsp, tflmgen_u32, TFLMGEN_CONV2D_DSP_STACK_WORDS)
 
 #endif
 

@@ -101,50 +101,21 @@ TFLMGEN_SHARED void tflmgen_conv2d_groups_mve_run(const int8_t *input, const int
     tflmgen_clamp_dsp_s8(output, p->batches * part.output_image, p->output_min, p->output_max);
 }
 
-/* Phase after phase, each with a table of its own before its stream. */
+/* Each phase has a table of its own before its stream. */
+#define TFLMGEN_TRANSPOSE_CONV_MVE_PART(part, at)                                                 \
+    const int8_t *const table = stream;                                                           \
+    stream += TFLMGEN_CONV2D_MVE_TABLE_BYTES * (part).steps;                                      \
+    tflmgen_conv2d_mve_run_part(input, table, stream, column, at, &(part), p->output_zero_point); \
+    stream += tflmgen_conv2d_mve_part_bytes(channels, (part).steps)
+
 TFLMGEN_SHARED void tflmgen_transpose_conv_mve_run(const int8_t *input, const int8_t *stream, int8_t *column,
                                                    int8_t *output, const struct tflmgen_transpose_conv_mve_s8 *p)
 {
-    const int32_t channels = p->output_channels;
-    const int32_t line = p->output_width * channels;
-    for (int32_t y = 0; y < p->stride_height; ++y) {
-        const struct tflmgen_transpose_conv_phase down =
-            tflmgen_transpose_conv_phase_of(y, p->output_height, p->filter_height, p->stride_height, p->padding_top);
-        for (int32_t x = 0; x < p->stride_width; ++x) {
-            const struct tflmgen_transpose_conv_phase across =
-                tflmgen_transpose_conv_phase_of(x, p->output_width, p->filter_width, p->stride_width, p->padding_left);
-            const struct tflmgen_conv2d_part part = TFLMGEN_CONV2D_PART_OF_PHASE(p, down, across, 16);
-            const int8_t *const table = stream;
-            stream += TFLMGEN_CONV2D_MVE_TABLE_BYTES * part.steps;
-            tflmgen_conv2d_mve_run_part(input, table, stream, column, output + y * line + x * channels, &part,
-                                        p->output_zero_point);
-            stream += tflmgen_conv2d_mve_part_bytes(channels, part.steps);
-        }
-    }
-    tflmgen_clamp_dsp_s8(output, p->batches * p->output_height * line, p->output_min, p->output_max);
+    TFLMGEN_TRANSPOSE_CONV_PHASES(16, TFLMGEN_TRANSPOSE_CONV_MVE_PART);
 }
 
-/* column: scratch, or NULL where TFLMGEN_CONV2D_MVE_STACK_BYTES are enough. */
-#define TFLMGEN_CONV2D_PARTS_MVE(name)                                                                          \
-    TFLMGEN_SHARED void name##_run_on_stack(const int8_t *input, const int8_t *stream, int8_t *output,          \
-                                            const struct name##_s8 *p)                                          \
-    {                                                                                                           \
-        int8_t column[TFLMGEN_CONV2D_MVE_STACK_BYTES];                                                          \
-        name##_run(input, stream, column, output, p);                                                           \
-    }                                                                                                           \
-                                                                                                                \
-    TFLMGEN_SHARED void name##_s8(const int8_t *input, const tflmgen_u32 *stream, void *column, int8_t *output, \
-                                  const struct name##_s8 *p)                                                    \
-    {                                                                                                           \
-        if (column) {                                                                                           \
-            name##_run(input, (const int8_t *)stream, (int8_t *)column, output, p);                             \
-        } else {                                                                                                \
-            name##_run_on_stack(input, (const int8_t *)stream, output, p);                                      \
-        }                                                                                                       \
-    }
-
-TFLMGEN_CONV2D_PARTS_MVE(tflmgen_conv2d_groups_mve)
-TFLMGEN_CONV2D_PARTS_MVE(tflmgen_transpose_conv_mve)
+TFLMGEN_KERNEL_WITH_BUFFER(tflmgen_conv2d_groups_mve, int8_t, TFLMGEN_CONV2D_MVE_STACK_BYTES)
+TFLMGEN_KERNEL_WITH_BUFFER(tflmgen_transpose_conv_mve, int8_t, TFLMGEN_CONV2D_MVE_STACK_BYTES)
 
 #endif
 

@@ -71,23 +71,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_windows_mve_run(const int8_t *input, const in
     tflmgen_clamp_dsp_s8(output - outputs, outputs, p->output_min, p->output_max);
 }
 
-TFLMGEN_SHARED void tflmgen_conv2d_windows_mve_run_on_stack(const int8_t *input, const int8_t *stream, int8_t *output,
-                                                            const struct tflmgen_conv2d_windows_mve_s8 *p)
-{
-    int8_t row[TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES];
-    tflmgen_conv2d_windows_mve_run(input, stream, row, output, p);
-}
-
-/* row: scratch, or NULL where TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES are enough. */
-TFLMGEN_SHARED void tflmgen_conv2d_windows_mve_s8(const int8_t *input, const tflmgen_u32 *stream, void *row,
-                                                  int8_t *output, const struct tflmgen_conv2d_windows_mve_s8 *p)
-{
-    if (row) {
-        tflmgen_conv2d_windows_mve_run(input, (const int8_t *)stream, (int8_t *)row, output, p);
-    } else {
-        tflmgen_conv2d_windows_mve_run_on_stack(input, (const int8_t *)stream, output, p);
-    }
-}
+TFLMGEN_KERNEL_WITH_BUFFER(tflmgen_conv2d_windows_mve, int8_t, TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES)
 
 #endif
 

@@ -123,4 +123,24 @@ TFLMGEN_HELPER struct tflmgen_taps tflmgen_taps_inside(int32_t origin, int32_t d
         }                                                                                                         \
     }
 
+/* Kernel `name`_s8, by `name`_run, which works in a buffer: scratch memory, or where that is NULL `elements` on the
+ * stack. */
+#define TFLMGEN_KERNEL_WITH_BUFFER(name, element, elements)                                                     \
+    TFLMGEN_SHARED void name##_run_on_stack(const int8_t *input, const element *stream, int8_t *output,         \
+                                            const struct name##_s8 *p)                                          \
+    {                                                                                                           \
+        element buffer[elements];                                                                               \
+        name##_run(input, stream, buffer, output, p);                                                           \
+    }                                                                                                           \
+                                                                                                                \
+    TFLMGEN_SHARED void name##_s8(const int8_t *input, const tflmgen_u32 *stream, void *buffer, int8_t *output, \
+                                  const struct name##_s8 *p)                                                    \
+    {                                                                                                           \
+        if (buffer) {                                                                                           \
+            name##_run(input, (const element *)stream, (element *)buffer, output, p);                           \
+        } else {                                                                                                \
+            name##_run_on_stack(input, (const element *)stream, output, p);                                     \
+        }                                                                                                       \
+    }
+
 #endif

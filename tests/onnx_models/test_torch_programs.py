@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.commands import tflmgen
+from support.tools import requires_compiler, requires_qemu
 from tflmgen.compiler import compile_model
 from tflmgen.ir import Op, Target, walk
 from tflmgen.options import BuildOptions
@@ -15,10 +16,11 @@ from tflmgen.options import BuildOptions
 torch = pytest.importorskip("torch", reason="PyTorch programs need the packages torch and onnxscript")
 pytest.importorskip("onnxscript", reason="PyTorch programs need the packages torch and onnxscript")
 
-from support.torch_networks import NETWORKS, SMALL, Smoother, seeded  # noqa: E402
+import onnx  # noqa: E402
+from support.torch_networks import NETWORKS, QUANTISED, SMALL, Smoother, seeded  # noqa: E402
 
 
-def _equals_pytorch(name: str, path: Path) -> None:
+def _equals_pytorch(name: str, path: Path, board: str = "host") -> None:
     try:
         module, x, expected = seeded(name)
     except ImportError as error:
@@ -27,8 +29,10 @@ def _equals_pytorch(name: str, path: Path) -> None:
     np.savez(path / "v.npz", s0_in_0=x.numpy(), s0_out_0=expected.numpy())
     # Relative to the largest output: sums have other orders.
     tolerance = 1e-4 * float(expected.abs().max())
-    words = ("--board", "host", "--vectors", path / "v.npz", "--rtol", "1e-4", "--atol", f"{tolerance:.3g}")
+    words = ("--board", board, "--vectors", path / "v.npz", "--rtol", "1e-4", "--atol", f"{tolerance:.3g}")
     done = tflmgen("test", path / "net.pt2", *words)
+    if "over budget" in done.err:
+        pytest.skip(f"{name} does not fit on {board}")
     assert done.code == 0, done.out + done.err
 
 
@@ -41,6 +45,53 @@ def test_a_program_equals_pytorch(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", sorted(set(NETWORKS) - set(SMALL)))
 def test_every_network_equals_pytorch(name: str, tmp_path: Path) -> None:
     _equals_pytorch(name, tmp_path)
+
+
+@pytest.mark.sweep
+@pytest.mark.emulator
+@requires_compiler
+@requires_qemu
+@pytest.mark.parametrize("name", sorted(NETWORKS))
+def test_every_network_that_fits_runs_on_a_board(name: str, tmp_path: Path) -> None:
+    _equals_pytorch(name, tmp_path, "mps2_an386")
+
+
+class _Samples:
+    """Inputs by which ONNX Runtime's quantize_static calibrates."""
+
+    def __init__(self, name: str, samples: list[Any]) -> None:
+        self._feeds = iter([{name: sample} for sample in samples])
+
+    def get_next(self) -> dict[str, Any] | None:
+        return next(self._feeds, None)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", QUANTISED)
+def test_networks_that_onnx_runtime_quantised_are_within_a_step(name: str, tmp_path: Path) -> None:
+    """int8 QDQ of a PyTorch network: 99 % of the outputs within one step of ONNX Runtime's exact session."""
+    quantization = pytest.importorskip("onnxruntime.quantization", reason="ONNX Runtime quantises the networks")
+    from support.onnx_quantized import compiled, exact_session, outputs_of, steps_apart
+
+    module, x, _ = seeded(name)
+    torch.onnx.export(torch.export.export(module, (x,)), dynamo=True, verbose=False).save(tmp_path / "float.onnx")
+    feed = onnx.load(tmp_path / "float.onnx").graph.input[0].name
+    samples = [torch.randn(x.shape).numpy() for _ in range(12)]
+    quantization.quantize_static(
+        tmp_path / "float.onnx",
+        tmp_path / "quantised.onnx",
+        _Samples(feed, samples[:8]),
+        quant_format=quantization.QuantFormat.QDQ,
+        per_channel=True,
+    )
+    model = onnx.load(tmp_path / "quantised.onnx")
+    generated = compiled(model, tmp_path / "m.onnx", "net")
+    ours = outputs_of([generated], [[{feed: sample} for sample in samples[8:]]])[0]
+    session = exact_session(model)
+    theirs = [session.run(None, {feed: sample})[0] for sample in samples[8:]]
+    steps = np.concatenate([steps_apart(a, b, model).reshape(-1) for a, b in zip(ours, theirs, strict=True)])
+    assert (steps <= 1).mean() >= 0.99, f"{(steps > 1).sum()} of {steps.size} differ by up to {steps.max()} steps"
+    assert all(b.reshape(-1)[a.argmax()] == b.max() for a, b in zip(ours, theirs, strict=True))
 
 
 @pytest.mark.parametrize("as_file", [True, False])

@@ -254,9 +254,10 @@ def outputs_of(models: Sequence[Compilation], samples: Sequence[Sequence[dict[st
 
 
 def steps_apart(ours: Array, theirs: Array, model: onnx.ModelProto) -> Array:
-    """Differences in steps of the model's last scale."""
+    """Differences in steps of the last scale by which the model dequantises."""
     values = {c.name: numpy_helper.to_array(c) for c in model.graph.initializer}
-    scale = float(values[model.graph.node[-1].input[1]])
+    last = [node for node in model.graph.node if node.op_type == "DequantizeLinear"] or model.graph.node
+    scale = float(values[last[-1].input[1]].reshape(()))
     distance: Array = np.rint(np.abs(ours.astype(np.float64) - theirs) / scale)
     return distance
 

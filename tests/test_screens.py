@@ -53,6 +53,7 @@ HERE = {
     "build_no_compile": Screen("build gate.tflite --board microbit --no-compile -o gate", tables=1, figures=True),
     "convert": Screen("convert long_names.onnx --shape frame=1,3,32,32", tables=1, figures=True),
     "export": Screen("export gate.tflite --format plain -o gate", figures=True),
+    "fit": Screen("fit gate.tflite --boards microbit,nucleo_f446re,host", tables=1, figures=True),
     "inspect": Screen("inspect gate.tflite", tables=8, figures=True),
     "inspect_dump_graph": Screen("inspect gate.tflite --dump-graph"),
     "inspect_long_names": Screen("inspect long_names.tflite", tables=4, figures=True),

@@ -12,10 +12,20 @@ import typer
 
 from tflmgen import __version__
 from tflmgen.failure import guarded, leave_on_sigterm
-from tflmgen.option_groups import BoardName, Model, OptionalInputs, Report, with_groups
+from tflmgen.option_groups import (
+    BoardName,
+    Calibration,
+    Inputs,
+    Model,
+    OptionalInputs,
+    Outputs,
+    Report,
+    with_groups,
+)
 from tflmgen.options import (
     BuildOptions,
     ConvertOptions,
+    DiffOptions,
     Format,
     MonitorOptions,
     NewBoardOptions,
@@ -98,19 +108,8 @@ def run(
     model: Model,
     *,
     board: BoardName,
-    inputs: Annotated[
-        Path,
-        typer.Option(
-            "--inputs",
-            readable=False,
-            metavar="IN.npz",
-            help="One array per input name, or sets: s0_in_0, s0_in_1, s1_in_0 and so on.",
-        ),
-    ],
-    outputs: Annotated[
-        Path,
-        typer.Option("--outputs", metavar="OUT.npz", help="Output file: one array per output, or s0_out_0 and so on."),
-    ],
+    inputs: Inputs,
+    outputs: Outputs,
     options: BuildOptions,
     session: SessionOptions,
     output: OutputOptions,
@@ -269,16 +268,7 @@ def export_library(
 def quantize(
     model: Model,
     *,
-    calibration: Annotated[
-        Path,
-        typer.Option(
-            "--calibration",
-            readable=False,
-            metavar="CAL.npz",
-            help="Typical inputs: one array per input name with the samples along a first dimension, or sets: s0_in_0, "
-            "s1_in_0 and so on.",
-        ),
-    ],
+    calibration: Calibration,
     file: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="OUT.tflite", show_default="MODEL-int8.tflite", help="Output file."),
@@ -351,6 +341,38 @@ def boards_new(
     from tflmgen.commands.boards_new import boards_new_command
 
     boards_new_command(directory, answers, output)
+
+
+@command(epilog="Example:  tflmgen fit kws.tflite --boards all")
+def fit(
+    model: Model,
+    *,
+    boards: Annotated[
+        str, typer.Option("--boards", metavar="A,B", help="Boards, or all that come with tflmgen.")
+    ] = "all",
+    csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE.csv", help="Also write the table as CSV.")] = None,
+    options: BuildOptions,
+    output: OutputOptions,
+) -> None:
+    """Show which boards MODEL fits: RAM, weights and estimated time on each. Nothing is compiled."""
+    from tflmgen.commands.fit import fit_command
+
+    model, options = _prepared(model, options, output)
+    fit_command(model, boards, csv, options, output)
+
+
+@command(epilog="Example:  tflmgen diff before/bench.json bench.json --allow flash=2%")
+def diff(
+    old: Annotated[Path, typer.Argument(readable=False, help="A project's folder, or a file that --json filled.")],
+    new: Annotated[Path, typer.Argument(readable=False, help="The same of the build after it.")],
+    *,
+    choices: DiffOptions,
+    output: OutputOptions,
+) -> None:
+    """Show what changed between two builds, and fail if a size or cost grew."""
+    from tflmgen.commands.diff import diff_command
+
+    diff_command(old, new, choices, output)
 
 
 @command(epilog="Example:  tflmgen operators CONV_2D")

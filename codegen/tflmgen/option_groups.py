@@ -16,6 +16,7 @@ import typer
 from tflmgen.options import (
     BuildOptions,
     ConvertOptions,
+    DiffOptions,
     MonitorOptions,
     NewBoardOptions,
     OutputOptions,
@@ -52,6 +53,33 @@ BoardName = Annotated[
 OptionalInputs = Annotated[
     Path | None, typer.Option("--inputs", readable=False, metavar="IN.npz", help="Inputs of the counted invokes.")
 ]
+Inputs = Annotated[
+    Path,
+    typer.Option(
+        "--inputs",
+        readable=False,
+        metavar="IN.npz",
+        help="One array per input name, or sets: s0_in_0, s0_in_1, s1_in_0 and so on.",
+    ),
+]
+Outputs = Annotated[
+    Path,
+    typer.Option("--outputs", metavar="OUT.npz", help="Output file: one array per output, or s0_out_0 and so on."),
+]
+Calibration = Annotated[
+    Path,
+    typer.Option(
+        "--calibration",
+        readable=False,
+        metavar="CAL.npz",
+        help="Typical inputs: one array per input name with the samples along a first dimension, or sets: s0_in_0, "
+        "s1_in_0 and so on.",
+    ),
+]
+BoardList = Annotated[
+    str, typer.Option("--boards", metavar="A,B", help="Boards with commas between, or all that come with tflmgen.")
+]
+CsvFile = Annotated[Path | None, typer.Option("--csv", metavar="FILE.csv", help="Also write the table as CSV.")]
 Report = Annotated[
     Path | None,
     typer.Option("--report", metavar="FILE.html", help="Also write the plan as an HTML page with pictures."),
@@ -256,6 +284,20 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
         "keep": typer.Option(
             "--keep", metavar="DIR", show_default="none are kept", help="Folder for the intermediate files."
         ),
+    },
+    DiffOptions: {
+        "allow": typer.Option(
+            "--allow",
+            metavar="WHAT=PERCENT",
+            show_default="all=0",
+            help="Growth that is no failure: flash=2%, all=1%. Repeatable.",
+        ),
+        "old_outputs": typer.Option(
+            "--old-outputs", readable=False, metavar="OLD.npz", help="Outputs of OLD, as `tflmgen run` writes them."
+        ),
+        "new_outputs": typer.Option("--new-outputs", readable=False, metavar="NEW.npz", help="Outputs of NEW."),
+        "max_error": typer.Option("--max-error", metavar="E", min=0.0, help="Largest difference of outputs."),
+        "markdown": typer.Option("--markdown", metavar="FILE.md", help="Write the tables as Markdown, for a comment."),
     },
     NewBoardOptions: {
         "like": typer.Option("--like", metavar="BOARD", help="Board to copy what other options leave out."),

@@ -151,6 +151,23 @@ class ConvertOptions:
     keep: Path | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class DiffOptions:
+    """What may grow from one build to the next.
+
+    allow                     WHAT=PERCENT each: growth that is no error
+    old_outputs, new_outputs  files that `run` has written, compared with each other
+    max_error                 largest difference of outputs that is no error
+    markdown                  file for the tables as Markdown
+    """
+
+    allow: list[str] | None = None
+    old_outputs: Path | None = None
+    new_outputs: Path | None = None
+    max_error: float = 0.0
+    markdown: Path | None = None
+
+
 class Activations(str, Enum):
     """Element type of activations; auto: int8, and int16 or float32 where int8 costs too much accuracy."""
 

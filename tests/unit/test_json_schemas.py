@@ -24,6 +24,7 @@ SETS = ("--vectors", VECTORS)
 COMMANDS: dict[str, tuple[str, tuple[object, ...]]] = {
     "boards": ("boards", ("boards",)),
     "operators": ("operators", ("operators", "--plugin", PLUGIN)),
+    "fit": ("fit", ("fit", GATE, "--boards", "microbit,host")),
     "pareto": ("pareto", ("inspect", GATE, "--pareto")),
     "pareto without control flow": ("pareto", ("inspect", LSTM, "--pareto", "--board", "mps2_an386")),
     "run": ("run", ("run", GATE, "--board", "host", "--inputs", VECTORS, "--outputs", "out.npz")),

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tflmgen.api.bench_figures import Measured, bench_json, operator_figures
+    from tflmgen.api.board_fit import BoardFit, fit_boards, named_boards
     from tflmgen.api.build_choices import CompileOptions
+    from tflmgen.api.build_diff import BuildDiff, Change, GrownError, compare_builds, parse_allowances, read_build
     from tflmgen.api.compile_source import compile
     from tflmgen.api.compiled_model import CompiledModel
     from tflmgen.api.convert_tensorflow import (
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
     from tflmgen.api.source_file import quantize_to
 
 _MODULES = {
+    "board_fit": "BoardFit fit_boards named_boards",
+    "build_diff": "BuildDiff Change GrownError compare_builds parse_allowances read_build",
     "build_choices": "CompileOptions",
     "compile_source": "compile",
     "compiled_model": "CompiledModel",
@@ -73,7 +77,10 @@ _MODULES = {
 __all__ = [
     "GENERATED",
     "Bench",
+    "BoardFit",
     "Buffer",
+    "BuildDiff",
+    "Change",
     "Check",
     "Comparison",
     "CompileOptions",
@@ -81,6 +88,7 @@ __all__ = [
     "ConvertedPort",
     "Costs",
     "FirmwareSizes",
+    "GrownError",
     "Invokes",
     "LayerCheck",
     "LayerComparison",
@@ -104,23 +112,28 @@ __all__ = [
     "check_countable",
     "check_export",
     "check_static",
+    "compare_builds",
     "compare_layers",
     "compare_outputs",
     "compile",
     "converted",
     "digest_of",
     "export_library",
+    "fit_boards",
     "flash_project",
     "invoke_sets",
     "is_conversion",
     "measure_firmware",
     "measured_costs",
+    "named_boards",
     "operator_figures",
+    "parse_allowances",
     "plan_file",
     "ports_of",
     "proof_json",
     "proof_lines",
     "quantize_to",
+    "read_build",
     "save_project",
     "sets_of",
 ]

@@ -1,0 +1,119 @@
+"""Which boards a model fits: memory and estimated time on each, from plans alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tflmgen.api.planned_model import Json
+from tflmgen.api.worst_case_path import Cost, worst_case_path
+from tflmgen.errors import ModelError, TflmgenError
+from tflmgen.ir import Target
+from tflmgen.options import BuildOptions
+from tflmgen.project import Board, board_for, has_room, list_boards, plan_for
+
+ALL = "all"
+"""Stands for every board that comes with tflmgen."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardFit:
+    """A model on a board. Sizes are in bytes.
+
+    fits         whether arena, state and weights fit their memories, with the stack
+    ram_bytes    arena and state; None, as are the next figures, where the model cannot be planned for the board
+    cycles       of an invoke's worst-case path by the cost model, of those operators that it knows
+    unknown      operators that it does not know, which `cycles` lacks
+    problem      why the model cannot be planned; empty otherwise
+    """
+
+    board: str
+    core: str
+    fits: bool
+    arena_bytes: int | None
+    ram_bytes: int | None
+    ram_of: int
+    weights_bytes: int | None
+    flash_of: int
+    cycles: int | None
+    milliseconds: float | None
+    unknown: int
+    problem: str
+
+
+def named_boards(text: str, options: BuildOptions) -> tuple[Board, ...]:
+    """The boards that `all` or names with commas between stand for. Raises BoardError for an unknown one."""
+    if text == ALL:
+        return tuple(board_for(board.id, replace(options, place=None)) for board in list_boards())
+    return tuple(board_for(name.strip(), options) for name in text.split(",") if name.strip())
+
+
+def fit_boards(
+    path: Path, boards: Sequence[Board], options: BuildOptions, progress: Callable[[str], None] = lambda _: None
+) -> tuple[BoardFit, ...]:
+    """The model on each board. It is planned once per processor. Raises ModelError if it can be planned for none."""
+    plans: dict[tuple[Target, str], Json | TflmgenError] = {}
+    fits = []
+    for board in boards:
+        # Winograd's weights take what the board's flash has room for: such plans are of one board.
+        key = board.target, board.id if options.winograd else ""
+        if key not in plans:
+            progress(f"Planning {path.name} for {board.core}")
+            try:
+                plans[key] = plan_for(path, board, options).plan
+            except ModelError as error:
+                plans[key] = error
+        planned = plans[key]
+        fits.append(_failed(board, planned) if isinstance(planned, TflmgenError) else _fit(board, planned))
+    errors = [planned for planned in plans.values() if isinstance(planned, TflmgenError)]
+    if errors and len(errors) == len(plans):
+        raise errors[0]
+    return tuple(fits)
+
+
+def _fit(board: Board, plan: Json) -> BoardFit:
+    arena, weights = plan["arena"]["bytes"], plan["weights"]["bytes"]
+    cycles, unknown = _estimated(plan)
+    return BoardFit(
+        board.id,
+        board.core,
+        has_room(plan, board),
+        arena,
+        arena + sum(part["bytes"] for part in plan["state"]),
+        board.ram_bytes,
+        weights,
+        board.flash_bytes,
+        cycles,
+        None if cycles is None or board.is_host else round(1000 * cycles / board.clock, 3),
+        unknown,
+        "",
+    )
+
+
+def _failed(board: Board, error: TflmgenError) -> BoardFit:
+    sizes = board.ram_bytes, None, board.flash_bytes
+    return BoardFit(board.id, board.core, False, None, None, *sizes, None, None, 0, str(error))
+
+
+def _estimated(plan: Json) -> tuple[int | None, int]:
+    """Cycles of the most expensive signature's worst-case path, and operators without an estimate.
+
+    None where no operator has one, or a loop has no limit.
+    """
+    computed = [step for step in plan["steps"] if step["kind"] == "operator" and step["kernel"] is not None]
+    known = {step["index"]: Cost(None, step["expected"]["cycles"]) for step in computed if step.get("expected")}
+    if not known:
+        return None, len(computed)
+    costs = {step["index"]: known.get(step["index"], Cost()) for step in computed}
+    totals = []
+    for signature in plan["signatures"]:
+        path = worst_case_path(plan, signature["function"], costs)
+        if path is None:
+            function = signature["function"]
+            totals.append(sum(costs[step["index"]].cycles for step in computed if step["function"] == function))
+        elif path.cost is None:
+            return None, len(computed) - len(known)
+        else:
+            totals.append(path.cost.cycles)
+    return max(totals, default=0), len(computed) - len(known)

@@ -1,0 +1,214 @@
+"""What changed between two builds: sizes, instructions per operator, and outputs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tflmgen.emulators import read_arrays
+from tflmgen.errors import TflmgenError, UsageError
+
+SIZES = ("arena", "state", "weights", "code", "flash", "ram", "stack")
+"""Figures in bytes, in the order of the table."""
+
+COSTS = ("instructions", "cycles")
+"""Figures of one invoke: counted instructions, and cycles as they are estimated for its operators."""
+
+WHAT = (*SIZES, *COSTS)
+
+
+class BuildFileError(TflmgenError):
+    """A file that is no build's."""
+
+
+class GrownError(TflmgenError):
+    """A build needs more than the one before it, and more than was allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildFigures:
+    """A build's figures.
+
+    figures    of WHAT, those that the file has
+    operators  (subgraph, operator, name) -> instructions of an invoke, or estimated cycles of one execution
+    unit       which of COSTS the operators' figures are
+    """
+
+    model: str
+    board: str
+    figures: Mapping[str, int]
+    operators: Mapping[tuple[int, int, str], int]
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A figure before and after; None where a build has none. `allowed`: growth in per cent that is no error."""
+
+    name: str
+    old: int | None
+    new: int | None
+    allowed: float | None = None
+
+    @property
+    def difference(self) -> int:
+        return (self.new or 0) - (self.old or 0)
+
+    @property
+    def percent(self) -> float | None:
+        """Growth in per cent of the old figure; None where that is 0 or absent."""
+        return 100 * self.difference / self.old if self.old and self.new is not None else None
+
+    @property
+    def is_over(self) -> bool:
+        if self.allowed is None or self.old is None or self.new is None:
+            return False
+        return self.new > self.old * (1 + self.allowed / 100)
+
+
+@dataclass(frozen=True, slots=True)
+class BuildDiff:
+    """All that changed.
+
+    sizes      figures that both builds have
+    operators  those whose figure is another, the largest difference first
+    errors     output -> largest absolute difference between both builds' outputs
+    max_error  largest difference that is no error
+    """
+
+    old: BuildFigures
+    new: BuildFigures
+    sizes: tuple[Change, ...]
+    operators: tuple[Change, ...]
+    errors: Mapping[str, float]
+    max_error: float
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """A sentence per limit that is exceeded."""
+        grown = (
+            f"{change.name} grew by {change.difference:,}"
+            + ("" if change.percent is None else f" ({change.percent:+.1f} %, {change.allowed:g} % allowed)")
+            for change in self.sizes
+            if change.is_over
+        )
+        wrong = (
+            f"output {name} differs by {error:g} ({self.max_error:g} allowed)"
+            for name, error in self.errors.items()
+            if not error <= self.max_error
+        )
+        return (*grown, *wrong)
+
+
+def read_build(path: Path) -> BuildFigures:
+    """The figures of a project's folder, its plan.json, or what `build --json` or `bench --json` has printed.
+
+    Raises BuildFileError for any other file.
+    """
+    file = path / "plan.json" if path.is_dir() else path
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BuildFileError(f"{file}: cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise BuildFileError(f"{file}: is no JSON of a build: {error}") from error
+    try:
+        return _of_bench(data) if "per_invoke" in data else _of_plan(data)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BuildFileError(
+            f"{file}: is neither a plan.json nor what `tflmgen build --json` or `tflmgen bench --json` prints"
+        ) from error
+
+
+def _of_plan(plan: Mapping[str, Any]) -> BuildFigures:
+    state = sum(part["bytes"] for part in plan["state"])
+    figures = {"arena": plan["arena"]["bytes"], "state": state, "weights": plan["weights"]["bytes"]}
+    firmware = plan.get("firmware")
+    if firmware is not None:
+        figures |= {"code": firmware["code_bytes"], "flash": firmware["text"] + firmware["data"]}
+        figures |= {"ram": firmware["data"] + firmware["bss"]}
+        figures |= {"stack": firmware["stack_worst_case"]} if firmware["stack_worst_case"] is not None else {}
+    steps = [step for step in plan["steps"] if step["kind"] == "operator" and step.get("expected")]
+    operators = {(s["subgraph"], s["operator"], s["name"]): int(s["expected"]["cycles"]) for s in steps}
+    figures["cycles"] = sum(operators.values())
+    return BuildFigures(plan["model"]["path"], plan["board"], figures, operators, "cycles")
+
+
+def _of_bench(bench: Mapping[str, Any]) -> BuildFigures:
+    memory, worst = bench["memory"], bench["per_invoke"]["worst"]
+    figures = {name: memory[f"{name}_bytes"] for name in ("arena", "weights", "code", "flash", "ram")}
+    figures |= {"stack": bench["stack_bytes"], "instructions": worst["instructions"]}
+    invoke = {cost["step"]: cost["instructions"] for cost in bench["sets"][worst["set"]]["operators"]}
+    operators = {
+        (operator["subgraph"], operator["operator"], operator["name"]): int(count)
+        for operator in bench["operators"]
+        if (count := invoke.get(operator["step"])) is not None
+    }
+    return BuildFigures(bench["model"]["path"], bench["board"], figures, operators, "instructions")
+
+
+def parse_allowances(texts: Sequence[str]) -> dict[str, float]:
+    """Growth in per cent by figure, of texts like `flash=2%`; `all` stands for every other. Raises UsageError."""
+    allowances: dict[str, float] = {}
+    for text in texts:
+        name, equals, percent = text.partition("=")
+        try:
+            value = float(percent.removesuffix("%"))
+        except ValueError:
+            value = -1.0
+        if not equals or name not in (*WHAT, "all") or not 0 <= value < float("inf"):
+            raise UsageError(f"--allow {text}: not of the form WHAT=PERCENT, WHAT being one of all, {', '.join(WHAT)}")
+        allowances[name] = value
+    return allowances
+
+
+def compare_builds(
+    old: BuildFigures,
+    new: BuildFigures,
+    allowances: Mapping[str, float],
+    outputs: tuple[Path, Path] | None = None,
+    max_error: float = 0.0,
+) -> BuildDiff:
+    """What changed from `old` to `new`, where both have a figure.
+
+    allowances  growth in per cent by figure; `all` for those that are not listed; 0 for others
+    outputs     files that `tflmgen run` has written, of both builds
+    """
+    sizes = [
+        Change(name, old.figures[name], new.figures[name], allowances.get(name, allowances.get("all", 0.0)))
+        for name in WHAT
+        if name in old.figures and name in new.figures
+    ]
+    errors = {} if outputs is None else dict(_output_errors(*outputs))
+    operators = sorted(_operator_changes(old, new), key=lambda change: -abs(change.difference))
+    return BuildDiff(old, new, tuple(sizes), tuple(operators), errors, max_error)
+
+
+def _operator_changes(old: BuildFigures, new: BuildFigures) -> Iterator[Change]:
+    if old.unit != new.unit:
+        return
+    for key in sorted({*old.operators, *new.operators}):
+        change = Change(f"{key[0]}.{key[1]} {key[2]}", old.operators.get(key), new.operators.get(key))
+        if change.difference:
+            yield change
+
+
+def _output_errors(old: Path, new: Path) -> Iterator[tuple[str, float]]:
+    """Largest absolute difference per array; infinite where only one file has it, or the shapes differ."""
+    before, after = read_arrays(old), read_arrays(new)
+    for name in sorted({*before, *after}):
+        if name not in before or name not in after or before[name].shape != after[name].shape:
+            yield name, float("inf")
+        elif before[name].size:
+            first, second = before[name].astype(np.float64), after[name].astype(np.float64)
+            with np.errstate(invalid="ignore"):
+                equal = (first == second) | (np.isnan(first) & np.isnan(second))
+                error = float(np.where(equal, 0.0, np.abs(first - second)).max())
+            yield name, float("inf") if np.isnan(error) else error
+        else:
+            yield name, 0.0

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -52,6 +53,7 @@ HERE = {
     "boards_new": Screen("boards new my_board --like nucleo_f446re"),
     "build_no_compile": Screen("build gate.tflite --board microbit --no-compile -o gate", tables=1, figures=True),
     "convert": Screen("convert long_names.onnx --shape frame=1,3,32,32", tables=1, figures=True),
+    "diff": Screen("diff before.json after.json --allow all=20", tables=2),
     "export": Screen("export gate.tflite --format plain -o gate", figures=True),
     "fit": Screen("fit gate.tflite --boards microbit,nucleo_f446re,host", tables=1, figures=True),
     "inspect": Screen("inspect gate.tflite", tables=8, figures=True),
@@ -106,6 +108,20 @@ def write_onnx(folder: Path) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), folder / "long_names.onnx")
 
 
+def bench_of_a_layer(instructions: int) -> dict[str, Any]:
+    """What `diff` reads of a benchmark of one layer."""
+    sizes = {"arena_bytes": 416, "weights_bytes": 2910, "code_bytes": 9246, "flash_bytes": 15656, "ram_bytes": 1176}
+    return {
+        "model": {"path": "gate.tflite"},
+        "board": "microbit",
+        "memory": sizes,
+        "stack_bytes": 940,
+        "per_invoke": {"worst": {"set": 0, "instructions": instructions + 600}},
+        "sets": [{"operators": [{"step": 2, "instructions": instructions}]}],
+        "operators": [{"step": 2, "subgraph": 0, "operator": 0, "name": "CONV_2D"}],
+    }
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with all that the commands name."""
@@ -113,6 +129,8 @@ def folder(tmp_path: Path) -> Path:
         shutil.copy(ROOT / "examples" / name, tmp_path)
     write_long_names(tmp_path)
     write_onnx(tmp_path)
+    for name, cost in (("before", 901_000), ("after", 1_044_669)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(bench_of_a_layer(cost)), encoding="utf-8")
     own = load_board("nucleo_f446re").folder
     assert own is not None
     data = json.loads((own / "board.json").read_text(encoding="utf-8"))

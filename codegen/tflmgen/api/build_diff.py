@@ -16,10 +16,8 @@ from tflmgen.errors import TflmgenError, UsageError
 SIZES = ("arena", "state", "weights", "code", "flash", "ram", "stack")
 """Figures in bytes, in the order of the table."""
 
-COSTS = ("instructions", "cycles")
-"""Figures of one invoke: counted instructions, and cycles as they are estimated for its operators."""
-
-WHAT = (*SIZES, *COSTS)
+WHAT = (*SIZES, "instructions")
+"""Figures that may grow: sizes, and the counted instructions of the worst invoke."""
 
 
 class BuildFileError(TflmgenError):
@@ -36,7 +34,7 @@ class BuildFigures:
 
     figures    of WHAT, those that the file has
     operators  (subgraph, operator, name) -> instructions of an invoke, or estimated cycles of one execution
-    unit       which of COSTS the operators' figures are
+    unit       of the operators' figures: instructions or cycles
     """
 
     model: str
@@ -135,7 +133,6 @@ def _of_plan(plan: Mapping[str, Any]) -> BuildFigures:
         figures |= {"stack": firmware["stack_worst_case"]} if firmware["stack_worst_case"] is not None else {}
     steps = [step for step in plan["steps"] if step["kind"] == "operator" and step.get("expected")]
     operators = {(s["subgraph"], s["operator"], s["name"]): int(s["expected"]["cycles"]) for s in steps}
-    figures["cycles"] = sum(operators.values())
     return BuildFigures(plan["model"]["path"], plan["board"], figures, operators, "cycles")
 
 
@@ -192,7 +189,10 @@ def compare_builds(
 def _operator_changes(old: BuildFigures, new: BuildFigures) -> Iterator[Change]:
     if old.unit != new.unit:
         return
-    for key in sorted({*old.operators, *new.operators}):
+    # A plan has estimates of some operators only: one that has none now may well be computed, row by row for example.
+    are_counted = new.unit == "instructions"
+    keys = {*old.operators, *new.operators} if are_counted else {*old.operators} & {*new.operators}
+    for key in sorted(keys):
         change = Change(f"{key[0]}.{key[1]} {key[2]}", old.operators.get(key), new.operators.get(key))
         if change.difference:
             yield change

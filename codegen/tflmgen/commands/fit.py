@@ -41,8 +41,8 @@ def fit_command(model: Path, boards: str, csv_path: Path | None, options: BuildO
     problems = {fit.problem: None for fit in fits if fit.problem}
     for problem in problems:
         console.line(f"note: {problem}")
-    console.line("RAM: arena and state; weights and the model's code share the flash. ms: estimated for the worst-case")
-    console.line("path at the clock after reset, no wait states; >: without operators that have no estimate.")
+    console.line("RAM: arena and state. Weights and the model's code share the flash.")
+    console.line("ms: worst-case path by estimate, no wait states; > lacks operators without one.")
     console.line(f"It fits {sum(fit.fits for fit in fits)} of {len(fits)}. Exact sizes: tflmgen build, tflmgen bench.")
     if csv_path is not None:
         write_whole(csv_path, _csv(fits).encode())

@@ -18,7 +18,7 @@ SCALE: Mapping[str, tuple[int, int]] = {
     "lowering": (4000, 160),
     "packing": (1, 8),
     "emission": (5000, 40),
-    "passes": (100, 12),
+    "passes": (1000, 24),
 }
 """Kind -> (first seed, originals): random programs, or layers or models of each kind."""
 
@@ -48,9 +48,9 @@ fixed: the same tree gives the same table. CI runs a sample (`tests/property/tes
 EQUIVALENT = f"""\
 Some mutants are no faults: two homes exchanged everywhere are as good as before, a RELU behind a RELU does nothing.
 They are run to show it: a Program byte by byte in a simulator, on memory that starts as noise; packed constants at sums
-of products over the whole range; a graph on {LONG.sets} input sets, which is a sample. \
-Of some graphs the passes make the same
-as of the original.
+of products over the whole range; a graph on {LONG.sets} input sets, a sample, or on as many as \
+{LONG.seconds:.0f} s of work admit.
+Of some graphs the passes make the same as of the original.
 """
 
 
@@ -84,8 +84,8 @@ def _survivors(survivors: list[str]) -> str:
     if not survivors:
         return "None."
     reason = (
-        "Validation runs twelve input sets. These mutants differ from their file on others, by a rounding of one "
-        "element or where few inputs lead:"
+        "Validation runs twelve input sets, sixty of a small model. These mutants differ from their file on others, "
+        "by a rounding of one element or where few inputs lead, or no set shows anything of them:"
     )
     return "\n".join([*textwrap.wrap(reason, 120), "", *survivors])
 

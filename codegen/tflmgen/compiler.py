@@ -28,10 +28,10 @@ from tflmgen.ir import NO_CHECKS, DeviceChecks, Module, Op, Program, Target, wal
 from tflmgen.kernels import Operators, Selector, reader_of, with_custom
 from tflmgen.memory import packing_bound
 from tflmgen.options import BuildOptions, Validate
-from tflmgen.passes import analyze_ranges, check_names, limits_by_loop
+from tflmgen.passes import check_names, claims_of_ranges, limits_by_loop
 from tflmgen.plugins import load_operators
 from tflmgen.proof import Entry, check_constants, check_meaning, check_memory, check_text
-from tflmgen.reference import Ranges, validated
+from tflmgen.reference import validated
 from tflmgen.settings import Settings, parse_options
 
 ARENA_LIMIT = 1 << 30
@@ -131,9 +131,7 @@ def _proof(model: Model | None, module: Module, effort: Validate) -> list[Json]:
     """What was proved of this build, part by part: its name, a sentence for people, and the figures."""
     parts: list[Json] = []
     if model is not None and effort is not Validate.OFF:
-        intervals = analyze_ranges(module).values.items()
-        ranges: Ranges = {value.id: (interval.low, interval.high) for value, interval in intervals}
-        result = validated(model, module, effort.value, ranges)
+        result = validated(model, module, effort.value, claims_of_ranges(module))
         parts.append({"part": "input sets", "text": result.text, **asdict(result), "branches": [*result.branches]})
     return parts
 

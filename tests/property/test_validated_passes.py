@@ -19,6 +19,7 @@ from tflmgen.errors import ModelError
 from tflmgen.frontend import Model, import_model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir import Module
+from tflmgen.passes import claims_of_ranges
 from tflmgen.passes.pipeline import PIPELINE
 from tflmgen.reference import Effort, validate
 
@@ -37,7 +38,7 @@ SWEEP = [0, *(pytest.param(n, marks=pytest.mark.sweep) for n in range(SEEDS, 300
 
 def equal_sets(model: Model, module: Module) -> int:
     """How many sets are equal; every operator of these models is evaluated."""
-    result = validate(model, module, EFFORT, {})
+    result = validate(model, module, EFFORT, claims_of_ranges(module))
     assert result.unsupported == ""
     return result.equal
 

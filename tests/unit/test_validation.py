@@ -19,8 +19,8 @@ from tflmgen.ir import Block, If, Module, Node, Op, Target, While, uses_in
 from tflmgen.kernels.operators.dynamic_rows import Cut
 from tflmgen.kernels.operators.signal_frames import SignalOverlapAdd
 from tflmgen.options import BuildOptions, Validate
-from tflmgen.passes import analyze_ranges, run_passes
-from tflmgen.reference import Budget, BudgetError, Effort, Interpreter, Validation, validate
+from tflmgen.passes import claims_of_ranges, run_passes
+from tflmgen.reference import Budget, BudgetError, Claims, Effort, Interpreter, Validation, validate
 from tflmgen.reference import validation_cache as cache
 from tflmgen.reference.attribute_options import options_of_attributes
 
@@ -55,8 +55,7 @@ def layers() -> Model:
 
 
 def checked(model: Model, module: Module) -> Validation:
-    ranges = {v.id: (i.low, i.high) for v, i in analyze_ranges(module).values.items()}
-    return validate(model, module, EFFORT, ranges)
+    return validate(model, module, EFFORT, claims_of_ranges(module))
 
 
 def edited(module: Module, edit: Edit) -> Module:
@@ -151,7 +150,29 @@ def test_a_range_that_is_left_is_found() -> None:
     module = import_model(model)
     ranges = {v.id: (np.array([5]), np.array([6])) for f in module.functions for n in f.body.nodes for v in n.outputs}
     with pytest.raises(InternalError, match="leaves the range"):
-        validate(model, module, EFFORT, ranges)
+        validate(model, module, EFFORT, Claims(ranges))
+
+
+def claimed(module: Module, place: str) -> Claims:
+    """A claim that the runs of `endless` break, though not at its end."""
+    (loop,) = (node for node in module.functions[0].body.nodes if isinstance(node, While))
+    zero = (np.array([0]), np.array([0]))
+    if place == "variable":
+        return Claims({loop.variables[0].id: zero})
+    if place == "operand":
+        return Claims(operands={op.id: (zero, None) for op in loop.condition.nodes})
+    if place == "argument":
+        return Claims({module.functions[0].inputs[0].id: zero})
+    return Claims(never=frozenset({loop.id}))
+
+
+@pytest.mark.parametrize("place", ["variable", "operand", "argument", "turn"])
+def test_claims_are_asserted_wherever_a_value_comes_from(place: str) -> None:
+    model = endless()
+    module = import_model(model)
+    expected = "never does" if place == "turn" else "leaves the range"
+    with pytest.raises(InternalError, match=expected):
+        validate(model, module, Effort(12, 1.0), claimed(module, place))
 
 
 def test_an_operator_that_is_not_evaluated_is_named() -> None:
@@ -170,7 +191,7 @@ def test_an_operator_that_is_not_evaluated_is_named() -> None:
 
 def test_a_budget_that_is_over_is_told() -> None:
     model = layers()
-    result = validate(model, import_model(model), Effort(12, 0.0), {})
+    result = validate(model, import_model(model), Effort(12, 0.0), Claims())
     assert result.over_budget
     assert result.text.startswith("0 of 12 input sets equal, budget")
 
@@ -196,13 +217,13 @@ def test_a_graph_that_does_not_end_is_found() -> None:
     model = endless()
     wrong = edited(import_model(model), frozen)
     with pytest.raises(InternalError, match="a loop may not end"):
-        validate(model, wrong, Effort(12, 1.0), {})
+        validate(model, wrong, Effort(12, 1.0), Claims())
 
 
 def test_a_graph_that_cannot_be_evaluated_is_found() -> None:
     model = layers()
     with pytest.raises(InternalError, match="the graph cannot be evaluated"):
-        validate(model, edited(import_model(model), without_stride), EFFORT, {})
+        validate(model, edited(import_model(model), without_stride), EFFORT, Claims())
 
 
 class Clock:
@@ -227,7 +248,7 @@ def test_how_much_is_validated_does_not_depend_on_the_machine(
     for pace in (0.0, 1e-6, seconds / 1000):
         clock = Clock(pace)
         monkeypatch.setattr("time.process_time", clock.process_time)
-        validations.append(validate(model, module, Effort(12, seconds), {}))
+        validations.append(validate(model, module, Effort(12, seconds), Claims()))
     assert validations[0].over_budget or validations[0].cut
     assert 0 < validations[0].equal < 12
     assert validations == [validations[0]] * 3
@@ -250,7 +271,7 @@ def test_two_builds_prove_the_same_on_machines_of_any_speed(tmp_path: Path, monk
 def test_a_clock_that_ends_the_validation_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     model = layers()
     monkeypatch.setattr("time.process_time", Clock(1.0).process_time)
-    result = validate(model, import_model(model), Effort(12, 1.0), {})
+    result = validate(model, import_model(model), Effort(12, 1.0), Claims())
     assert result.out_of_time
     assert not result.over_budget
     assert not result.is_complete

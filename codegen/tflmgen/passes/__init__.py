@@ -7,12 +7,13 @@ Decided here: fusion, constant folding, dead code and dead channels, positions o
 from tflmgen.passes.loop_limits import LoopLimits, check_names, limits_by_loop, parse_limits
 from tflmgen.passes.macs import macs_by_operator
 from tflmgen.passes.pipeline import run_passes, with_ranges, without_ranges
-from tflmgen.passes.range_analysis import analyze_ranges
+from tflmgen.passes.range_analysis import analyze_ranges, claims_of_ranges
 
 __all__ = [
     "LoopLimits",
     "analyze_ranges",
     "check_names",
+    "claims_of_ranges",
     "limits_by_loop",
     "macs_by_operator",
     "parse_limits",

@@ -15,8 +15,9 @@ import numpy as np
 
 from tflmgen.frontend import counters
 from tflmgen.ir import Block, Call, If, Module, Node, Op, Value, While, constant_array, walk
-from tflmgen.kernels import Interval, channels_of, instance_of, of_array, output_ranges, whole
+from tflmgen.kernels import Integers, Interval, channels_of, instance_of, of_array, output_ranges, whole
 from tflmgen.passes.refine_by_comparison import refined
+from tflmgen.reference import Claims
 
 WIDENING_AFTER = 3
 """Iterations of a loop after which moving bounds are widened to the type's range."""
@@ -54,6 +55,29 @@ def analyze_ranges(module: Module) -> Ranges:
     for name in dict.fromkeys(signature.function for signature in module.signatures):
         analysis.call(name, [whole(v.type) for v in module.function(name).inputs], True)
     return Ranges(analysis.intervals, analysis.operands, frozenset(analysis.skipped - analysis.entered))
+
+
+def claims_of_ranges(module: Module) -> Claims:
+    """All that the analysis says beyond the types, for validation to assert."""
+    ranges = analyze_ranges(module)
+
+    def bounds(value: Value | None, interval: MaybeInterval) -> tuple[Integers, Integers] | None:
+        if value is None or interval is None or interval == whole(value.type):
+            return None
+        return interval.low, interval.high
+
+    values = {value.id: bounds(value, interval) for value, interval in ranges.values.items()}
+    ops = (
+        node for f in module.functions for node in walk(f.body) if isinstance(node, Op) and node.id in ranges.operands
+    )
+    operands = {
+        op.id: tuple(bounds(v, i) for v, i in zip(op.inputs, ranges.operands[op.id], strict=True)) for op in ops
+    }
+    return Claims(
+        {key: pair for key, pair in values.items() if pair is not None},
+        {key: pairs for key, pairs in operands.items() if any(pairs)},
+        ranges.never,
+    )
 
 
 class _Analysis:

@@ -16,7 +16,8 @@ from tflmgen.reference.function_tables import (
 from tflmgen.reference.input_sets import InputSet, make_input_sets, with_small_integers
 from tflmgen.reference.module_interpreter import ModuleInterpreter, ObserveValue
 from tflmgen.reference.operation import Array, Operation, RunTimeError, UnsupportedError
-from tflmgen.reference.validation import EFFORTS, Effort, Ranges, Validation, branches_of, validate
+from tflmgen.reference.range_claims import ClaimError, Claims
+from tflmgen.reference.validation import EFFORTS, Effort, Validation, branches_of, validate
 from tflmgen.reference.validation_cache import validated
 from tflmgen.reference.work_budget import Budget, BudgetError
 
@@ -28,6 +29,8 @@ __all__ = [
     "Array",
     "Budget",
     "BudgetError",
+    "ClaimError",
+    "Claims",
     "Effort",
     "InputSet",
     "Interpreter",
@@ -35,7 +38,6 @@ __all__ = [
     "Observe",
     "ObserveValue",
     "Operation",
-    "Ranges",
     "RunTimeError",
     "UnsupportedError",
     "Validation",

@@ -18,6 +18,7 @@ from tflmgen.reference.element_moves import EVALUATIONS as MOVES
 from tflmgen.reference.evaluations import EVALUATIONS
 from tflmgen.reference.operation import Array, Operation, RunTimeError, UnsupportedError
 from tflmgen.reference.stateful_operators import UPDATES, initial_states
+from tflmgen.reference.type_conversions import dequantized
 from tflmgen.reference.work_budget import STEP, Budget
 
 Observe = Callable[[int, int, Array], None]
@@ -26,6 +27,10 @@ Observe = Callable[[int, int, Array], None]
 CONTROL = frozenset({"IF", "WHILE", "STABLEHLO_WHILE", "STABLEHLO_CASE", "CALL", "STABLEHLO_COMPOSITE", "CALL_ONCE"})
 RESOURCES = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
 
+
+COMPARISONS = frozenset({"LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "EQUAL", "NOT_EQUAL"})
+DECISIVE = 16
+"""Elements of a comparison's output, at most, for its margins to be noted: larger ones are masks."""
 
 EXACT = frozenset(MOVES) | {
     *("MAXIMUM", "MINIMUM", "RELU", "RELU6", "ABS", "NEG"),
@@ -43,6 +48,8 @@ class Interpreter:
     noise      where results of float operators get random relative errors of NOISE, as rounding elsewhere would give
                them (Parker, Monte Carlo Arithmetic, 1997)
     wide       floats are evaluated in float64
+    margins    by how much operands of small comparisons have differed so far, and a Case's number from those of its
+               branches; see branch_search
     sides      (subgraph, operator, branch) that Ifs, Cases and Whiles have taken so far; a loop's body is branch 1
     """
 
@@ -51,6 +58,7 @@ class Interpreter:
     budget: Budget = field(default_factory=Budget)
     noise: np.random.Generator | None = None
     sides: set[tuple[int, int, int]] = field(default_factory=set)
+    margins: dict[tuple[int, ...], tuple[float, float]] = field(default_factory=dict)
     _variables: dict[str, Array] = field(default_factory=dict)
     _tensors: dict[tuple[int, int], Array] = field(default_factory=dict)
     _kept: dict[tuple[int, int], tuple[Array, ...]] = field(default_factory=dict)
@@ -187,6 +195,8 @@ class Interpreter:
         if op.name == "STABLEHLO_CASE":
             branches = options["branch_subgraph_indices"]
             number = int(inputs[0].reshape(-1)[0])
+            for branch in range(len(branches)):
+                self._note_margin((*place, branch), np.array(float(number - branch)))
             number = number if 0 <= number < len(branches) else len(branches) - 1
             self.sides.add((*place, number))
             return self._call(branches[number], inputs[1:], observe)
@@ -194,6 +204,11 @@ class Interpreter:
             return self._loop(place, options, tuple(inputs), observe)
         key = "subgraph" if op.name == "CALL" else "decomposition_subgraph_index"
         return self._call(options[key], inputs, observe)
+
+    def _note_margin(self, place: tuple[int, ...], differences: Array) -> None:
+        low, high = self.margins.get(place, (np.inf, -np.inf))
+        if not np.isnan(differences).any():
+            self.margins[place] = (min(low, float(differences.min())), max(high, float(differences.max())))
 
     def _loop(
         self,
@@ -224,6 +239,8 @@ class Interpreter:
                 input_types=(*operation.input_types, *(None for _ in own)),
             )
         results = [self._disturbed(op.name, result) for result in _evaluate(operation)]
+        if op.name in COMPARISONS and 0 < results[0].size <= DECISIVE:
+            self._note_margin(key, _differences(operation))
         count = len(op.outputs)
         if own:
             self._kept[key] = tuple(results[count:])
@@ -232,6 +249,13 @@ class Interpreter:
             for index, result in zip(updated, results[count:], strict=True):
                 self._tensors[subgraph.index, index] = result
         return results[:count]
+
+
+def _differences(operation: Operation) -> Array:
+    """Of a comparison's operands, as real numbers."""
+    pairs = zip(operation.inputs, operation.input_types, strict=True)
+    left, right = (dequantized(a, t) if t and t.quantization else a for a, t in pairs if a is not None)
+    return np.asarray(left.astype(np.float64) - right.astype(np.float64))
 
 
 def _evaluate(operation: Operation) -> Sequence[Array]:

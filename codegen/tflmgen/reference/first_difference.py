@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -73,20 +73,6 @@ class Trace:
             if not are_equal(array, want):
                 return f"subgraph {subgraph}, tensor {tensor} '{value.name}'", array, want
         return None
-
-
-def outside(values: Mapping[int, tuple[Value, Array]], ranges: Mapping[int, tuple[Array, Array]]) -> str:
-    """The first value with an element outside of its claimed interval per channel; empty: none."""
-    for value, array in values.values():
-        if value.id not in ranges or not array.size:
-            continue
-        low, high = ranges[value.id]
-        flat = array.reshape(-1, array.shape[-1]) if array.ndim else array.reshape(1, 1)
-        if len(low) not in (1, flat.shape[1]):
-            continue
-        if (flat.min(axis=0) < low).any() or (flat.max(axis=0) > high).any():
-            return f"'{value.name}' leaves the range that value-range analysis gives it"
-    return ""
 
 
 def magnitude_of(inputs: Sequence[Array]) -> float:

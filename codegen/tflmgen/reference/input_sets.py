@@ -10,15 +10,19 @@ import numpy as np
 
 from tflmgen.frontend import Model
 from tflmgen.ir import DType, Port, TensorType, contents
-from tflmgen.reference.file_interpreter import type_of
+from tflmgen.reference.branch_search import BranchSearch
+from tflmgen.reference.file_interpreter import COMPARISONS, type_of
 from tflmgen.reference.operation import Array
 from tflmgen.reference.type_conversions import dequantized, requantized_reals
 
-COMPARISONS = frozenset({"LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "EQUAL", "NOT_EQUAL"})
 LARGE = 100.0
 """Magnitude of the extremes of float inputs: large for activations, far from overflow."""
-TRIES = 48
-"""Candidates of the search for untaken branches, at most."""
+TRIES, GUIDED_TRIES = 48, 240
+"""Candidates of the search for untaken branches, at most: random ones, and with a BranchSearch."""
+GUIDED = 0.7
+"""Share of the candidates that start from what comparisons of earlier runs have shown; the others are random."""
+MORE_SETS = 48
+"""Further sets of a model that is evaluated quickly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +34,30 @@ class InputSet:
     planned: bool
 
 
-def make_input_sets(model: Model, ports: Sequence[Port], rng: np.random.Generator, count: int) -> Iterator[InputSet]:
-    """`count` planned sets, then candidates for branches that none of them takes."""
+def make_input_sets(
+    model: Model, ports: Sequence[Port], rng: np.random.Generator, count: int, search: BranchSearch | None = None
+) -> Iterator[InputSet]:
+    """`count` planned sets, then candidates for branches that none of them takes, by what runs have shown."""
     types = [port.type for port in ports]
     more = [("random", float(10.0 ** rng.uniform(-2, 2))) for _ in range(len(_PLANNED), count)]
     for label, scale in (*_PLANNED[:count], *more):
         yield InputSet(label, tuple(_filled(t, label, scale, rng) for t in _sized(types, label, rng)), True)
     thresholds = comparison_constants(model)
-    for _ in range(TRIES if ports else 0):
-        arrays = tuple(_candidate(t, thresholds, rng) for t in _sized(types, "random", rng))
+    tries = TRIES if search is None else GUIDED_TRIES
+    for _ in range(tries if ports else 0):
+        arrays = search.candidate(types, rng) if search and rng.random() < GUIDED else None
+        if arrays is None:
+            arrays = tuple(_candidate(t, thresholds, rng) for t in _sized(types, "random", rng))
         yield InputSet("search", arrays, False)
+
+
+def make_more_sets(ports: Sequence[Port], rng: np.random.Generator) -> Iterator[InputSet]:
+    """Sets in patterns that reach what even noise does not: sums that stay far from saturation, and far into it."""
+    types = [port.type for port in ports]
+    for number in range(MORE_SETS if ports else 0):
+        label = PATTERNS[number % len(PATTERNS)]
+        arrays = tuple(_patterned(t, label, rng) for t in _sized(types, "random", rng))
+        yield InputSet(label, arrays, True)
 
 
 def with_small_integers(input_set: InputSet, ports: Sequence[Port], rng: np.random.Generator) -> InputSet:
@@ -70,6 +88,10 @@ _PLANNED = (
     ("random", 100.0),
     ("random", 3.0),
 )
+
+
+PATTERNS = ("noise", "faint noise", "random extremes", "equal pixels", "sparse", "smooth", "weak noise")
+"""Fillings of further sets."""
 
 
 def comparison_constants(model: Model) -> tuple[float, ...]:
@@ -135,6 +157,36 @@ def _filled(type_: TensorType, label: str, scale: float, rng: np.random.Generato
         kind: Any = type_.dtype.numpy
         return np.asarray(rng.integers(int(low), int(high), shape, kind, endpoint=True))
     return np.asarray(values).astype(type_.dtype.numpy)
+
+
+def _patterned(type_: TensorType, label: str, rng: np.random.Generator) -> Array:
+    """Noise of a magnitude around the zero point, shaped along the axes: the last one is that of channels."""
+    shape = type_.max_shape
+    is_count = not type_.dtype.is_float and type_.quantization is None
+    if type_.dtype is DType.BOOL or is_count or not shape:
+        return _filled(type_, "random", float(10.0 ** rng.uniform(-2, 2)), rng)
+    if type_.dtype.is_float:
+        low, high, middle = -1.0, 1.0, 0.0
+        amplitude = float(10.0 ** rng.uniform(-2, 2))
+    else:
+        least, greatest = type_.dtype.limits
+        low, high, amplitude = float(least), float(greatest), 1.0
+        middle = float(type_.quantization.zero_point) if type_.quantization else 0.0
+    values = rng.uniform(low, high, shape)
+    if label == "random extremes":
+        values = np.where(rng.random(shape) < 0.5, low, high)
+    elif label == "equal pixels":
+        values = np.broadcast_to(rng.uniform(low, high, shape[-1:]), shape)
+    elif label == "sparse":
+        values = np.where(rng.random(shape) < 0.15, values, middle)
+    elif label == "smooth":
+        steps = rng.uniform(low, high, shape) / 6
+        values = middle + np.cumsum(steps, axis=max(len(shape) - 2, 0))
+    elif label.endswith("noise"):
+        values = middle + values * {"noise": 1.0, "weak noise": 0.25, "faint noise": 0.06}[label]
+    if type_.dtype.is_float:
+        return np.asarray(values * amplitude).astype(type_.dtype.numpy)
+    return np.asarray(np.clip(np.rint(values), *type_.dtype.limits)).astype(type_.dtype.numpy)
 
 
 def _candidate(type_: TensorType, thresholds: Sequence[float], rng: np.random.Generator) -> Array:

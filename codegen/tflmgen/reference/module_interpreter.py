@@ -28,6 +28,7 @@ from tflmgen.ir import (
 from tflmgen.reference.attribute_options import options_of_attributes
 from tflmgen.reference.evaluations import EVALUATIONS
 from tflmgen.reference.operation import Array, Operation, UnsupportedError
+from tflmgen.reference.range_claims import Claims
 from tflmgen.reference.work_budget import STEP, Budget
 
 ObserveValue = Callable[[Value, Array], None]
@@ -36,11 +37,15 @@ ObserveValue = Callable[[Value, Array], None]
 
 @dataclass
 class ModuleInterpreter:
-    """A Module with the contents of its variables; see Interpreter for `wide` and `budget`."""
+    """A Module with the contents of its variables; see Interpreter for `wide` and `budget`.
+
+    claims     what is asserted along the way; ClaimError where it does not hold
+    """
 
     module: Module
     wide: bool = False
     budget: Budget = field(default_factory=Budget)
+    claims: Claims = field(default_factory=Claims)
     state: dict[str, Array] = field(default_factory=dict)
     _constants: dict[int, Array] = field(default_factory=dict)
 
@@ -72,6 +77,8 @@ class ModuleInterpreter:
         """Results of one function, those of its variables last."""
         function = self.module.function(name)
         values = {v.id: self._float(a) for v, a in zip(function.inputs, inputs, strict=True)}
+        for value in function.inputs:
+            self.claims.check_value(value, values[value.id])
         with np.errstate(all="ignore"):
             return self._block(function.body, values, observe)
 
@@ -99,6 +106,7 @@ class ModuleInterpreter:
             self.budget.spend(STEP)
             for value, result in zip(node.outputs, self._node(node, values, observe), strict=True):
                 values[value.id] = result
+                self.claims.check_value(value, result)
                 if observe is not None:
                     observe(value, result)
         return tuple(self._read(v, values) for v in block.results)
@@ -118,9 +126,15 @@ class ModuleInterpreter:
         iteration = 0
         while True:
             values.update((v.id, a) for v, a in zip(node.variables, variables, strict=True))
+            if iteration == node.trips:
+                return variables
+            # A counted loop has no condition that reads its variables once more after the last turn.
+            for value, array in zip(node.variables, variables, strict=True):
+                self.claims.check_value(value, array)
             test = self._block(node.condition, values, observe)
-            if iteration == node.trips or (test and not test[0].reshape(-1)[0]):
-                return [values[v.id] for v in node.variables]
+            if test and not test[0].reshape(-1)[0]:
+                return variables
+            self.claims.check_turn(node)
             variables = list(self._block(node.body, values, observe))
             iteration += 1
 
@@ -129,6 +143,7 @@ class ModuleInterpreter:
         if evaluation is None:
             raise UnsupportedError(node.operator)
         inputs = tuple(None if v is None else self._read(v, values) for v in node.inputs)
+        self.claims.check_operands(node, inputs)
         types = tuple(None if v is None else v.type for v in node.inputs)
         options = options_of_attributes(node.attributes)
         inner = tuple(_inner_type(q) for q in options.get("intermediates", ()))

@@ -7,7 +7,7 @@ equal; floats, too, but for rounding: sets that differ in float32 are compared o
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,11 +16,21 @@ from tflmgen.errors import InternalError
 from tflmgen.frontend import Model, Signature
 from tflmgen.ir import Module
 from tflmgen.ir import Signature as ModuleSignature
+from tflmgen.reference.branch_search import BranchSearch
 from tflmgen.reference.file_interpreter import Interpreter
-from tflmgen.reference.first_difference import Trace, describe, differing, distance, magnitude_of, outside
-from tflmgen.reference.input_sets import InputSet, make_input_sets, with_small_integers
+from tflmgen.reference.first_difference import Trace, describe, differing, distance, magnitude_of
+from tflmgen.reference.input_sets import (
+    MORE_SETS,
+    TRIES,
+    InputSet,
+    make_input_sets,
+    make_more_sets,
+    with_small_integers,
+)
 from tflmgen.reference.module_interpreter import ModuleInterpreter
 from tflmgen.reference.operation import Array, RunTimeError, UnsupportedError
+from tflmgen.reference.range_claims import ClaimError, Claims
+from tflmgen.reference.shape_bounds import exceeds_bounds
 from tflmgen.reference.work_budget import STEP, Budget, BudgetError, ClockError
 
 
@@ -47,10 +57,10 @@ SCATTERED = 5
 LOOPS = frozenset({"WHILE", "STABLEHLO_WHILE"})
 RUNAWAY = (50, 50e6)
 """A graph does at most so many times the work of its file, and so many nanoseconds more; else it does not end."""
+QUICK_SHARE = 0.1
+"""Further sets run where they take no more of the effort's work than this part: models of few elements."""
 SHARE = 6
 """One set of a model with loops may take a sixth of the work that is left: they may run 2**31 times."""
-Ranges = Mapping[int, tuple[Array, Array]]
-"""Id of a value -> least and greatest element of each channel, or of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +110,12 @@ class Validation:
         return ", ".join(words)
 
 
-def validate(model: Model, module: Module, effort: Effort, ranges: Ranges) -> Validation:
+def validate(model: Model, module: Module, effort: Effort, claims: Claims) -> Validation:
     """Compares a file with its Module, on as many sets as fit the effort.
 
-    Raises InternalError where an output differs, or a value leaves its range, with the first tensor that differs.
+    Raises InternalError where an output differs, with the first tensor that differs, or where a claim does not hold.
     """
-    run = _Run(model, module, effort, ranges)
+    run = _Run(model, module, effort, claims)
     try:
         for number, signature in enumerate(module.signatures):
             run.signature(_entry(model, number), signature)
@@ -129,15 +139,17 @@ def _entry(model: Model, number: int) -> Signature:
 class _Run:
     """The interpreters of a model, and what they have found so far."""
 
-    def __init__(self, model: Model, module: Module, effort: Effort, ranges: Ranges) -> None:
-        self._model, self._module, self._ranges = model, module, ranges
-        self._budget = Budget(effort.seconds * 1e9, time.process_time() + PATIENCE * effort.seconds)
+    def __init__(self, model: Model, module: Module, effort: Effort, claims: Claims) -> None:
+        self._model, self._module = model, module
+        self._whole = effort.seconds * 1e9
+        self._budget = Budget(self._whole, time.process_time() + PATIENCE * effort.seconds)
         self._count = effort.sets
-        self._file, self._compiled = Interpreter(model), ModuleInterpreter(module)
+        self._file, self._compiled = Interpreter(model), ModuleInterpreter(module, claims=claims)
         self._has_floats = any(t.type_name == "float32" for g in model.subgraphs for t in g.tensors)
         self.sides: set[tuple[int, int, int]] = set()
         self.branches = dict(branches_of(model, [_entry(model, i).subgraph for i in range(len(module.signatures))]))
         self.result = Validation(sum(effort.sets if s.inputs else 1 for s in module.signatures))
+        self._search = BranchSearch()
         self._has_loops = any(op.name in LOOPS for g in model.subgraphs for op in g.operators)
         signatures = [t.shape_signature or () for g in model.subgraphs for t in g.tensors if t.has_rank]
         self._has_run_time_shapes = any(-1 in s for s in signatures) or not all(
@@ -149,12 +161,27 @@ class _Run:
         has_state = bool(self._module.function(signature.function).state)
         rng = np.random.default_rng(SEED)
         count = self._count if signature.inputs else 1
-        candidates = make_input_sets(self._model, signature.inputs, rng, count)
-        for candidate in candidates:
+        invokes = INVOKES if has_state else 1
+        start = planned = self._budget.nanoseconds
+        share = QUICK_SHARE * self._whole
+        self._search = BranchSearch()
+        sets = make_input_sets(self._model, signature.inputs, rng, count, self._search)
+        for number, candidate in enumerate(sets):
+            if number == count:
+                planned = self._budget.nanoseconds
+            if number > count + TRIES and planned - self._budget.nanoseconds > share:
+                break
             if not candidate.planned and len(self.sides) >= sum(self.branches.values()):
-                return
-            self._budget.spend(STEP + FILLING * sum(array.size for array in candidate.arrays))
-            self._set(entry, signature, candidate, INVOKES if has_state else 1)
+                break
+            self._candidate(entry, signature, candidate, invokes)
+        if signature.inputs and (start - planned) / count * MORE_SETS <= share:
+            self.result = replace(self.result, sets=self.result.sets + MORE_SETS)
+            for candidate in make_more_sets(signature.inputs, rng):
+                self._candidate(entry, signature, candidate, invokes)
+
+    def _candidate(self, entry: Signature, signature: ModuleSignature, candidate: InputSet, invokes: int) -> None:
+        self._budget.spend(STEP + FILLING * sum(array.size for array in candidate.arrays))
+        self._set(entry, signature, candidate, invokes)
 
     def _set(self, entry: Signature, signature: ModuleSignature, candidate: InputSet, invokes: int) -> None:
         """Runs one set; one that is not planned only if it takes a new branch."""
@@ -166,6 +193,7 @@ class _Run:
                 rng = np.random.default_rng(self.result.equal)
                 candidate = with_small_integers(candidate, signature.inputs, rng)
                 sequence, wanted = self._outputs_of_file(entry, candidate, invokes)
+            self._search.learn(candidate.arrays, self._file.margins)
             self.sides |= {side for side in self._file.sides if side[:2] in self.branches}
             if not candidate.planned and len(self.sides) == before:
                 return
@@ -193,7 +221,7 @@ class _Run:
         """Inputs and outputs of each invoke."""
         self._file.reset()
         self._file.budget = self._budget.share(SHARE if self._has_loops else 1)
-        self._file.sides = set()
+        self._file.sides, self._file.margins = set(), {}
         sequence = [tuple(np.roll(a, k) for a in candidate.arrays) for k in range(invokes)]
         try:
             return sequence, [self._file.invoke(entry, arrays) for arrays in sequence]
@@ -213,10 +241,9 @@ class _Run:
         self._compiled.reset()
         for k, (arrays, want) in enumerate(zip(sequence, wanted, strict=True)):
             trace = Trace(self._model)
-            got = self._outputs_of_graph(signature, candidate, k, arrays, trace)
-            if problem := outside(trace.values, self._ranges):
-                raise InternalError(f"validation: input set '{candidate.label}', invoke {k}: {problem}")
-            if self._has_run_time_shapes and [a.shape for a in got] != [a.shape for a in want]:
+            got = self._outputs_of_graph(entry, signature, candidate, sequence[: k + 1], trace)
+            has_other_shapes = [a.shape for a in got] != [a.shape for a in want]
+            if has_other_shapes and self._has_run_time_shapes and self._is_too_large(entry, sequence[: k + 1]):
                 raise RunTimeError("the shapes are other ones than the user's bounds allow")
             output = differing(got, want, magnitude_of(arrays))
             if output is None:
@@ -238,13 +265,23 @@ class _Run:
         budget.nanoseconds = min(budget.nanoseconds, times * work + more)
         return budget
 
+    def _is_too_large(self, entry: Signature, sequence: Sequence[tuple[Array, ...]]) -> bool:
+        return exceeds_bounds(self._model, self._module, entry, sequence)
+
     def _outputs_of_graph(
-        self, signature: ModuleSignature, candidate: InputSet, k: int, arrays: Sequence[Array], trace: Trace
+        self,
+        entry: Signature,
+        signature: ModuleSignature,
+        candidate: InputSet,
+        sequence: Sequence[tuple[Array, ...]],
+        trace: Trace,
     ) -> tuple[Array, ...]:
-        """Outputs of invoke k. Raises InternalError where only the graph has none: the file's run had."""
-        place = f"{self._module.path}: validation: input set '{candidate.label}', invoke {k}"
+        """Outputs of the last invoke. Raises InternalError where only the graph has none: the file's run had."""
+        place = f"{self._module.path}: validation: input set '{candidate.label}', invoke {len(sequence) - 1}"
         try:
-            return self._compiled.invoke(signature, arrays, trace.see_value)
+            return self._compiled.invoke(signature, sequence[-1], trace.see_value)
+        except ClaimError as error:
+            raise InternalError(f"{place}: {error}") from None
         except ClockError:
             raise
         except BudgetError:
@@ -252,7 +289,7 @@ class _Run:
                 raise
             raise InternalError(f"{place}: the graph does far more work than the file; a loop may not end") from None
         except (ArithmeticError, ValueError, IndexError, RunTimeError) as error:
-            if self._has_run_time_shapes:
+            if self._has_run_time_shapes and self._is_too_large(entry, sequence):
                 raise RunTimeError(str(error)) from error
             raise InternalError(f"{place}: the graph cannot be evaluated: {error}") from error
 

@@ -14,16 +14,17 @@ from pathlib import Path
 from tflmgen import __version__
 from tflmgen.frontend import Model
 from tflmgen.ir import Module
-from tflmgen.reference.validation import EFFORTS, Ranges, Validation, validate
+from tflmgen.reference.range_claims import Claims
+from tflmgen.reference.validation import EFFORTS, Validation, validate
 
 
-def validated(model: Model, module: Module, effort: str, ranges: Ranges) -> Validation:
+def validated(model: Model, module: Module, effort: str, claims: Claims) -> Validation:
     """validate() with an effort of EFFORTS, or what it found before for the same file, Module and tool."""
     place = _cache_file(model, module, effort)
     with suppress(OSError, ValueError, TypeError):
         entry = json.loads(place.read_text(encoding="utf-8"))
         return Validation(**{**entry, "branches": tuple(entry["branches"])})
-    result = validate(model, module, EFFORTS[effort], ranges)
+    result = validate(model, module, EFFORTS[effort], claims)
     if result.is_complete:
         with suppress(OSError):  # a cache that cannot be written costs time, no more
             _write_atomically(place, json.dumps(asdict(result)))

@@ -57,6 +57,7 @@ def test_many_random_layers(seed: int) -> None:
     findings = campaign(drawn(seed, 2, ALL))
     print(f"{findings.calls} calls, never spoiled by one less: {findings.loose}")
     assert findings.wrong == []
+    assert findings.too_cautious == {}
 
 
 def test_state_that_moves_by_less_than_its_size() -> None:

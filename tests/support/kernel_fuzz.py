@@ -108,14 +108,23 @@ def _data_bytes(call: Fuzzed) -> int:
     return sum(a.nbytes for a in arrays if a is not None) + sum(packed) + sum(constants)
 
 
+ENOUGH = 10
+"""Calls too near of one owner of claims, of which one at least must go wrong."""
+
+
 @dataclass
 class Findings:
-    """What a campaign counted. spoiled: per owner of claims, calls that were too near, and how many went wrong."""
+    """What a campaign counted: per owner of claims, calls that were too near, and how many went wrong.
+
+    floor: of claims that allow the output to begin where the input does, which is as near as a plan asks for. Kernels
+    that read a block before they write one may leave bytes to spare there.
+    """
 
     calls: int = 0
     wrong: list[str] = field(default_factory=list)
     near: Counter[str] = field(default_factory=Counter)
     spoiled: Counter[str] = field(default_factory=Counter)
+    floor: Counter[str] = field(default_factory=Counter)
 
     def note(self, fuzzed: Sequence[Fuzzed], faults: Iterable[int]) -> None:
         """Counts calls that gave wrong outputs, by their numbers."""
@@ -123,8 +132,10 @@ class Findings:
         self.calls += len(fuzzed)
         for number, run in enumerate(fuzzed):
             if run.too_near:
+                assert run.claim is not None
                 self.near[run.owner] += 1
                 self.spoiled[run.owner] += number in wrong
+                self.floor[run.owner] += run.claim.distance <= 0
             elif number in wrong:
                 claim = f" at {run.claim}" if run.claim else ""
                 self.wrong.append(f"{run.kernel.function}{claim}: {run.run.case}")
@@ -133,6 +144,12 @@ class Findings:
     def loose(self) -> dict[str, int]:
         """Owners of claims that no call has shown to be the least, and the number of calls that tried."""
         return {owner: count for owner, count in sorted(self.near.items()) if not self.spoiled[owner]}
+
+    @property
+    def too_cautious(self) -> dict[str, int]:
+        """Those of the loose ones that claim a distance, and have been tried often enough to show that it is less."""
+        tries = {owner: count - self.floor[owner] for owner, count in self.loose.items()}
+        return {owner: count for owner, count in tries.items() if count >= ENOUGH}
 
 
 def calls_of(

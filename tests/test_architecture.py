@@ -71,7 +71,7 @@ NAMES_OPERATORS = {
     ),
     "the reference: what each operator computes, with nothing of the operator table": (
         "reference.axis_reductions reference.element_moves reference.elementwise_binary reference.elementwise_unary "
-        "reference.file_interpreter reference.fourier_transforms reference.image_resizing reference.input_sets "
+        "reference.file_interpreter reference.fourier_transforms reference.image_resizing "
         "reference.matrix_rows "
         "reference.probability_rows reference.recurrent_layers reference.rows_in_use "
         "reference.signal_operators reference.stateful_operators reference.type_conversions "

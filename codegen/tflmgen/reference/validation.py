@@ -17,6 +17,7 @@ from tflmgen.frontend import Model, Signature
 from tflmgen.ir import Module
 from tflmgen.ir import Signature as ModuleSignature
 from tflmgen.reference.branch_search import BranchSearch
+from tflmgen.reference.exceeded_bounds import exceeds_bounds
 from tflmgen.reference.file_interpreter import Interpreter
 from tflmgen.reference.first_difference import Trace, describe, differing, distance, magnitude_of
 from tflmgen.reference.input_sets import (
@@ -30,7 +31,6 @@ from tflmgen.reference.input_sets import (
 from tflmgen.reference.module_interpreter import ModuleInterpreter
 from tflmgen.reference.operation import Array, RunTimeError, UnsupportedError
 from tflmgen.reference.range_claims import ClaimError, Claims
-from tflmgen.reference.shape_bounds import exceeds_bounds
 from tflmgen.reference.work_budget import STEP, Budget, BudgetError, ClockError
 
 

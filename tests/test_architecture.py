@@ -18,7 +18,7 @@ PACKAGE = ROOT / "codegen" / "tflmgen"
 
 ORDER = (
     "errors options option_groups",
-    "terminal ir kernels frontend reference passes schedule memory explore backend proof plugins",
+    "terminal ir kernels frontend reference passes sliding schedule memory explore backend proof plugins",
     "settings compiler",
     "project emulators compare conversion tensorflow_worker quantize report api commands",
     "crash_site failure typer_classes plugin cli __main__",
@@ -102,6 +102,7 @@ NAMES_OPERATORS = {
         "passes.permutation passes.permuted passes.quantization passes.quantize_boundaries "
         "passes.refine_by_comparison passes.transposed_weights"
     ),
+    "sliding windows: cuts and joins tensors": "sliding.graph_builder",
     "quantisation: operators with weights, conversions, and operators that others stand in for": (
         "quantize.constant_moves quantize.equalization quantize.float_simplification quantize.fused_lstm "
         "quantize.hoisted_products quantize.integer_forms quantize.integer_rewrite quantize.layer_inputs "

@@ -22,7 +22,7 @@ from tflmgen.options import BuildOptions, Optimize
 from tflmgen.project.board import load_board
 
 DOCS = ROOT / "docs"
-TRANSCRIPTS = ("getting-started", "export", "streams", "transcripts")
+TRANSCRIPTS = ("getting-started", "export", "streams", "transcripts", "windows")
 COMPILER = "12.2"
 
 OWN = {"model", "model-int8"}

@@ -33,6 +33,7 @@ from tflmgen.plugins import load_operators
 from tflmgen.proof import Entry, check_constants, check_meaning, check_memory, check_text
 from tflmgen.reference import validated
 from tflmgen.settings import Settings, parse_options
+from tflmgen.sliding import slide_inputs
 
 ARENA_LIMIT = 1 << 30
 
@@ -145,6 +146,8 @@ def optimise(
         modules = prepare_trade_offs(imported, selector, analyze_ranges)
     else:
         modules = (prepare(imported, selector, analyze_ranges, settings.is_fast),)
+    if settings.slides:
+        return tuple(slide_inputs(module, settings.slides, selector.operators) for module in modules)
     return tuple(push_rows(module, settings.options.push_rows or ()) for module in modules)
 
 

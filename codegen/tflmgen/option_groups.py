@@ -175,6 +175,13 @@ OPTIONS: Mapping[type, Mapping[str, Any]] = {
             show_default=False,
             help="Accept this input row by row, so that it is never stored whole. Repeatable.",
         ),
+        "slide": typer.Option(
+            "--slide",
+            metavar="INPUT=AXIS,HOP",
+            show_default=False,
+            help="Slide the window of this input along an axis: each invoke takes HOP new rows, and computes only what "
+            "they change: features=1,1. Repeatable.",
+        ),
         "place": typer.Option(
             "--place",
             metavar="WHAT=MEMORY",

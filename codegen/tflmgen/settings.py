@@ -9,6 +9,7 @@ from tflmgen.explore import parse_budget, parse_slowdown
 from tflmgen.frontend import ShapeLimit, parse_shape_limit
 from tflmgen.options import BuildOptions, Optimize
 from tflmgen.passes import LoopLimits, parse_limits
+from tflmgen.sliding import WindowRequest, parse_slides
 
 FOR_SPEED = (Optimize.BALANCED, Optimize.SPEED)
 """Goals for which dead channels are kept where that takes fewer estimated cycles; the others drop them all."""
@@ -24,6 +25,7 @@ class Settings:
     options     unparsed; generated files and plan.json quote them
     loops       --max-iterations
     shapes      --max-shape
+    slides      --slide
     ram_budget  bytes of arena and state; None: unlimited
     slowdown    --max-slowdown, as a part of the fastest plan's cycles; None: as `optimize` has it
     """
@@ -31,6 +33,7 @@ class Settings:
     options: BuildOptions
     loops: LoopLimits
     shapes: tuple[ShapeLimit, ...]
+    slides: tuple[WindowRequest, ...]
     ram_budget: int | None
     slowdown: float | None
 
@@ -50,11 +53,14 @@ def parse_options(options: BuildOptions) -> Settings:
         options,
         parse_limits(options.max_iterations or ()),
         tuple(map(parse_shape_limit, options.max_shape or ())),
+        parse_slides(options.slide or ()),
         parse_budget(options.ram_budget),
         parse_slowdown(options.max_slowdown),
     )
     has_budget = settings.ram_budget is not None
     has_slowdown = settings.slowdown is not None
+    if options.slide and options.push_rows:
+        raise UsageError("--slide excludes --push-rows: a sliding window comes by rows already")
     if options.winograd and (has_budget or has_slowdown or not settings.is_fast):
         raise UsageError(
             "--winograd trades flash and RAM for speed: it needs --optimize balanced or speed, and excludes "

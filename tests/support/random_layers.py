@@ -42,6 +42,8 @@ class Layers:
         self._writer = ModelWriter()
         self._graph = self._writer.subgraph("main")
         self._nodes: list[Node] = []
+        self.limit = 4000
+        """Elements of a tensor, at most."""
         self.at = self.node(self.like(shape))
         self._inputs = [self.at]
 
@@ -88,7 +90,7 @@ class Layers:
         if any(t is not None and 0 in t.type.max_shape for t in tensors):
             return None
         case = make_case(operator, tensors, [output], options) if operator == "TRANSPOSE" else _inferred(bare)
-        if case is None or broken_rules(case) or case.outputs[0].elements > 4000:
+        if case is None or broken_rules(case) or case.outputs[0].elements > self.limit:
             return None
         node = self.node(Tensor(case.outputs[0]))
         indices = [-1 if n is None else n.index for n in inputs]
@@ -103,10 +105,10 @@ class Layers:
             self.at = node
         return node is not None
 
-    def finish(self) -> tuple[bytes, TensorType]:
-        """The file, and the type of its input."""
+    def finish(self, extras: bool = True) -> tuple[bytes, TensorType]:
+        """The file, and the type of its input. extras: some values in the middle may be results, too."""
         self._graph.inputs = [node.index for node in self._inputs]
-        extra = [n.index for n in self._nodes[:-1] if self.rng.random() < 0.06]
+        extra = [n.index for n in self._nodes[:-1] if extras and self.rng.random() < 0.06]
         self._graph.outputs = [self.at.index, *(i for i in extra if i != self.at.index)]
         return bytes(self._writer.finish()), self._inputs[0].tensor.type
 

@@ -33,6 +33,7 @@ class CompileOptions(TypedDict, total=False):
         max_shape: Bounds of dynamic shapes, by input, output or `SUBGRAPH:TENSOR`.
         max_dim: Bound of every other dynamic dimension.
         push_rows: Inputs that arrive row by row.
+        slide: Inputs whose windows slide: axis and rows per hop.
         place: Memory of the board for `arena`, `state`, `weights`, `code` or `data`.
         plugin: Python files with custom operators.
         progress_hook: Run a macro after each operator, for a watchdog.
@@ -56,6 +57,7 @@ class CompileOptions(TypedDict, total=False):
     max_shape: Mapping[str, Sequence[int]] | None
     max_dim: int | None
     push_rows: Sequence[str]
+    slide: Mapping[str, tuple[int, int]] | None
     place: Mapping[str, str] | None
     plugin: Sequence[PathLike]
     progress_hook: bool
@@ -84,6 +86,8 @@ def build_options(options: CompileOptions) -> BuildOptions:
     for key in ("max_shape", "shape"):
         if values.get(key) is not None:
             values[key] = [f"{name}={','.join(map(str, shape))}" for name, shape in values[key].items()]
+    if values.get("slide") is not None:
+        values["slide"] = [f"{name}={axis},{hop}" for name, (axis, hop) in values["slide"].items()]
     if values.get("constant") is not None:
         arrays = values["constant"].items()
         values["constant"] = [f"{name}={json.dumps(np.asarray(value).tolist())}" for name, value in arrays]

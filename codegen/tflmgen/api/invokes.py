@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tflmgen import __version__
 from tflmgen.api.bench_figures import Measured, bench_json, milliseconds
@@ -24,7 +28,7 @@ from tflmgen.emulators import (
     running,
 )
 from tflmgen.errors import UsageError
-from tflmgen.ir import Signature
+from tflmgen.ir import Port, Signature
 from tflmgen.options import SessionOptions
 from tflmgen.project import Board, Firmware, code_bytes
 from tflmgen.terminal import Console, count
@@ -93,6 +97,7 @@ def bench_sets(
         "model": model.plan["model"],
         "options": model.plan["options"],
         "board": board.id,
+        "slide": model.plan["slide"],
         **ran,
         "inputs": inputs,
         **bench_json(model.plan, measured, cycle_model, board.clock),
@@ -108,11 +113,30 @@ def measure_sets(
     is_generated: bool,
     progress: Callable[[str], None],
 ) -> list[Measured]:
-    """Costs of an invoke per input set. For generated inputs it is the second invoke, after variables are set."""
+    """Costs of an invoke per input set. For generated inputs it is the second invoke, after variables are set.
+
+    With sliding windows it is the invoke of one hop after a complete window.
+    """
     results = run_sets(session, signatures, vectors.sets, vectors.stateful, progress)
-    if is_generated:
+    if any(signature.counter for signature in signatures):
+        results = [_next_hop(session, signatures, vector_set) for vector_set in vectors.sets]
+    elif is_generated:
         results = [run_set(session, signatures, vectors.sets[0], "second invoke")]
     return [Measured(s.label, s.signature, r.invocation) for s, r in zip(vectors.sets, results, strict=True)]
+
+
+def _next_hop(session: Session, signatures: Sequence[Signature], vector_set: VectorSet) -> Result:
+    """One hop after a complete window: the newest rows of the set come once more."""
+    run_set(session, signatures, vector_set, "whole window")
+    ports = signatures[vector_set.signature].inputs
+    newest = tuple(_newest_rows(array, port) for array, port in zip(vector_set.inputs, ports, strict=True))
+    return run_set(session, signatures, replace(vector_set, inputs=newest), "next hop")
+
+
+def _newest_rows(array: NDArray[Any], port: Port) -> NDArray[Any]:
+    if port.slide is None:
+        return array
+    return np.take(array, range(-port.slide.hop, 0), port.slide.axis)
 
 
 def bench_attached(

@@ -71,7 +71,9 @@ class LayerComparison:
 
 
 def check_static(model: Path, compilation: Compilation) -> None:
-    """Raises UsageError for a model with shapes that are known at run time only."""
+    """Raises UsageError for a model with shapes that are known at run time only, and for sliding windows."""
+    if compilation.module.hops:
+        raise UsageError(f"{model}: --layers compares whole tensors, of which --slide computes a part: leave it out")
     if not all(port.type.is_static for s in compilation.module.signatures for port in (*s.inputs, *s.outputs)):
         raise UsageError(f"{model}: --layers needs fixed shapes, and this model's are known at run time only")
 

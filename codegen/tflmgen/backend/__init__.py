@@ -4,7 +4,8 @@ In: a plan: kernels, schedule, storage, layout. Out: a Program, the generated li
 Decided here: names in C and the form of the text; every decision about computation and memory is already made.
 """
 
-from tflmgen.backend.c_library import Sources, emit, entry_names
+from tflmgen.backend.c_api import entry_names
+from tflmgen.backend.c_library import Sources, emit
 from tflmgen.backend.c_names import library_name
 from tflmgen.backend.lowering import lower
 from tflmgen.backend.plan_report import Json, plan_json

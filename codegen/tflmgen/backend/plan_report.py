@@ -26,6 +26,7 @@ from tflmgen.ir import (
     Called,
     Computation,
     Fixed,
+    HopWork,
     Kernel,
     KernelChoice,
     Loop,
@@ -96,6 +97,7 @@ def plan_json(
         "state": [_variable(v, storage) for v in program.state],
         "weights": {"bytes": sources.weight_bytes},
         "signatures": [_signature(program, i) for i in range(len(program.signatures))],
+        "slide": [_hop(hop) for hop in module.hops],
     }
 
 
@@ -110,6 +112,28 @@ def _buffers(best: Candidate, subgraphs: Mapping[Value, int]) -> Iterator[Json]:
             "ranges": [list(run) for run in runs(buffer.steps)],
             "tensors": list(tensors_of(number, best.storage, best.liveness, subgraphs)),
         }
+
+
+def _hop(hop: HopWork) -> Json:
+    """The work of a hop beside its exact cone and a whole window; MACs may be parts of rows, and are rounded."""
+    return {
+        "signature": hop.signature,
+        "cache_bytes": hop.cache_bytes,
+        "macs": {"window": hop.macs, "cone": round(hop.cone_macs), "computed": round(hop.computed_macs)},
+        "layers": [
+            {
+                "subgraph": layer.subgraph,
+                "operator": layer.operator,
+                "name": layer.name,
+                "rows": layer.rows,
+                "cone_rows": layer.cone,
+                "computed_rows": layer.computed,
+                "macs": layer.macs,
+                "row_wise": layer.row_wise,
+            }
+            for layer in hop.layers
+        ],
+    }
 
 
 def _removed(removed: Removed) -> Json:
@@ -320,6 +344,7 @@ def _port(port: Port, access: Access) -> Json:
         "shape": list(port.type.max_shape),
         "dynamic": not port.type.is_static,
         "pushed_rows": port.type.max_shape[1] if port.pushed else 0,
+        "slide": {"axis": port.slide.axis, "hop": port.slide.hop, "pushes": port.pushes} if port.slide else None,
         "scale": quantization.scale if quantization else None,
         "zero_point": quantization.zero_point if quantization else None,
         "offset": access.place.offset if isinstance(access.place, Fixed) else None,

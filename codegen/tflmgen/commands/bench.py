@@ -7,6 +7,7 @@ from typing import Any
 
 from tflmgen.api import GENERATED, bench_attached, bench_inputs, bench_sets, check_countable, plan_file
 from tflmgen.commands.bench_port import print_attached
+from tflmgen.commands.hop_table import print_hops
 from tflmgen.emulators import CycleModel, Cycles, check_session_options
 from tflmgen.errors import UsageError
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
@@ -96,7 +97,8 @@ def _check_usage(board: Board, report_path: Path | None, session: SessionOptions
 def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: CycleModel) -> None:
     sets, worst = report["sets"], report["sets"][report["per_invoke"]["worst"]["set"]]
     of_worst = " of the worst invoke" if len(sets) > 1 else ""
-    title = f"{report['model']['path']} on {board.id} in {report['emulator']}, per invoke"
+    each = "hop" if report["slide"] else "invoke"
+    title = f"{report['model']['path']} on {board.id} in {report['emulator']}, per {each}"
     console.table(Table(title, INVOKE, [(words, *_invoke(sets, k)) for words, k in _invokes(report)]))
     if len(sets) > 1:
         console.table(Table("Input sets", INVOKE[1:], [_invoke(sets, k) for k in range(len(sets))]))
@@ -126,6 +128,7 @@ def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: 
         f"{count(memory['ram_bytes'])}; weights {count(memory['weights_bytes'])}, code {count(memory['code_bytes'])}, "
         f"flash {count(memory['flash_bytes'])}."
     )
+    print_hops(console, report)
     for note in report["notes"]:
         console.line(f"note: {note}")
 

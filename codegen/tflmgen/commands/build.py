@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.api import plan_file, save_project
+from tflmgen.commands.hop_table import hop_lines
 from tflmgen.option_groups import command_line
 from tflmgen.options import BuildOptions, OutputOptions
 from tflmgen.project import PROJECT, Board, Firmware, board_for, check_folder, peak_operator, print_kept
@@ -52,6 +53,8 @@ def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: F
     )
     console.table(Table(title, columns, rows))
     for line in dead_channel_lines(plan):
+        console.line(line)
+    for line in hop_lines(plan):
         console.line(line)
     console.line(f"validated: {', '.join((*PROVED, *(part['text'] for part in plan['proof'])))}")
     for note in plan["notes"]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.api import plan_file
+from tflmgen.commands.hop_table import print_hops
 from tflmgen.compiler import Compilation
 from tflmgen.frontend import SubGraph, Tensor, read_source
 from tflmgen.ir import BlockQuantization, Quantization, module_json, module_text
@@ -131,6 +132,7 @@ def _print_arena(console: Console, plan: dict[str, Any]) -> None:
     console.line(f"{len(overlapping)} outputs overlap a dying input; {backward_count} of their kernels run backward.")
     console.line(f"Weights: {count(plan['weights']['bytes'])} bytes. Copies: {len(plan['copies'])}.")
     _print_removed(console, plan)
+    print_hops(console, plan)
     for note in plan["notes"]:
         console.line(f"note: {note}")
 

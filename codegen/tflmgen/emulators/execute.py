@@ -72,15 +72,28 @@ def run_sets(
 
 def run_set(session: Session, signatures: Sequence[Signature], vector_set: VectorSet, label: str) -> Result:
     """Invokes one set from the model's current state. Raises StatusError if the C code returns an error code."""
-    inputs = signatures[vector_set.signature].inputs
+    signature = signatures[vector_set.signature]
+    inputs = signature.inputs
     dims = [port.type.dynamic_dims(array.shape) for port, array in zip(inputs, vector_set.inputs, strict=True)]
-    invocation = session.invoke(vector_set.signature, [array.tobytes() for array in vector_set.inputs], dims)
+    data = [_sent(array, port, signature) for array, port in zip(vector_set.inputs, inputs, strict=True)]
+    invocation = session.invoke(vector_set.signature, data, dims)
     if invocation.status != 0:
         code = STATUS.get(invocation.status, str(invocation.status))
         key = signatures[vector_set.signature].key
         raise StatusError(f"{session.model}: {label}{f', signature {key!r}' if key else ''}: the model returned {code}")
     ports = signatures[vector_set.signature].outputs
     return Result(tuple(map(_array, invocation.outputs, invocation.dims, ports)), invocation)
+
+
+def _sent(array: NDArray[Any], port: Port, signature: Signature) -> bytes:
+    """The bytes of an input; before the first row of a sliding window zeros, up to a whole number of hops.
+
+    An array of a hop's shape is one hop.
+    """
+    data = array.tobytes()
+    if port.slide is None or array.shape == port.invoke_type.max_shape:
+        return data
+    return bytes(signature.pushes * port.invoke_type.bytes - len(data)) + data
 
 
 def _array(data: bytes, dims: Sequence[int], port: Port) -> NDArray[Any]:

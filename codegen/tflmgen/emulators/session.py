@@ -27,7 +27,7 @@ from tflmgen.errors import TflmgenError
 
 EXCEPTIONS = {2: "NMI", 3: "HardFault", 4: "MemManage fault", 5: "BusFault", 6: "UsageFault", 7: "SecureFault"}
 MORE = 5
-"""TFLMGEN_MORE: the model expects the next row."""
+"""TFLMGEN_MORE: the model expects the next row, or the next rows of a window."""
 
 CFSR = {
     0: "instruction fetch from a protected address",
@@ -178,8 +178,8 @@ class Session:
         """Runs signature `signature` (index) on `inputs`, each the tensor's bytes, little-endian.
 
         A dynamic tensor has the bytes of its run-time shape. `dims` are the dynamic dimensions of each input; None if
-        every input has at most one, which then follows from the number of bytes. An input that the model accepts row by
-        row is sent in one invoke per row, until the model expects no more.
+        every input has at most one, which then follows from the number of bytes. Inputs that the model accepts row by
+        row, or some rows of a window at a time, are sent in as many invokes as they have such parts.
         """
         tensors = self.signatures[signature]
         if len(inputs) != len(tensors.inputs):
@@ -189,7 +189,7 @@ class Session:
             self._write_inputs(signature, inputs, dims, rows)
             reply = self._client.invoke(signature)
             for row in range(1, rows):
-                if reply.status == MORE:
+                if reply.status in (0, MORE):
                     self._next_row(signature, inputs, row)
                     earlier, reply = reply, self._client.invoke(signature)
                     stack = max(earlier.stack_bytes, reply.stack_bytes)

@@ -19,6 +19,7 @@ from tflmgen.ir.graph import (
     Port,
     Removed,
     Signature,
+    Slide,
     Value,
     Variable,
     While,
@@ -28,6 +29,7 @@ from tflmgen.ir.graph import (
     uses_in,
     walk,
 )
+from tflmgen.ir.hop_work import HopWork, LayerWork
 from tflmgen.ir.json_form import module_json
 from tflmgen.ir.kernel import (
     ConstantArray,
@@ -120,6 +122,7 @@ __all__ = [
     "Flash",
     "Function",
     "Home",
+    "HopWork",
     "Ids",
     "If",
     "Input",
@@ -129,6 +132,7 @@ __all__ = [
     "Kernel",
     "KernelCall",
     "KernelChoice",
+    "LayerWork",
     "Line",
     "LineMove",
     "Loop",
@@ -170,6 +174,7 @@ __all__ = [
     "Scratch",
     "Selected",
     "Signature",
+    "Slide",
     "Slot",
     "StateVariable",
     "Target",

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tflmgen.ir.hop_work import HopWork
 from tflmgen.ir.types import TensorType
 
 
@@ -124,17 +125,38 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
+class Slide:
+    """A window that slides: an invoke takes the `hop` newest rows along `axis`; all earlier dimensions are 1."""
+
+    axis: int
+    hop: int
+
+
+@dataclass(frozen=True, slots=True)
 class Port:
-    """An input or output of a signature, with the file's name; `pushed`: an invoke takes one row of the tensor."""
+    """An input or output of a signature, with the file's name.
+
+    pushed  an invoke takes one row of the tensor, and all rows make one tensor
+    slide   an invoke takes the newest rows of a window; `type` is the whole window's
+    """
 
     name: str
     type: TensorType
     pushed: bool = False
+    slide: Slide | None = None
 
     @property
     def invoke_type(self) -> TensorType:
-        """Type of the data that one invoke takes: the whole tensor, or a row."""
+        """Type of the data that one invoke takes: the whole tensor, a row, or the rows of a hop."""
+        if self.slide is not None:
+            shape, axis = self.type.shape, self.slide.axis
+            return self.type.with_shape((*shape[:axis], self.slide.hop, *shape[axis + 1 :]))
         return self.type.with_shape((1, 1, *self.type.shape[2:])) if self.pushed else self.type
+
+    @property
+    def pushes(self) -> int:
+        """Number of hops until each row of a sliding window has come; 1 for any other port."""
+        return 1 if self.slide is None else -(-self.type.max_shape[self.slide.axis] // self.slide.hop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +164,19 @@ class Signature:
     """An entry point: inputs and outputs in the order of the function's inputs and results.
 
     The function's further inputs and results are extents: one int32 per dynamic dimension of a port, in the same order.
+    counter  the variable that counts pushes up to `pushes`, of a signature with sliding windows
     """
 
     key: str
     function: str
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
+    counter: str = ""
+
+    @property
+    def pushes(self) -> int:
+        """Number of invokes until all windows are complete; 1 without sliding windows."""
+        return max((port.pushes for port in self.inputs), default=1)
 
     @property
     def values(self) -> tuple[int, int]:
@@ -204,6 +233,7 @@ class Module:
     constants     key -> raw little-endian bytes
     narrowed      id of a value -> its remaining channels
     removed_macs  (subgraph, operator) of the file -> multiply-accumulates that value-range analysis removed
+    hops          the work of a hop of each signature with sliding windows
     """
 
     path: str
@@ -216,6 +246,7 @@ class Module:
     narrowed: Mapping[int, Narrowed] = field(default_factory=dict)
     removed: tuple[Removed, ...] = ()
     removed_macs: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    hops: tuple[HopWork, ...] = ()
 
     def function(self, name: str) -> Function:
         return next(f for f in self.functions if f.name == name)

@@ -46,7 +46,7 @@ from tflmgen.kernels.operators.pad import paddings
 from tflmgen.kernels.operators.pool_rows import pool_by_rows, reduces_rows
 from tflmgen.kernels.operators.reduce import axes
 from tflmgen.kernels.operators.reshape import Dimensions
-from tflmgen.kernels.operators.slice import Masks, entries_of, rows_cut
+from tflmgen.kernels.operators.slice import Masks, entries_of, fixed_cuts, rows_cut
 from tflmgen.kernels.operators.softmax import SoftmaxAttributes
 from tflmgen.kernels.operators.transpose import permutation_of
 from tflmgen.kernels.operators.unary import Alpha, Approximation
@@ -146,6 +146,7 @@ __all__ = [
     "cycles_of",
     "declarations",
     "entries_of",
+    "fixed_cuts",
     "fold",
     "four",
     "header_constant",

@@ -5,7 +5,7 @@ Decided here: fusion, constant folding, dead code and dead channels, positions o
 """
 
 from tflmgen.passes.loop_limits import LoopLimits, check_names, limits_by_loop, parse_limits
-from tflmgen.passes.macs import macs_by_operator
+from tflmgen.passes.macs import macs_by_operator, macs_of
 from tflmgen.passes.pipeline import run_passes, with_ranges, without_ranges
 from tflmgen.passes.range_analysis import analyze_ranges, claims_of_ranges
 
@@ -16,6 +16,7 @@ __all__ = [
     "claims_of_ranges",
     "limits_by_loop",
     "macs_by_operator",
+    "macs_of",
     "parse_limits",
     "run_passes",
     "with_ranges",

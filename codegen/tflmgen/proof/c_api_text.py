@@ -32,6 +32,7 @@ class _ApiPort:
     port: Port
     function: str
     is_input: bool
+    pushes: int
 
     @property
     def type(self) -> TensorType:
@@ -60,8 +61,8 @@ def check_api(
 
 def _ports(program: Program, number: int, entry: Entry) -> list[_ApiPort]:
     signature = program.signatures[number]
-    inputs = (_ApiPort(p, f, True) for p, f in zip(signature.inputs, entry.inputs, strict=True))
-    outputs = (_ApiPort(p, f, False) for p, f in zip(signature.outputs, entry.outputs, strict=True))
+    inputs = (_ApiPort(p, f, True, signature.pushes) for p, f in zip(signature.inputs, entry.inputs, strict=True))
+    outputs = (_ApiPort(p, f, False, 1) for p, f in zip(signature.outputs, entry.outputs, strict=True))
     return [*inputs, *outputs]
 
 
@@ -96,6 +97,9 @@ def _tensor_macros(port: _ApiPort) -> Iterator[tuple[str, str]]:
         yield "_ZERO_POINT", f"({type_.quantization.zero_points[0] if type_.quantization.zero_points else 0})"
     if port.is_input and port.port.pushed:
         yield "_ROWS", str(port.port.type.max_shape[1])
+    if port.port.slide is not None:
+        yield "_WINDOW_ROWS", str(port.port.type.max_shape[port.port.slide.axis])
+        yield "_PUSHES", str(port.pushes)
 
 
 def _same_values(macro: str, written: str, wanted: str) -> bool:
@@ -119,6 +123,10 @@ def _check_prototypes(
         wanted += [f"tflmgen_status {entry.invoke} ( void ) ;", *(p for port in ports for p in _prototypes(port))]
         c_types = [port.type.dtype.c_type for port in ports if port.is_input and port.port.pushed]
         wanted += [f"tflmgen_status {entry.push} ( const {c_type} * row ) ;" for c_type in c_types]
+        windows = [port.type.dtype.c_type for port in ports if port.port.slide is not None]
+        names = ["rows"] if len(windows) == 1 else [f"rows_{i}" for i in range(len(windows))]
+        rows = " , ".join(f"const {c_type} * {name}" for c_type, name in zip(windows, names, strict=True))
+        wanted += [f"tflmgen_status {entry.push} ( {rows} ) ;"] if windows else []
     if written != sorted(wanted):
         raise ValueError(f"the header declares other functions: {sorted(set(written) ^ set(wanted))[:2]}")
 

@@ -97,8 +97,9 @@ class FaultText:
         return statements
 
     @property
-    def last_of_invoke(self) -> str:
-        return f"return {_INTACT} ? TFLMGEN_OK : TFLMGEN_ERROR_MEMORY ;" if self.has_guards else "return TFLMGEN_OK ;"
+    def after_invoke(self) -> list[str]:
+        """What an invoke checks when it has run."""
+        return [f"if ( ! {_INTACT} ) {{ return TFLMGEN_ERROR_MEMORY ; }}"] if self.has_guards else []
 
     @property
     def resets(self) -> list[str]:

@@ -100,9 +100,9 @@ def check_entry(
         (statement,) = parts(bodies[name])
         if statement.type != "return_statement" or not same_places(names.pointer(*parts(statement)), place):
             raise UnreadableError(statement, f"'{name}' returns another place")
-    for port, place in zip(signature.inputs, inputs, strict=False):
-        if port.pushed:
-            _check_push(bodies[entry.push], place, port, names, entry)
+    taken = _taken_by_push(signature, inputs)
+    if taken:
+        _check_push(bodies[entry.push], taken, names, entry)
     invoke = _Invoke(signature, names, c_name, faults)
     invoke.check(list(parts(bodies[entry.invoke])), inputs, outputs)
     return {
@@ -116,21 +116,32 @@ def check_entry(
     }
 
 
-def _check_push(body: Node, place: Pointer, port: Port, names: Names, entry: Entry) -> None:
-    """Raises UnreadableError unless a row goes to the input's place, and the model is invoked."""
-    copy, call = parts(body)
-    arguments = list(parts(field(next(parts(copy)), "arguments")))
-    if (
-        text_of(field(next(parts(copy)), "function")) != "memcpy"
-        or (names.pointer(arguments[0]), text_of(arguments[1])) != (place, "row")
-        or integer(arguments[2]) != port.invoke_type.bytes
-        or words_of(call) != f"return {entry.invoke} ( ) ;"
-    ):
+def _taken_by_push(signature: Signature, places: Sequence[Pointer]) -> dict[str, tuple[Pointer, Port]]:
+    """Parameter of the function that takes rows -> the input that these are of; empty if there is no such function."""
+    inputs = list(zip(places, signature.inputs, strict=False))
+    pushed = [pair for pair in inputs if pair[1].pushed]
+    windows = [pair for pair in inputs if pair[1].slide is not None]
+    names = ["rows"] if len(windows) == 1 else [f"rows_{i}" for i in range(len(windows))]
+    return {"row": pushed[0]} if pushed else dict(zip(names, windows, strict=True))
+
+
+def _check_push(body: Node, taken: Mapping[str, tuple[Pointer, Port]], names: Names, entry: Entry) -> None:
+    """Raises UnreadableError unless rows go to the inputs, and the model is invoked. taken: parameter -> the input."""
+    *copies, call = parts(body)
+    if len(copies) != len(taken) or words_of(call) != f"return {entry.invoke} ( ) ;":
         raise UnreadableError(body, f"'{entry.push}' does something else")
+    for copy, (parameter, (place, port)) in zip(copies, taken.items(), strict=True):
+        arguments = list(parts(field(next(parts(copy)), "arguments")))
+        if (
+            text_of(field(next(parts(copy)), "function")) != "memcpy"
+            or (names.pointer(arguments[0]), text_of(arguments[1])) != (place, parameter)
+            or integer(arguments[2]) != port.invoke_type.bytes
+        ):
+            raise UnreadableError(copy, f"'{entry.push}' copies something else")
 
 
 def _is_pushed(port: Port) -> bool:
-    return port.pushed
+    return port.pushed or port.slide is not None
 
 
 class _Invoke:
@@ -161,8 +172,27 @@ class _Invoke:
         for i, port in enumerate(self._signature.outputs):
             for axis in port.type.dynamic_axes:
                 self._returned(nodes.pop(0), next(further), i, axis)
-        if [words_of(node) for node in nodes] != [self._faults.last_of_invoke]:
+        *checked, last = nodes
+        if [words_of(node) for node in checked] != self._faults.after_invoke or not self._is_status(last):
             raise ValueError(f"the call of '{self._c_name}' is followed by something else")
+
+    def _is_status(self, node: Node) -> bool:
+        """Whether this returns success, or with sliding windows that more must come, by the counter of pushes."""
+        if not self._signature.counter:
+            return words_of(node) == "return TFLMGEN_OK ;"
+        state = self._faults.program.state
+        (counter,) = (v.access.place for v in state if v.name == self._signature.counter)
+        (choice,) = parts(node)
+        if node.type != "return_statement" or choice.type != "conditional_expression":
+            return False
+        test = unwrapped(field(choice, "condition"))
+        results = text_of(field(choice, "consequence")), text_of(field(choice, "alternative"))
+        return (
+            results == ("TFLMGEN_MORE", "TFLMGEN_OK")
+            and text_of(field(test, "operator")) == "<"
+            and self._names.loaded(field(test, "left"), "tflmgen_s32") == pointer(counter)
+            and integer(field(test, "right")) == self._signature.pushes
+        )
 
     def _stored(self, node: Node, place: Pointer) -> str:
         """The variable whose value goes to where the plan has a dimension."""

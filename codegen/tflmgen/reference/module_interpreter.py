@@ -65,7 +65,8 @@ class ModuleInterpreter:
         Raises UnsupportedError, RunTimeError and BudgetError as Interpreter does.
         """
         function = self.module.function(signature.function)
-        arguments = [self._port(a, port.type) for a, port in zip(inputs, signature.inputs, strict=True)]
+        types = [port.invoke_type if port.slide else port.type for port in signature.inputs]
+        arguments = [self._port(a, type_) for a, type_ in zip(inputs, types, strict=True)]
         for array, port in zip(inputs, signature.inputs, strict=True):
             arguments += [np.array(extent, np.int32) for extent in port.type.dynamic_dims(array.shape)]
         results = self.call(function.name, [*arguments, *(self.state[name] for name in function.state)], observe)

@@ -31,6 +31,7 @@ from tflmgen.reference.input_sets import (
 from tflmgen.reference.module_interpreter import ModuleInterpreter
 from tflmgen.reference.operation import Array, RunTimeError, UnsupportedError
 from tflmgen.reference.range_claims import ClaimError, Claims
+from tflmgen.reference.window_pushes import invoke_window, series
 from tflmgen.reference.work_budget import STEP, Budget, BudgetError, ClockError
 
 
@@ -188,16 +189,16 @@ class _Run:
         before, left = len(self.sides), self._budget.nanoseconds
         try:
             try:
-                sequence, wanted = self._outputs_of_file(entry, candidate, invokes)
+                sequence, wanted = self._outputs_of_file(entry, signature, candidate, invokes)
             except RunTimeError:
                 rng = np.random.default_rng(self.result.equal)
                 candidate = with_small_integers(candidate, signature.inputs, rng)
-                sequence, wanted = self._outputs_of_file(entry, candidate, invokes)
+                sequence, wanted = self._outputs_of_file(entry, signature, candidate, invokes)
             self._search.learn(candidate.arrays, self._file.margins)
             self.sides |= {side for side in self._file.sides if side[:2] in self.branches}
             if not candidate.planned and len(self.sides) == before:
                 return
-            self._compiled.budget = self._limited(left - self._budget.nanoseconds)
+            self._compiled.budget = self._limited((left - self._budget.nanoseconds) * signature.pushes)
             is_equal = self._compare(entry, signature, candidate, sequence, wanted)
         except (RunTimeError, MemoryError):
             self.result = replace(self.result, undefined=self.result.undefined + candidate.planned)
@@ -216,13 +217,13 @@ class _Run:
         )
 
     def _outputs_of_file(
-        self, entry: Signature, candidate: InputSet, invokes: int
+        self, entry: Signature, signature: ModuleSignature, candidate: InputSet, invokes: int
     ) -> tuple[list[tuple[Array, ...]], list[tuple[Array, ...]]]:
         """Inputs and outputs of each invoke."""
         self._file.reset()
         self._file.budget = self._budget.share(SHARE if self._has_loops else 1)
         self._file.sides, self._file.margins = set(), {}
-        sequence = [tuple(np.roll(a, k) for a in candidate.arrays) for k in range(invokes)]
+        sequence = series(candidate.arrays, signature.inputs, invokes)
         try:
             return sequence, [self._file.invoke(entry, arrays) for arrays in sequence]
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -279,7 +280,7 @@ class _Run:
         """Outputs of the last invoke. Raises InternalError where only the graph has none: the file's run had."""
         place = f"{self._module.path}: validation: input set '{candidate.label}', invoke {len(sequence) - 1}"
         try:
-            return self._compiled.invoke(signature, sequence[-1], trace.see_value)
+            return invoke_window(self._compiled, signature, sequence[-1], len(sequence) == 1, trace.see_value)
         except ClaimError as error:
             raise InternalError(f"{place}: {error}") from None
         except ClockError:
@@ -299,8 +300,8 @@ class _Run:
         """Whether the last invoke's outputs are equal without the rounding to float32."""
         file = Interpreter(self._model, wide=True, budget=self._budget)
         compiled = ModuleInterpreter(self._module, wide=True, budget=self._budget)
-        for arrays in sequence:
-            want, got = file.invoke(entry, arrays), compiled.invoke(signature, arrays)
+        for k, arrays in enumerate(sequence):
+            want, got = file.invoke(entry, arrays), invoke_window(compiled, signature, arrays, k == 0)
         return differing(got, want, magnitude_of(arrays)) is None
 
     def _rounding_decides(
@@ -326,9 +327,9 @@ class _Run:
     ) -> str:
         """The sentence about the first tensor that differs, or else about the output."""
         file, compiled, trace = Interpreter(self._model), ModuleInterpreter(self._module), Trace(self._model)
-        for arrays in sequence:
+        for k, arrays in enumerate(sequence):
             want = file.invoke(entry, arrays, trace.see_tensor)
-            got = compiled.invoke(signature, arrays, trace.see_value)
+            got = invoke_window(compiled, signature, arrays, k == 0, trace.see_value)
         label = f"{self._module.path}: validation: input set '{candidate.label}', invoke {len(sequence) - 1}"
         difference = trace.first_difference()
         if difference is not None:

@@ -14,7 +14,7 @@ from tflmgen.kernels.operators.lookup import lookup_kernel
 from tflmgen.kernels.operators.quantize_dequantize import same_shape
 from tflmgen.kernels.operators.unary import unary_kernel
 from tflmgen.kernels.rules import COMMON, constant, input_type, one_type
-from tflmgen.kernels.traits import UNARY, Traits
+from tflmgen.kernels.traits import UNARY, Traits, any_axis
 
 ENTRIES = 256
 
@@ -50,7 +50,7 @@ OPERATORS = (
         same_shape,
         _lookup,
         fold=_fold_lookup,
-        traits=Traits(unary=True, tabled=True, by_rows=True, channels_apart=True, tabulable=True),
+        traits=Traits(unary=True, row_wise=any_axis, tabled=True, by_rows=True, channels_apart=True, tabulable=True),
     ),
     Operator(
         "SILU",

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from tflmgen.ir import DType, Input, Kernel, Null, Operand, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.operator import Operator, Options, Rule
 from tflmgen.kernels.operators.quantize_dequantize import same_shape
-from tflmgen.kernels.rules import STATIC, input_type, one_type
+from tflmgen.kernels.rules import STATIC, input_type, one_type, static_shape
+from tflmgen.kernels.traits import Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,4 +73,12 @@ RULES = (
     ),
 )
 
-OPERATORS = (Operator("NORMALIZE", parse, (1, 3), 1, RULES, same_shape, _kernel),)
+
+def _keeps_apart(op: OperatorInstance, axis: int) -> bool:
+    """Whether a row along this axis consists of whole rows that are normalised."""
+    return math.prod(static_shape(input_type(op, 0))[axis + 1 :]) % int(op.attributes.depth) == 0
+
+
+TRAITS = Traits(row_wise=_keeps_apart)
+
+OPERATORS = (Operator("NORMALIZE", parse, (1, 3), 1, RULES, same_shape, _kernel, traits=TRAITS),)

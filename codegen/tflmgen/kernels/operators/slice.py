@@ -162,6 +162,19 @@ def rows_cut(op: OperatorInstance) -> int | None:
     return cuts[1].start if len(cuts) == 4 and output == whole else None
 
 
+def fixed_cuts(op: OperatorInstance) -> tuple[tuple[int, int, bool], ...] | None:
+    """(start, count, whether the output has the dimension) for each dimension of the input.
+
+    None for bounds that are read at run time, steps other than 1, and new dimensions.
+    """
+    cuts = _strided_cuts(op) if isinstance(op.attributes, Masks) else _slice_cuts(op)
+    if cuts is None or len(cuts) != len(input_type(op, 0).shape):
+        return None
+    if any(cut is None or cut.entry is not None or cut.step != 1 for cut in cuts):
+        return None
+    return tuple((cut.start, cut.count, cut.kept) for cut in cuts if cut is not None)
+
+
 def _nest(op: OperatorInstance) -> Nest:
     strides = strides_of(static_shape(input_type(op, 0)))
     cuts = _cuts(op)

@@ -1,0 +1,10 @@
+"""Sliding windows: a model of whole windows becomes one that takes new rows and keeps what windows share.
+
+In: a Module after the passes, and which inputs slide. Out: a Module that takes a hop of rows.
+Decided here: which rows of each tensor are reused, which are computed, and what is kept in the state.
+"""
+
+from tflmgen.sliding.slid_module import slide_inputs
+from tflmgen.sliding.window_request import WindowRequest, parse_slides
+
+__all__ = ["WindowRequest", "parse_slides", "slide_inputs"]

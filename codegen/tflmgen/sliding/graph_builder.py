@@ -1,0 +1,95 @@
+"""Makes the nodes, values and constants of a graph that computes parts of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.errors import InternalError
+from tflmgen.ir import DType, Ids, Module, Node, Op, Origin, TensorType, Value, constant_array
+from tflmgen.kernels import Dimensions, Operators, instance_of
+from tflmgen.sliding.track import Span
+
+
+def rows_of(type_: TensorType, axis: int, count: int) -> TensorType:
+    """The type with so many rows along an axis."""
+    return type_.with_shape((*type_.shape[:axis], count, *type_.shape[axis + 1 :]))
+
+
+class GraphBuilder:
+    """New nodes in order, and the constants that they read besides the module's own."""
+
+    def __init__(self, module: Module, operators: Operators) -> None:
+        self._ids = Ids(module)
+        self._operators = operators
+        self.constants = dict(module.constants)
+        self.nodes: list[Node] = []
+
+    def value(self, name: str, type_: TensorType) -> Value:
+        return Value(self._ids.take(), name, type_)
+
+    def constant(self, name: str, array: NDArray[Any], type_: TensorType) -> Value:
+        value = self.value(name, type_)
+        key = f"slide.{value.id}"
+        self.constants[key] = np.ascontiguousarray(array, type_.dtype.numpy).tobytes()
+        return replace(value, constant=key)
+
+    def integers(self, numbers: Sequence[Any]) -> Value:
+        array = np.array(numbers, np.int32)
+        return self.constant("rows", array, TensorType(DType.INT32, array.shape))
+
+    def op(
+        self,
+        operator: str,
+        inputs: Sequence[Value | None],
+        outputs: Sequence[tuple[str, TensorType]],
+        attributes: Any,
+        origin: Origin,
+    ) -> tuple[Value, ...]:
+        """Appends an operator; its outputs. Raises InternalError if no kernel may compute it."""
+        values = tuple(self.value(name, type_) for name, type_ in outputs)
+        instance = instance_of(inputs, [v.type for v in values], attributes, self.constants)
+        for rule in self._operators[operator].rules:
+            if not rule.holds(instance):
+                raise InternalError(f"sliding: {operator} '{outputs[0][0]}' requires {rule.requirement}")
+        self.nodes.append(Op(self._ids.take(), operator, tuple(inputs), values, attributes, origin))
+        return values
+
+    def _options(self, operator: str, **fields: int) -> Any:
+        return self._operators[operator].attributes(fields)
+
+    def reshape(self, value: Value, type_: TensorType, origin: Origin) -> Value:
+        if value.type == type_:
+            return value
+        return self.op("RESHAPE", (value,), ((value.name, type_),), Dimensions(type_.max_shape), origin)[0]
+
+    def cut(self, value: Value, axis: int, span: Span, origin: Origin) -> Value:
+        """Rows of a value, of a constant as a constant."""
+        shape = value.type.max_shape
+        if span == (0, shape[axis]):
+            return value
+        type_ = rows_of(value.type, axis, span[1] - span[0])
+        array = constant_array(value, self.constants)
+        if array is not None:
+            return self.constant(value.name, np.take(array, range(*span), axis), type_)
+        begin = self.integers([span[0] if i == axis else 0 for i in range(len(shape))])
+        size = self.integers(type_.max_shape)
+        return self.op("SLICE", (value, begin, size), ((value.name, type_),), None, origin)[0]
+
+    def join(self, parts: Sequence[Value], axis: int, name: str, origin: Origin) -> Value:
+        """Values one after the other along an axis."""
+        if len(parts) == 1:
+            return parts[0]
+        rows = sum(part.type.max_shape[axis] for part in parts)
+        type_ = rows_of(parts[0].type, axis, rows)
+        return self.op("CONCATENATION", parts, ((name, type_),), self._options("CONCATENATION", axis=axis), origin)[0]
+
+    def counted(self, counter: Value, limit: int, origin: Origin) -> Value:
+        """The next value of a counter of invokes, at most `limit`."""
+        increment, maximum = (self.constant("pushes", np.array([n]), counter.type) for n in (1, limit))
+        (above,) = self.op("ADD", (counter, increment), (("pushes", counter.type),), self._options("ADD"), origin)
+        return self.op("MINIMUM", (above, maximum), (("pushes", counter.type),), None, origin)[0]

@@ -1,0 +1,216 @@
+"""Which operators keep rows of time apart, and how; for others time ends: they run anew on whole tensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.ir import Op, OperatorInstance, TensorType, Value, constant_array
+from tflmgen.kernels import (
+    Operators,
+    Sliding,
+    Window,
+    axis_of,
+    fixed_cuts,
+    four,
+    instance_of,
+    is_hybrid,
+    paddings,
+    traits_of,
+)
+from tflmgen.sliding.graph_builder import rows_of
+from tflmgen.sliding.row_maps import Cut, Padded, RowMap, RowWise, Viewed, Windowed
+from tflmgen.sliding.track import Track
+
+Tracks = Mapping[Value, Track]
+
+
+class Recognition:
+    """Finds the RowMap of operators. path: of the model, for messages. hops: of the inputs, for advice."""
+
+    def __init__(self, constants: Mapping[str, bytes], operators: Operators, path: str) -> None:
+        self._constants, self._operators, self._path = constants, operators, path
+
+    def row_map(self, op: Op, tracks: Tracks) -> RowMap | None:
+        """How the operator's rows follow from those of sliding inputs; None if it combines rows of different time.
+
+        Raises ModelError where rows move by a part of a hop.
+        """
+        sliding = {i: tracks[v] for i, v in enumerate(op.inputs) if v is not None and v in tracks}
+        others = [v for v in op.inputs if v is not None and v not in tracks]
+        entry = self._operators.get(op.operator)
+        if entry is None or entry.state or entry.updates or not all(v.is_constant for v in others):
+            return None
+        traits = traits_of(op.operator, self._operators)
+        if traits.may_fail or not all(v.type.is_static for v in (*op.outputs, *others)):
+            return None
+        if traits.elementwise or traits.joins:
+            return None if traits.aligns_leading else self._together(op, sliding)
+        (index, track), *several = sliding.items()
+        if several or index not in (0, traits.data):
+            return None
+        if index:
+            return self._row_wise(op, index, track)
+        if traits.view:
+            return _viewed(op, track)
+        if traits.window is not None and track.axis in (1, 2):
+            return self._windowed(op, track)
+        if traits.cuts:
+            return self._cut(op, track)
+        if traits.pads and self._pads_time(op, track):
+            return self._padded(op, track)
+        return self._row_wise(op, 0, track)
+
+    def _instance(self, op: Op) -> OperatorInstance:
+        return instance_of(op.inputs, [v.type for v in op.outputs], op.attributes, self._constants)
+
+    def _together(self, op: Op, sliding: Mapping[int, Track]) -> RowMap | None:
+        """Operators on several tensors whose rows lie side by side."""
+        rank = len(op.outputs[0].type.shape)
+        traits = traits_of(op.operator, self._operators)
+        from_end = {i: track.axis - len(_type(op, i).shape) for i, track in sliding.items()}
+        alike = {(t.rows, t.hop, from_end[i]) for i, t in sliding.items()}
+        if len(alike) > 1 or len(op.outputs) != 1:
+            return None
+        rows, hop, axis = alike.pop()
+        if op.outputs[0].type.max_shape[axis] != rows:
+            return None
+        if traits.joins and (
+            any(len(_type(op, i).shape) != rank for i in sliding) or axis_of(self._instance(op)) == rank + axis
+        ):
+            return None
+        constants = {}
+        for i, value in enumerate(op.inputs):
+            if value is None or i in sliding or len(value.type.shape) < -axis or value.type.max_shape[axis] == 1:
+                continue
+            array = constant_array(value, self._constants)
+            if array is None or not (array == np.take(array, [0], axis)).all() or array.ndim == 0:
+                return None
+            constants[i] = array.ndim + axis
+        if traits.joins and any(v is not None and v.type.max_shape[axis] != rows for v in op.inputs):
+            return None
+        first, end = max(t.first for t in sliding.values()), min(t.end for t in sliding.values())
+        track = Track(rank + axis, rows, hop, first, max(first, end))
+        return RowWise(op, (track,), {i: t.axis for i, t in sliding.items()}, constants)
+
+    def _row_wise(self, op: Op, index: int, track: Track) -> RowMap | None:
+        """Operators on one tensor that keep the rows along its axis of time apart."""
+        instance = self._instance(op)
+        traits = traits_of(op.operator, self._operators)
+        if track.rows < 2 or not traits.row_wise(instance, track.axis):
+            return None
+        type_ = _type(op, index)
+        larger = rows_of(type_, track.axis, track.rows + 1)
+        enlarged = replace(instance, inputs=tuple(larger if i == index else t for i, t in enumerate(instance.inputs)))
+        entry = self._operators[op.operator]
+        try:
+            shapes = [s if s is None else TensorType(larger.dtype, s).max_shape for s in entry.infer(enlarged)]
+        except (ValueError, ArithmeticError, LookupError, TypeError):
+            return None
+        places = [_grown(v.type.max_shape, s, track.rows) for v, s in zip(op.outputs, shapes, strict=True)]
+        outer = math.prod(type_.max_shape[: track.axis])
+        grown_axes = [axis for axis in places if axis is not None]
+        if len(grown_axes) < len(places):
+            return None
+        if traits.reshapes_rows and any(
+            math.prod(v.type.max_shape[:axis]) != outer for v, axis in zip(op.outputs, grown_axes, strict=True)
+        ):
+            return None
+        return RowWise(op, tuple(replace(track, axis=axis) for axis in grown_axes), {index: track.axis}, {})
+
+    def _windowed(self, op: Op, track: Track) -> RowMap | None:
+        steps: Any = op.attributes.steps
+        image = four(_type(op, 0).max_shape)
+        is_pool = traits_of(op.operator, self._operators).window is Sliding.POOL
+        taps = op.attributes.taps if is_pool else four(_type(op, 1).max_shape)[1:3]
+        window = Window(steps, image, taps)
+        dim = track.axis - 1
+        extent = (window.height, window.width)[dim]
+        stride = (steps.stride_height, steps.stride_width)[dim]
+        reach, padding = window.reach[dim], extent.padding
+        if extent.output < 2 or (not is_pool and is_hybrid(self._instance(op))):
+            return None  # TFLite quantises the input of int8 weights beside floats by the range of all its rows
+        if track.hop % stride:
+            self._fail(op, f"moves {stride} rows at a time, and a hop has {track.hop} rows of its input", stride, track)
+        first = min(max(0, -(-(track.first + padding) // stride)), extent.output)
+        end = min(max(first, (track.end - reach + padding) // stride + 1), extent.output)
+        own = Track(track.axis, extent.output, track.hop // stride, first, end)
+        return Windowed(op, (own,), window, dim, stride, padding, reach)
+
+    def _fail(self, op: Op, reason: str, step: int, track: Track) -> None:
+        origin = op.origin
+        where = Location(self._path, origin.subgraph, origin.subgraph_name, origin.operator, origin.operator_name)
+        times = step // math.gcd(step, track.hop)
+        advice = f"Choose {'twice' if times == 2 else f'{times} times'} the HOP, or a multiple of that"
+        raise ModelError([Problem(where, f"--slide: {op.operator} {reason}", advice)])
+
+    def _cut(self, op: Op, track: Track) -> RowMap | None:
+        cuts = fixed_cuts(self._instance(op))
+        value = op.inputs[0]
+        if (
+            cuts is None
+            or value is None
+            or 0 in (count for _, count, _ in cuts)
+            or value.type.quantization != op.outputs[0].type.quantization
+        ):
+            return None
+        start, count, stays = cuts[track.axis]
+        if not stays or count < 2:
+            return Cut(op, (), track.axis, cuts)
+        first = min(max(0, track.first - start), count)
+        axis = sum(kept for _, _, kept in cuts[: track.axis])
+        own = Track(axis, count, track.hop, first, max(first, min(count, track.end - start)))
+        return Cut(op, (own,), track.axis, cuts)
+
+    def _pads_time(self, op: Op, track: Track) -> bool:
+        return constant_array(op.inputs[1], self._constants) is not None and any(
+            paddings(self._instance(op))[track.axis]
+        )
+
+    def _padded(self, op: Op, track: Track) -> RowMap | None:
+        sides, quantization = tuple(paddings(self._instance(op))), op.outputs[0].type.quantization
+        fills = constant_array(op.inputs[2], self._constants) if len(op.inputs) > 2 else None
+        fill = quantization.zero_point if quantization is not None and fills is None else 0
+        before, after = sides[track.axis]
+        own = Track(track.axis, before + track.rows + after, track.hop, track.first + before, track.end + before)
+        return Padded(op, (own,), track.rows, sides, fill if fills is None else fills.reshape(-1)[0])
+
+
+def _type(op: Op, index: int) -> TensorType:
+    value = op.inputs[index]
+    assert value is not None
+    return value.type
+
+
+def _grown(before: Sequence[int], after: Sequence[int] | None, rows: int) -> int | None:
+    """The only axis along which a shape has one row more; None if there is none, or it had another number of rows."""
+    if after is None or len(before) != len(after):
+        return None
+    changed = [axis for axis, sizes in enumerate(zip(before, after, strict=True)) if sizes[0] != sizes[1]]
+    if len(changed) != 1 or (before[changed[0]], after[changed[0]]) != (rows, rows + 1):
+        return None
+    return changed[0]
+
+
+def _viewed(op: Op, track: Track) -> RowMap | None:
+    """A view in which rows stay rows, or several of them become one, or one several."""
+    shape, viewed = _type(op, 0).max_shape, op.outputs[0].type.max_shape
+    outer, inner = math.prod(shape[: track.axis]), math.prod(shape[track.axis + 1 :])
+    axes = [axis for axis in range(len(viewed)) if math.prod(viewed[:axis]) == outer and viewed[axis] > 1]
+    if not axes or not inner:
+        return None
+    axis = axes[0]
+    own = math.prod(viewed[axis + 1 :])
+    if viewed[axis] * own != track.rows * inner or (inner % own and own % inner):
+        return None
+    split, joined = max(1, inner // own), max(1, own // inner)
+    if track.hop % joined:
+        return None
+    first, end = -(-track.first * split // joined), track.end * split // joined
+    viewed_track = Track(axis, viewed[axis], track.hop * split // joined, first, max(first, end))
+    return Viewed(op, (viewed_track,), split, joined)

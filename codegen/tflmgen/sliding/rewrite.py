@@ -1,0 +1,117 @@
+"""Rewrites a function to the cone of a hop: caches become state, operators compute the rows that are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tflmgen.ir import Function, Module, Node, Op, Origin, Value, Variable, blocks_of, resolve_operands, substitute
+from tflmgen.ir import with_regions as node_with_regions
+from tflmgen.sliding.cone import Cone, values_read
+from tflmgen.sliding.graph_builder import GraphBuilder, rows_of
+from tflmgen.sliding.track import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows of a tensor that exist as a value."""
+
+    span: Span
+    value: Value
+
+
+class Rewrite:
+    """One function's nodes, one after the other."""
+
+    def __init__(self, function: Function, cone: Cone, builder: GraphBuilder, origin: Origin) -> None:
+        self._function, self._cone, self._builder, self._origin = function, cone, builder, origin
+        self._parts: dict[Value, list[Part]] = {}
+        self._read: dict[tuple[Value, Span], Value] = {}
+
+    def run(self, module: Module, sliding: Mapping[Value, Value], counter: str, pushes: int) -> Module:
+        """The module with the function rewritten. sliding: input -> the newest rows of it."""
+        function, builder, cone = self._function, self._builder, self._cone
+        for value, rows in sliding.items():
+            track = cone.tracks[value]
+            self._parts[value] = [Part((track.rows - track.hop, track.rows), rows)]
+        state: dict[str, Value] = {}
+        for number, (value, span) in enumerate(cone.caches.items()):
+            type_ = rows_of(value.type, cone.tracks[value].axis, span[1] - span[0])
+            kept = builder.value(f"rows of {value.name}", type_)
+            state[f"rows {number} of {value.name}"] = kept
+            self._parts.setdefault(value, []).append(Part(span, kept))
+        count = builder.value("pushes", builder.integers([0]).type)
+        for node in function.body.nodes:
+            self._node(node)
+        results = [self._whole(value) for value in function.body.results]
+        nexts = [self._next(value) for value in cone.caches]
+        state[counter] = count
+        nexts.append(builder.counted(count, pushes, self._origin))
+        body = replace(function.body, nodes=tuple(builder.nodes), results=(*results, *nexts))
+        inputs = (*(sliding.get(v, v) for v in function.inputs), *state.values())
+        changed = replace(function, inputs=inputs, body=body, state=tuple(state))
+        variables = {name: self._variable(name, value) for name, value in state.items()}
+        return replace(
+            module,
+            functions=tuple(changed if f is function else f for f in module.functions),
+            constants=builder.constants,
+            state={**module.state, **variables},
+        )
+
+    def _variable(self, name: str, value: Value) -> Variable:
+        key = f"state.{name}"
+        self._builder.constants[key] = bytes(value.type.bytes)
+        return Variable(self._builder.value(name, value.type), key)
+
+    def _node(self, node: Node) -> None:
+        row_map = self._cone.maps.get(node.id)
+        if row_map is None:
+            self._builder.nodes.append(self._on_whole_tensors(node))
+            return
+        for span in self._cone.computed[node.id]:
+            inputs = {}
+            for index, rows in row_map.reads(span):
+                value = row_map.op.inputs[index]
+                assert value is not None
+                inputs[index] = self._rows(value, rows, row_map.op.origin)
+            built = row_map.build(span, inputs, self._builder)
+            for value, part in zip(row_map.op.outputs, built, strict=True):
+                if row_map.tracks:
+                    self._parts.setdefault(value, []).append(Part(span, part))
+                else:
+                    self._read[value, (0, 0)] = part
+
+    def _on_whole_tensors(self, node: Node) -> Node:
+        mapping = {value: self._whole(value) for value in sorted(values_read(node), key=lambda v: v.id)}
+        mapping = {old: new for old, new in mapping.items() if old is not new}
+        if isinstance(node, Op) or not mapping:
+            return resolve_operands(node, mapping)
+        regions = [substitute(block, mapping) for block in blocks_of(node)]
+        return node_with_regions(resolve_operands(node, mapping), regions)
+
+    def _whole(self, value: Value) -> Value:
+        track = self._cone.tracks.get(value)
+        if track is None:
+            return self._read.get((value, (0, 0)), value)
+        return self._rows(value, (0, track.rows), self._origin)
+
+    def _next(self, value: Value) -> Value:
+        """What the cache of a tensor holds after this invoke."""
+        first, end = self._cone.caches[value]
+        hop = self._cone.tracks[value].hop
+        return self._rows(value, (first + hop, end + hop), self._origin)
+
+    def _rows(self, value: Value, span: Span, origin: Origin) -> Value:
+        """These rows of a tensor in one value."""
+        if (value, span) not in self._read:
+            self._read[value, span] = self._joined(value, span, origin)
+        return self._read[value, span]
+
+    def _joined(self, value: Value, span: Span, origin: Origin) -> Value:
+        axis, pieces, at = self._cone.tracks[value].axis, [], span[0]
+        while at < span[1]:
+            part = next(part for part in self._parts[value] if part.span[0] <= at < part.span[1])
+            end = min(span[1], part.span[1])
+            pieces.append(self._builder.cut(part.value, axis, (at - part.span[0], end - part.span[0]), origin))
+            at = end
+        return self._builder.join(pieces, axis, value.name, origin)

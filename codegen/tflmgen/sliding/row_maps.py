@@ -1,0 +1,183 @@
+"""How rows of an operator's output follow from rows of its inputs, and the operator that computes some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from tflmgen.ir import Op, Value
+from tflmgen.kernels import Window
+from tflmgen.sliding.graph_builder import GraphBuilder, rows_of
+from tflmgen.sliding.track import Span, Track
+
+Reads = Iterator[tuple[int, Span]]
+"""(input index, rows of it)."""
+
+
+class RowMap(Protocol):
+    """An operator whose output rows can be computed apart. `tracks`: of each output; the spans of all are the same."""
+
+    @property
+    def op(self) -> Op: ...
+
+    @property
+    def tracks(self) -> tuple[Track, ...]: ...
+
+    def reads(self, span: Span) -> Reads:
+        """Rows of the inputs that rows `span` of the outputs follow from."""
+
+    def build(self, span: Span, inputs: Mapping[int, Value], builder: GraphBuilder) -> Sequence[Value]:
+        """Rows `span` of the outputs from exactly the rows that it reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowWise:
+    """An operator that keeps rows apart: row p of the outputs follows from row p of each sliding input.
+
+    axes    input index -> its axis of time, of the sliding inputs
+    alike   input index -> axis, of constants whose rows are all alike
+    """
+
+    op: Op
+    tracks: tuple[Track, ...]
+    axes: Mapping[int, int]
+    alike: Mapping[int, int]
+
+    def reads(self, span: Span) -> Reads:
+        for index in self.axes:
+            yield index, span
+
+    def build(self, span: Span, inputs: Mapping[int, Value], builder: GraphBuilder) -> Sequence[Value]:
+        rows = span[1] - span[0]
+        values = [inputs.get(i, v) for i, v in enumerate(self.op.inputs)]
+        for index, axis in self.alike.items():
+            value = values[index]
+            assert value is not None
+            values[index] = builder.cut(value, axis, (0, rows), self.op.origin)
+        outputs = [
+            (v.name, rows_of(v.type, track.axis, rows)) for v, track in zip(self.op.outputs, self.tracks, strict=True)
+        ]
+        return builder.op(self.op.operator, values, outputs, self.op.attributes, self.op.origin)
+
+
+@dataclass(frozen=True, slots=True)
+class Viewed:
+    """A view whose output has `split` rows for each row of the input, or one row for `joined` of them."""
+
+    op: Op
+    tracks: tuple[Track, ...]
+    split: int
+    joined: int
+
+    def reads(self, span: Span) -> Reads:
+        yield 0, (span[0] * self.joined // self.split, -(-span[1] * self.joined // self.split))
+
+    def build(self, span: Span, inputs: Mapping[int, Value], builder: GraphBuilder) -> Sequence[Value]:
+        ((_, (first, end)),) = self.reads(span)
+        whole = first * self.split // self.joined, end * self.split // self.joined
+        axis, output = self.tracks[0].axis, self.op.outputs[0]
+        viewed = builder.reshape(inputs[0], rows_of(output.type, axis, whole[1] - whole[0]), self.op.origin)
+        return (builder.cut(viewed, axis, (span[0] - whole[0], span[1] - whole[0]), self.op.origin),)
+
+
+@dataclass(frozen=True, slots=True)
+class Windowed:
+    """A convolution or pool that slides along time, which is dimension `dim` (0 or 1) of its image.
+
+    stride, padding, reach: rows, of the window along time
+    """
+
+    op: Op
+    tracks: tuple[Track, ...]
+    window: Window
+    dim: int
+    stride: int
+    padding: int
+    reach: int
+
+    def _reach(self, span: Span) -> Span:
+        """Rows of the input under these windows, those outside of the input included."""
+        return span[0] * self.stride - self.padding, (span[1] - 1) * self.stride - self.padding + self.reach
+
+    def reads(self, span: Span) -> Reads:
+        first, end = self._reach(span)
+        yield 0, (max(0, first), min(self.window.input[self.dim + 1], end))
+
+    def build(self, span: Span, inputs: Mapping[int, Value], builder: GraphBuilder) -> Sequence[Value]:
+        first, end = self._reach(span)
+        window, steps = self.window, self.window.steps
+        other = 1 - self.dim
+        across = (window.height, window.width)[other]
+        stride = (steps.stride_height, steps.stride_width)[other]
+        after = (across.output - 1) * stride + window.reach[other] - window.input[other + 1] - across.padding
+        sides = {self.dim: (max(0, -first), max(0, end - window.input[self.dim + 1]))}
+        sides[other] = across.padding, max(0, after)
+        padded = replace(steps, same=False, before=(sides[0][0], sides[1][0]), after=(sides[0][1], sides[1][1]))
+        output = self.op.outputs[0]
+        type_ = rows_of(output.type, self.tracks[0].axis, span[1] - span[0])
+        values = (inputs[0], *self.op.inputs[1:])
+        attributes = replace(self.op.attributes, steps=padded)
+        return builder.op(self.op.operator, values, ((output.name, type_),), attributes, self.op.origin)
+
+
+@dataclass(frozen=True, slots=True)
+class Padded:
+    """A PAD with rows of padding before and after those of the input. sides: of each dimension of the input."""
+
+    op: Op
+    tracks: tuple[Track, ...]
+    rows: int
+    sides: tuple[tuple[int, int], ...]
+    fill: float
+
+    def _inside(self, span: Span) -> Span:
+        before = self.sides[self.tracks[0].axis][0]
+        first = min(max(span[0] - before, 0), self.rows)
+        return first, max(first, min(span[1] - before, self.rows))
+
+    def reads(self, span: Span) -> Reads:
+        first, end = self._inside(span)
+        if first < end:
+            yield 0, (first, end)
+
+    def build(self, span: Span, inputs: Mapping[int, Value], builder: GraphBuilder) -> Sequence[Value]:
+        axis, output = self.tracks[0].axis, self.op.outputs[0]
+        type_ = rows_of(output.type, axis, span[1] - span[0])
+        first, end = self._inside(span)
+        if first == end:
+            return (builder.constant(output.name, np.full(type_.max_shape, self.fill), type_),)
+        before = max(0, self.sides[axis][0] - span[0])
+        sides = [*self.sides]
+        sides[axis] = before, span[1] - span[0] - (end - first) - before
+        values = (inputs[0], builder.integers(sides), *self.op.inputs[2:])
+        return builder.op(self.op.operator, values, ((output.name, type_),), self.op.attributes, self.op.origin)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A slice. cuts: (start, count, whether the dimension stays) of each dimension of the input.
+
+    tracks: empty if the dimension of time does not stay; the only span is then that of the cut.
+    """
+
+    op: Op
+    tracks: tuple[Track, ...]
+    axis: int
+    cuts: tuple[tuple[int, int, bool], ...]
+
+    def reads(self, span: Span) -> Reads:
+        start = self.cuts[self.axis][0]
+        yield 0, (start + span[0], start + span[1])
+
+    def build(self, span: Span, inputs: Mapping[int, Value], builder: GraphBuilder) -> Sequence[Value]:
+        value, output = inputs[0], self.op.outputs[0]
+        for axis, (start, count, _) in enumerate(self.cuts):
+            if axis != self.axis:
+                value = builder.cut(value, axis, (start, start + count), self.op.origin)
+        type_ = output.type
+        for track in self.tracks:
+            type_ = rows_of(type_, track.axis, span[1] - span[0])
+        return (builder.reshape(replace(value, name=output.name), type_, self.op.origin),)

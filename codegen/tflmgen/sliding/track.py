@@ -1,0 +1,63 @@
+"""Rows of one tensor while the window of an input slides: which of them are those of the previous window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+Span = tuple[int, int]
+"""Rows [first, last + 1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """A tensor with time along `axis`: `rows` rows, `hop` of them new in each window.
+
+    Rows in [first, end) depend on rows of the input only: row p of a window is row p + hop of the previous one, where
+    both are in the span. Rows outside depend on where the window begins or ends, through padding.
+    """
+
+    axis: int
+    rows: int
+    hop: int
+    first: int
+    end: int
+
+    @property
+    def kept(self) -> Span:
+        """Rows that the previous window had `hop` rows later; empty if it has none of them."""
+        return self.first, max(self.first, self.end - self.hop)
+
+    @property
+    def new(self) -> Span:
+        """Rows that no window had, but the previous one's successors will have."""
+        return self.kept[1], max(self.kept[1], self.end)
+
+    @property
+    def keeps(self) -> bool:
+        return self.kept[0] < self.kept[1]
+
+    @property
+    def cone(self) -> int:
+        """Rows that a hop must compute: new ones, and those that an edge of the window touches."""
+        return self.rows - (self.kept[1] - self.kept[0])
+
+
+def meet(spans: Iterable[Span], within: Span) -> list[Span]:
+    """The parts of spans inside another one."""
+    cut = [(max(a, within[0]), min(b, within[1])) for a, b in spans]
+    return [(a, b) for a, b in cut if a < b]
+
+
+def hull(spans: Sequence[Span]) -> list[Span]:
+    """The smallest span around all of these, if there is any."""
+    return [(min(a for a, _ in spans), max(b for _, b in spans))] if spans else []
+
+
+def size(spans: Iterable[Span]) -> int:
+    """Number of rows in spans that may overlap."""
+    rows, reached = 0, 0
+    for first, end in sorted(spans):
+        rows += max(0, end - max(first, reached))
+        reached = max(reached, end)
+    return rows

@@ -1,0 +1,281 @@
+"""Sliding windows: which rows a hop computes, what is refused and why, and the C API with state."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.c_program import run_c
+from support.commands import tflmgen
+from support.model_writer import ModelWriter
+from support.native import Invocation, build_native, run_native
+from support.pipeline import HOST
+from support.repository import ROOT
+from support.window_models import accelerometer, branching, causal_tcn, ds_cnn, tc_resnet, two_windows, valid_cnn
+from tflmgen.compiler import Compilation, compile_model, compile_module
+from tflmgen.errors import ModelError, UsageError
+from tflmgen.frontend.importer import import_model
+from tflmgen.frontend.tflite.reader import parse_model
+from tflmgen.ir.kernel import Target
+from tflmgen.options import BuildOptions, Validate
+from tflmgen.project.board import load_board
+from window_figures import BOARD, examples
+
+MORE = 5
+
+
+def compiled(data: bytes, *slides: str, name: str = "model", target: Target = HOST) -> Compilation:
+    options = BuildOptions(name, slide=[*slides])
+    return compile_module(import_model(parse_model(data, "m.tflite")), name, target, options)
+
+
+def rows_computed(data: bytes, slide: str) -> list[tuple[int, int]]:
+    """(computed, all) rows of each convolution."""
+    (hop,) = compiled(data, slide).module.hops
+    return [(layer.computed, layer.rows) for layer in hop.layers if "CONV" in layer.name]
+
+
+def test_same_padding_is_computed_anew_at_both_edges() -> None:
+    """Each layer of 3 taps has one more row at each edge than the one before; the first has two for its 5 taps."""
+    hop = 2
+    expected = [2 * 2 + hop] + [2 * edge + hop for edge in (3, 3, 4, 4, 5, 5)]
+    assert rows_computed(ds_cnn(), f"t0=1,{hop}") == [(rows, 32) for rows in expected]
+
+
+def test_without_padding_only_new_rows_are_computed() -> None:
+    assert rows_computed(valid_cnn(), "t0=1,1") == [(1, rows) for rows in (96, 94, 92, 90, 88)]
+
+
+def test_of_causal_layers_the_first_rows_are_not_computed_if_nobody_reads_them() -> None:
+    assert rows_computed(causal_tcn(), "t0=1,1") == [(1, 80)] * 4
+
+
+def test_strides_divide_the_hop() -> None:
+    """Of 8 new rows the pools leave 4 and 2; the layers behind them compute these."""
+    assert rows_computed(accelerometer(), "t0=1,8") == [(8, 124), (4, 58), (2, 27)]
+
+
+@pytest.mark.parametrize(("build", "hop", "share"), [(valid_cnn, 1, 0.12), (causal_tcn, 1, 0.12), (ds_cnn, 1, 0.5)])
+def test_the_share_of_a_window_that_a_hop_computes(build: Callable[[], bytes], hop: int, share: float) -> None:
+    (work,) = compiled(build(), f"t0=1,{hop}").module.hops
+    assert work.computed_macs < share * work.macs
+    assert work.computed_macs <= 1.15 * work.cone_macs
+
+
+@pytest.mark.parametrize(
+    ("slide", "words"),
+    [
+        ("t0", "not INPUT=AXIS,HOP"),
+        ("t0=1", "not INPUT=AXIS,HOP"),
+        ("t0=1,0", "not INPUT=AXIS,HOP"),
+        ("t0=1,-1", "not INPUT=AXIS,HOP"),
+        ("x=1,1", "the model's inputs are 't0'"),
+    ],
+)
+def test_malformed_windows(slide: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        compiled(ds_cnn(), slide)
+
+
+def test_a_window_slides_once_and_excludes_push_rows() -> None:
+    with pytest.raises(UsageError, match="given twice"):
+        compiled(ds_cnn(), "t0=1,1", "t0=1,2")
+    options = BuildOptions("m", slide=["t0=1,1"], push_rows=["t0"])
+    with pytest.raises(UsageError, match="excludes --push-rows"):
+        compile_module(import_model(parse_model(ds_cnn(), "m.tflite")), "m", HOST, options)
+
+
+@pytest.mark.parametrize(
+    ("slide", "words"),
+    [
+        ("t0=4,1", "has no axis 4"),
+        ("t0=1,32", "a hop of 32 leaves none"),
+        ("t0=1,99999999", "leaves none"),
+        ("t0=3,1", "all dimensions before it must be 1"),
+    ],
+)
+def test_windows_that_cannot_slide(slide: str, words: str) -> None:
+    with pytest.raises(ModelError, match=words):
+        compiled(ds_cnn(), slide)
+
+
+def test_a_hop_that_strides_do_not_divide_names_the_operator() -> None:
+    with pytest.raises(ModelError, match=r"operator \d+ \(CONV_2D\): .*moves 2 rows at a time.*Choose twice the HOP"):
+        compiled(tc_resnet(), "t0=1,2")
+    with pytest.raises(ModelError, match="Choose twice the HOP"):
+        compiled(tc_resnet(), "t0=1,1")
+
+
+def one_operator(operator: str, weights: tuple[int, ...], shape: list[int], result: list[int], dtype: str) -> bytes:
+    w = ModelWriter()
+    g = w.subgraph("main")
+    x, y = g.tensor("x", "float32", shape), g.tensor("y", "float32", result)
+    quantized: Any = {"scale": [0.1] * weights[0], "zero_point": [0] * weights[0]} if dtype == "int8" else {}
+    operands = [g.constant("w", np.ones(weights), dtype, **quantized), g.constant("b", np.ones(weights[0]), "float32")]
+    steps = {"stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
+    g.operator(operator, [x, *operands], [y], steps if operator == "CONV_2D" else {})
+    g.inputs, g.outputs = [x], [y]
+    return w.finish()
+
+
+def test_what_saves_nothing_names_the_operator() -> None:
+    dense = one_operator("FULLY_CONNECTED", (3, 24), [1, 8, 3], [1, 3], "float32")
+    with pytest.raises(ModelError, match=r"operator 0 \(FULLY_CONNECTED\).*combines rows of the whole window"):
+        compiled(dense, "x=1,1")
+    wide = one_operator("CONV_2D", (3, 15, 1, 2), [1, 8, 1, 2], [1, 8, 1, 3], "float32")
+    with pytest.raises(ModelError, match="padding reaches all 8 rows of CONV_2D"):
+        compiled(wide, "x=1,1")
+
+
+def test_weights_of_int8_beside_floats_quantise_the_whole_window() -> None:
+    with pytest.raises(ModelError, match="CONV_2D combines rows"):
+        compiled(one_operator("CONV_2D", (3, 3, 1, 2), [1, 8, 1, 2], [1, 8, 1, 3], "int8"), "x=1,1")
+
+
+def test_a_model_with_state_of_its_own() -> None:
+    w = ModelWriter()
+    g = w.subgraph("main")
+    handle, old, new = g.tensor("h", "resource", []), g.tensor("old", "float32", [8]), g.tensor("new", "float32", [8])
+    x, start = g.tensor("x", "float32", [8]), w.subgraph("start")
+    first = start.tensor("h", "resource", [])
+    start.operator("VAR_HANDLE", [], [first], {"shared_name": "total"})
+    start.operator("ASSIGN_VARIABLE", [first, start.constant("begin", np.zeros(8), "float32")], [])
+    g.operator("CALL_ONCE", [], [], {"init_subgraph_index": 1})
+    g.operator("VAR_HANDLE", [], [handle], {"shared_name": "total"})
+    g.operator("READ_VARIABLE", [handle], [old])
+    g.operator("ADD", [old, x], [new])
+    g.operator("ASSIGN_VARIABLE", [handle, new], [])
+    g.inputs, g.outputs = [x], [new]
+    with pytest.raises(ModelError, match="keeps state of its own"):
+        compiled(w.finish(), "x=0,1")
+
+
+@pytest.mark.parametrize("mode", [True, False])
+def test_what_a_branch_reads_is_a_whole_window(mode: bool) -> None:
+    series = np.random.default_rng(3).normal(size=(1, 24, 1, 2)).astype(np.float32)
+    whole, slid = compiled(branching(), name="whole"), compiled(branching(), "x=1,2", name="slid")
+    condition = np.array([mode])
+    calls = [Invocation(0, 0, (series[:, 2 * k : 2 * k + 16], condition)) for k in range(5)]
+    calls += [Invocation(1, 0, (series[:, 2 * k : 2 * k + 2], condition), MORE if k < 7 else 0) for k in range(12)]
+    program = build_native({"whole": whole.sources, "slid": slid.sources})
+    results = run_native(program, calls, [whole.module.signatures, slid.module.signatures])
+    for wanted, given in zip(results[:5], results[-5:], strict=True):
+        np.testing.assert_array_equal(given[0], wanted[0])
+
+
+def test_two_windows_of_different_hops_and_an_input_that_does_not_slide() -> None:
+    rng = np.random.default_rng(4)
+    left, right = (rng.normal(size=(1, 40, 1, n)).astype(np.float32) for n in (2, 3))
+    factors = rng.normal(size=(16, 1)).astype(np.float32)
+    whole = compiled(two_windows(), name="whole")
+    slid = compiled(two_windows(), "left=1,1", "right=1,2", name="slid")
+    calls = [
+        Invocation(0, 0, (left[:, k : k + 12], right[:, 2 * k + 12 : 2 * k + 24], factors[k + 11])) for k in range(5)
+    ]
+    calls += [
+        Invocation(1, 0, (left[:, k : k + 1], right[:, 2 * k : 2 * k + 2], factors[k]), MORE if k < 11 else 0)
+        for k in range(16)
+    ]
+    program = build_native({"whole": whole.sources, "slid": slid.sources})
+    results = run_native(program, calls, [whole.module.signatures, slid.module.signatures])
+    for wanted, given in zip(results[:5], results[-5:], strict=True):
+        np.testing.assert_array_equal(given[0], wanted[0])
+
+
+SAVED = """
+#include <stdio.h>
+#include <string.h>
+#include "model.h"
+
+static float rows[MODEL_INPUT_ELEMENTS];
+static uint8_t blob[MODEL_STATE_BLOB_BYTES];
+
+static tflmgen_status push(int number)
+{
+    for (int i = 0; i < MODEL_INPUT_ELEMENTS; ++i) {
+        rows[i] = (float)((number * 37 + i * 11) % 23) - 11.0f;
+    }
+    return model_push(rows);
+}
+
+int main(void)
+{
+    static float first[MODEL_OUTPUT_ELEMENTS];
+    int k = 0;
+    while (push(k++) == TFLMGEN_MORE) {
+    }
+    if (k != MODEL_INPUT_PUSHES || MODEL_INPUT_WINDOW_ROWS != 32) {
+        return 1;
+    }
+    model_state_save(blob);
+    if (push(k) != TFLMGEN_OK) {
+        return 2;
+    }
+    memcpy(first, model_output(), sizeof first);
+    model_reset();
+    if (push(0) != TFLMGEN_MORE || model_state_load(blob) != TFLMGEN_OK || push(k) != TFLMGEN_OK) {
+        return 3;
+    }
+    if (memcmp(first, model_output(), sizeof first) != 0) {
+        return 4;
+    }
+    printf("same\\n");
+    return 0;
+}
+"""
+
+
+def test_pushes_state_and_reset_in_c(tmp_path: Path) -> None:
+    """A saved window goes on where it was, also while others were pushed; a reset needs a whole window again."""
+    assert run_c(SAVED, compiled(ds_cnn("float32"), "t0=1,2").sources, tmp_path) == "same\n"
+
+
+def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = tmp_path / "kws.tflite"
+    model.write_bytes(ds_cnn())
+    slide = ["--slide", "t0=1,3"]
+    passed = tflmgen("test", model, "--board", "host", *slide)
+    assert passed.code == 0, passed
+    plan = tflmgen("inspect", model, *slide, "--json").json
+    assert [layer["computed_rows"] for layer in plan["slide"][0]["layers"]][:2] == [7, 9]
+    assert "A hop computes" in tflmgen("inspect", model, *slide).out
+    window = np.random.default_rng(1).integers(-128, 128, (1, 32, 1, 8)).astype(np.int8)
+    np.savez(tmp_path / "in.npz", t0=window)
+    outputs = []
+    for number, options in enumerate((slide, [])):
+        out = tmp_path / f"out{number}.npz"
+        ran = tflmgen("run", model, "--board", "host", "--inputs", "in.npz", "--outputs", out, *options)
+        assert ran.code == 0, ran
+        with np.load(out) as arrays:
+            outputs.append(next(iter(arrays.values())))
+    np.testing.assert_array_equal(*outputs)
+    assert tflmgen("test", model, "--board", "host", "--layers", *slide).code == 2
+    wrong = tflmgen("build", model, "--board", "host", "--slide", "t0=1,40", "-o", tmp_path / "out")
+    assert wrong.code == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_page_has_the_share_of_each_network() -> None:
+    """Networks but MLPerf's, whose file may be absent."""
+    page = (ROOT / "docs" / "use" / "windows.md").read_text(encoding="utf-8").split("<!-- figures -->")[1]
+    known = [example for example in examples() if example.data is not None]
+    assert len(known) == 6
+    for example in known:
+        assert example.data is not None
+        (work,) = compiled(example.data, f"t0=1,{example.hop}", target=load_board(BOARD).target).module.hops
+        share = f"{100 * work.computed_macs / work.macs:.1f} %"
+        times = f"{work.computed_macs / work.cone_macs:.2f}"
+        assert re.search(rf"\| {re.escape(example.caption)} \| \d+ \| {example.hop} \| {share} \| {times} \|", page)
+
+
+def test_each_build_compares_pushes_with_whole_windows(tmp_path: Path) -> None:
+    model = tmp_path / "kws.tflite"
+    model.write_bytes(ds_cnn())
+    options = BuildOptions(slide=["t0=1,3"], validate=Validate.QUICK)
+    (proof,) = compile_model(model, HOST, options).plan["proof"]
+    assert proof["equal"] == 12

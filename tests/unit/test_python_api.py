@@ -79,12 +79,13 @@ def test_options_are_those_of_the_command_line() -> None:
             "place": {"arena": "dtcm"},
             "constant": {"axes": np.array([1, 2])},
             "push_rows": ["x"],
+            "slide": {"y": (1, 2)},
             "plugin": [GATE],
             "check_weights": "start",
         }
     )
     assert built.text == (
-        "--optimize ram --max-iterations body=7 --max-shape x=4,3 --check-weights start --push-rows x "
+        "--optimize ram --max-iterations body=7 --max-shape x=4,3 --check-weights start --push-rows x --slide y=1,2 "
         "--max-slowdown 2.5% --plugin gate.tflite --constant axes=[1, 2]"
     )
     assert built.place == ["arena=dtcm"]

@@ -163,8 +163,8 @@ def test_what_a_branch_reads_is_a_whole_window(mode: bool) -> None:
     calls += [Invocation(1, 0, (series[:, 2 * k : 2 * k + 2], condition), MORE if k < 7 else 0) for k in range(12)]
     program = build_native({"whole": whole.sources, "slid": slid.sources})
     results = run_native(program, calls, [whole.module.signatures, slid.module.signatures])
-    for wanted, given in zip(results[:5], results[-5:], strict=True):
-        np.testing.assert_array_equal(given[0], wanted[0])
+    for wanted, outputs in zip(results[:5], results[-5:], strict=True):
+        np.testing.assert_array_equal(outputs[0], wanted[0])
 
 
 def test_two_windows_of_different_hops_and_an_input_that_does_not_slide() -> None:
@@ -182,8 +182,8 @@ def test_two_windows_of_different_hops_and_an_input_that_does_not_slide() -> Non
     ]
     program = build_native({"whole": whole.sources, "slid": slid.sources})
     results = run_native(program, calls, [whole.module.signatures, slid.module.signatures])
-    for wanted, given in zip(results[:5], results[-5:], strict=True):
-        np.testing.assert_array_equal(given[0], wanted[0])
+    for wanted, outputs in zip(results[:5], results[-5:], strict=True):
+        np.testing.assert_array_equal(outputs[0], wanted[0])
 
 
 SAVED = """

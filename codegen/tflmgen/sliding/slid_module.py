@@ -11,8 +11,8 @@ from tflmgen.kernels import Operators, normalize_axis
 from tflmgen.passes import macs_of
 from tflmgen.sliding.cone import Cone, cone_of
 from tflmgen.sliding.graph_builder import GraphBuilder
+from tflmgen.sliding.hop_rewrite import Rewrite
 from tflmgen.sliding.recognition import Recognition
-from tflmgen.sliding.rewrite import Rewrite
 from tflmgen.sliding.track import Track
 from tflmgen.sliding.window_request import WindowRequest
 from tflmgen.sliding.work import layers_of

@@ -33,6 +33,10 @@ def same_graph(actual: Module, expected: str) -> None:
     assert module_text(actual) == module_text(parse_graph(expected))
 
 
+def _ports(names: str) -> tuple[Port, ...]:
+    return tuple(Port(name, PORT) for name in names.split(", ") if name)
+
+
 class _Parser:
     def __init__(self, text: str) -> None:
         lines = [line.strip() for line in textwrap.dedent(text).splitlines() if line.strip()]
@@ -57,10 +61,7 @@ class _Parser:
             inputs = self._define(match[2])
             functions.append(Function(match[1], inputs, self._block("return")))
             assert self._next() == "}"
-        entries = tuple(
-            Signature(m[1], m[2], *(tuple(Port(n, PORT) for n in names.split(", ") if n) for names in (m[3], m[4])))
-            for m in signatures
-        )
+        entries = tuple(Signature(m[1], m[2], _ports(m[3]), _ports(m[4])) for m in signatures)
         module = Module("m.tflite", "", tuple(functions), entries, self._constants)
         return verify(module, "parsing")
 

@@ -49,6 +49,7 @@ ONLY_IN = {
     "tflite_micro": {"compare"},
     "ai_edge_litert": set[str](),
     "pandas": {"api"},
+    "pytest": {"api"},
     "typing_extensions": {"api"},
     "platformio": set[str](),
     "serial": {"emulators"},

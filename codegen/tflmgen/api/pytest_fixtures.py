@@ -1,0 +1,64 @@
+"""Fixtures for tests of models: a plug-in of pytest, there wherever tflmgen is installed (docs/use/testing.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+Golden = Callable[[str, Mapping[str, NDArray[Any]]], None]
+"""Compares arrays with the file of a name, or writes it."""
+
+FOLDER = "goldens"
+"""Beside the test's file."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("tflmgen")
+    group.addoption(
+        "--tflmgen-board", default="host", metavar="BOARD", help="Board of the fixture tflmgen_board; host by default."
+    )
+    group.addoption(
+        "--tflmgen-update", action="store_true", help="Write the files of tflmgen_golden instead of comparing."
+    )
+
+
+@pytest.fixture(scope="session")
+def tflmgen_board(request: pytest.FixtureRequest) -> str:
+    """The board that tests compile for: --tflmgen-board."""
+    return str(request.config.getoption("--tflmgen-board"))
+
+
+@pytest.fixture
+def tflmgen_golden(request: pytest.FixtureRequest) -> Golden:
+    """A function of a name and arrays: they equal those of goldens/NAME.npz beside the test's file.
+
+    With --tflmgen-update it writes the file instead.
+    """
+    folder = request.path.parent / FOLDER
+    updates = bool(request.config.getoption("--tflmgen-update"))
+
+    def compare(name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+        path = folder / f"{name}.npz"
+        if updates:
+            folder.mkdir(exist_ok=True)
+            contents: Any = dict(arrays)
+            np.savez(path, **contents)
+            return
+        _compare(path, arrays)
+
+    return compare
+
+
+def _compare(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    if not path.is_file():
+        pytest.fail(f"{path}: there is no such file. pytest --tflmgen-update writes it", pytrace=False)
+    with np.load(path) as golden:
+        if set(golden.files) != set(arrays):
+            pytest.fail(f"{path} has {sorted(golden.files)}, the model {sorted(arrays)}", pytrace=False)
+        for key in golden.files:
+            np.testing.assert_array_equal(arrays[key], golden[key], err_msg=f"{path}: {key}")

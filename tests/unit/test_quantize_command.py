@@ -173,6 +173,9 @@ def test_inputs_of_several_lengths() -> None:
     assert output["sqnr_db"] > 30
     graph_after = read_model(Path("rows-int8.tflite")).subgraphs[0]
     assert graph_after.tensors[graph_after.inputs[0]].shape_signature == (-1, 4)
+    np.savez("stacked.npz", x=rng.normal(size=(40, 4)).astype(np.float32))
+    finished = tflmgen("quantize", "rows.tflite", "--calibration", "stacked.npz", "--json")
+    assert (finished.json["samples"], finished.json["held_out"]) == (40, 10)
 
 
 @pytest.mark.parametrize("words", [("--calibration", "nan.npz"), ("--calibration", "good.npz", "--strict")])

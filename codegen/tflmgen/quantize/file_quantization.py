@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tflmgen.emulators import shapes_of_inputs
+from tflmgen.emulators import read_arrays, shapes_of_inputs
 from tflmgen.errors import Location, ModelError, Problem, TflmgenError
-from tflmgen.frontend import TFLITE_ONLY, Model, TensorKey, read_source, write_model
+from tflmgen.frontend import TFLITE_ONLY, Model, Shape, TensorKey, read_source, write_model
 from tflmgen.ir import DType
 from tflmgen.options import Activations, QuantizedIo, QuantizeOptions, SourceOptions
 from tflmgen.quantize.calibration import measure
@@ -88,7 +88,7 @@ def quantize_file(
     source = prepare_float(model, settings.fuse_lstm, keeps_state)
     progress("Compiling the float model")
     with ExitStack() as stack:
-        build = stack.enter_context(observed_build(source, shapes_of_inputs(path, calibration, signature)))
+        build = stack.enter_context(observed_build(source, _shapes(path, source, calibration, signature)))
         data = read_calibration(calibration, build.signatures, signature)
         measured = measure(build, data.fit, _counted(progress, "Calibrating: set"))
         reference = run_sets(build, data.held_out)
@@ -115,6 +115,15 @@ def web_members(assignment: Assignment, calibration: Calibration) -> dict[Tensor
         if assignment.type_of(key).dtype in (DType.INT8, DType.INT16):
             members.setdefault(root, []).append(key)
     return members
+
+
+def _shapes(path: Path, source: Model, calibration: Path, signature: str | None) -> dict[TensorKey, Shape]:
+    """Largest shapes of dynamic inputs. A first dimension of 1 counts samples where the file names inputs, not sets."""
+    shapes = shapes_of_inputs(path, calibration, signature)
+    if any(name.startswith("s0_in_") for name in read_arrays(calibration)):
+        return shapes
+    stored = {key: source.subgraphs[key[0]].tensors[key[1]].shape for key in shapes}
+    return {key: s for key, s in shapes.items() if stored[key][:1] != (1,) or stored[key][1:] != s[1:]}
 
 
 def _without_masks(

@@ -10,7 +10,7 @@ from pathlib import Path
 from tflmgen.conversion.data_proof import Proof, prove
 from tflmgen.conversion.port_names import SourceEntry, source_entries, with_source_names
 from tflmgen.conversion.source_kind import TensorFlowSource
-from tflmgen.conversion.tensorflow_process import TensorFlowProcess
+from tflmgen.conversion.tensorflow_process import TEMPORARY, TensorFlowProcess
 from tflmgen.frontend import Model, parse_model, write_model
 
 Progress = Callable[[str], None]
@@ -77,7 +77,7 @@ def convert_in(
         answer = process.ask("convert")
     finally:
         if settings.keep is not None:
-            shutil.copytree(process.folder, settings.keep, dirs_exist_ok=True)
+            shutil.copytree(process.folder, settings.keep, dirs_exist_ok=True, ignore=shutil.ignore_patterns(TEMPORARY))
     converted = parse_model((process.folder / "converted.tflite").read_bytes(), process.source)
     model = with_source_names(converted, entries, answer["inputs"])
     model = replace(model, description=f"converted from {source.path.name} {settings.digest}".rstrip())

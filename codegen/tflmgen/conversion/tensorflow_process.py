@@ -29,6 +29,9 @@ _START = (
     "from tflmgen.tensorflow_worker.serve import serve; serve(sys.argv[2])"
 )
 """Only the package itself comes from the owner's path: everything else is the interpreter's."""
+TEMPORARY = "temporary"
+"""Folder within the process's own for temporary files of libraries: TensorFlow writes the code that AutoGraph makes
+there, and removes it only when it ends by itself."""
 
 
 class TensorFlowProcess:
@@ -46,6 +49,9 @@ class TensorFlowProcess:
         self.folder = Path(tempfile.mkdtemp(prefix="tflmgen-tensorflow-"))
         quiet = {"TF_CPP_MIN_LOG_LEVEL": "2", "TF_ENABLE_ONEDNN_OPTS": "0", "CUDA_VISIBLE_DEVICES": "-1"}
         environment = {**os.environ, **quiet, "KERAS_BACKEND": "tensorflow"}
+        temporary = self.folder / TEMPORARY
+        temporary.mkdir()
+        environment |= {name: str(temporary) for name in ("TMPDIR", "TEMP", "TMP")}
         words = [self._interpreter, "-c", _START, str(Path(tflmgen.__file__).parent.parent), str(self.folder)]
         try:
             with self._log.open("wb") as log:

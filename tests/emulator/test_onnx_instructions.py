@@ -62,8 +62,9 @@ def _instructions(source: Path, samples: Path, *options: object) -> int:
 
 
 @pytest.mark.parametrize("quantised", [False, True])
-def test_layout_costs_nothing(quantised: bool, tmp_path: Path) -> None:
+def test_layout_costs_nothing(quantised: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The net takes NHWC images; with NCHW images one TRANSPOSE is more, which no Keras net has."""
+    monkeypatch.chdir(tmp_path)  # the quantised file is kept where the command runs
     source = separable_net(tmp_path / "net.onnx")
     twin = _keras_twin(source, tmp_path / "twin.tflite")
     images = np.random.default_rng(5).standard_normal((8, *SHAPE)).astype(np.float32)

@@ -314,3 +314,19 @@ def test_without_bounds_the_stored_shape_counts() -> None:
     module = imported(one_graph(_identity))
     assert module.notes == ("input 'x' has a dynamic dimension; compiled for its stored shape, 1x2",)
     assert str(module.signatures[0].inputs[0].type) == "float32[1,2]"
+
+
+def test_a_window_that_the_stored_shape_is_too_small_for() -> None:
+    """Two windows make the height negative and the width 0; the mean behind them has no problem of its own."""
+
+    def build(g: SubgraphWriter) -> None:
+        x, pooled, again, mean = (vary(g, name, "float32", [1, -1, -1, 3]) for name in ("x", "a", "b", "y"))
+        options = {"padding": 1, "stride_h": 1, "stride_w": 1}
+        g.operator("MAX_POOL_2D", [x], [pooled], {**options, "filter_height": 3, "filter_width": 1})
+        g.operator("MAX_POOL_2D", [pooled], [again], {**options, "filter_height": 1, "filter_width": 2})
+        axes = g.constant("axes", np.array([1], np.int32))
+        g.operator("MEAN", [again, axes], [mean], {"keep_dims": True})
+        g.inputs, g.outputs = [x], [mean]
+
+    (text,) = problems(one_graph(build))
+    assert "operator 0 (MAX_POOL_2D): MAX_POOL_2D requires a window that fits into the input" in text

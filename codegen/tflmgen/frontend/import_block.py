@@ -154,6 +154,8 @@ def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
     outputs = tuple(scope.define(i, t) for i, t in zip(op.outputs, checked.outputs, strict=True))
     if checked.open:
         context.open |= dict.fromkeys(outputs, Problem(context.location(origin), checked.open, _BOUND_ADVICE))
+    elif problems and any(open_shapes):  # the inferred shape may be impossible: what reads it has no problem of its own
+        context.open |= dict.fromkeys(outputs, context.problems[-1])
     if checked.open or problems:
         return ()
     if not any(v.type.elements for v in outputs) and not (state_names or context.operators[op.name].updates):

@@ -141,7 +141,8 @@ def test_a_model_without_memory_and_constants_has_the_function(tmp_path: Path) -
 WRONG = [
     (" + TFLMGEN_GUARD];", "];"),
     ("arena + TFLMGEN_GUARD_BEFORE + at_##tensor", "arena + at_##tensor"),
-    ("(guards, sizeof guards / sizeof guards[0]) ?", "(guards, 1) ?"),
+    ("(guards, sizeof guards / sizeof guards[0])) {", "(guards, 1)) {"),
+    ("        return TFLMGEN_ERROR_MEMORY;", "        return TFLMGEN_OK;"),
     ("    arena + TFLMGEN_GUARD_BEFORE - TFLMGEN_GUARD,\n", ""),
     ("!= CONSTANTS_CRC", "== CONSTANTS_CRC"),
     ("tflmgen_crc32(constants, 14)", "tflmgen_crc32(constants, 13)"),

@@ -290,7 +290,9 @@ class _Run:
                 raise
             raise InternalError(f"{place}: the graph does far more work than the file; a loop may not end") from None
         except (ArithmeticError, ValueError, IndexError, RunTimeError) as error:
-            if self._has_run_time_shapes and self._is_too_large(entry, sequence):
+            # Where shapes come with the run, firmware answers such operands with an error code.
+            is_refused = isinstance(error, RunTimeError) or self._is_too_large(entry, sequence)
+            if self._has_run_time_shapes and is_refused:
                 raise RunTimeError(str(error)) from error
             raise InternalError(f"{place}: the graph cannot be evaluated: {error}") from error
 

@@ -43,7 +43,8 @@ def _wait_for_files(folder: Path, present: bool) -> list[Path]:
     """Files below `folder` once there are some besides the log, or none at all; what there is after 30 s."""
     files: list[Path] = []
     for _ in range(300):
-        files = [file for file in folder.rglob("*") if file.is_file() and file.name != "log.txt"]
+        # os.walk, not rglob: folders may go while they are looked through.
+        files = [Path(place) / name for place, _, names in os.walk(folder) for name in names if name != "log.txt"]
         if bool(files) == present and (present or not any(folder.iterdir())):
             break
         time.sleep(0.1)

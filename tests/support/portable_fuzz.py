@@ -55,6 +55,8 @@ def note_runs(calls: Sequence[Bounded], findings: Findings) -> None:
     """Runs the calls: those that kernels allow under sanitizers, those too near without, as they do anything."""
     for too_near, flags in ((False, CHECKED), (True, UNCHECKED)):
         group = [(call, bounds) for call, bounds in calls if call.too_near == too_near]
+        if not group:
+            continue
         runs = [(call.run.case, call.run.values) for call, _ in group]
         results = run_kernels(runs, [call.run.overlap for call, _ in group], flags=flags)
         wrong = []

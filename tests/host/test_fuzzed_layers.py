@@ -29,8 +29,7 @@ def drawn(seed: int, count: int, pairs: list[tuple[int, str]]) -> list[Bounded]:
     return calls
 
 
-def campaign(calls: list[Bounded]) -> Findings:
-    findings = Findings()
+def campaign(calls: list[Bounded], findings: Findings) -> Findings:
     for at in range(0, len(calls), GROUP):
         note_runs(calls[at : at + GROUP], findings)
     return findings
@@ -44,7 +43,7 @@ def test_random_layers_of_every_declaration() -> None:
     rng = np.random.default_rng(0)
     pairs = [ALL[i] for i in sorted(rng.choice(len(ALL), 40, replace=False))]
     calls = drawn(0, 1, pairs)
-    findings = campaign(calls)
+    findings = campaign(calls, Findings())
     assert findings.wrong == []
     reached = {call.kernel.header for call, _ in calls}
     assert {declaration.header for declaration in PORTABLE} <= reached
@@ -52,9 +51,11 @@ def test_random_layers_of_every_declaration() -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("seed", range(1, 11))
-def test_many_random_layers(seed: int) -> None:
-    findings = campaign(drawn(seed, 2, ALL))
+def test_many_random_layers() -> None:
+    """One element less than claimed must spoil some layer of all seeds: few layers of a kernel reach its claim."""
+    findings = Findings()
+    for seed in range(1, 11):
+        campaign(drawn(seed, 2, ALL), findings)
     print(f"{findings.calls} calls, never spoiled by one less: {findings.loose}")
     assert findings.wrong == []
     assert findings.too_cautious == {}

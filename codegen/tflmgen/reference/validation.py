@@ -17,9 +17,9 @@ from tflmgen.frontend import Model, Signature
 from tflmgen.ir import Module
 from tflmgen.ir import Signature as ModuleSignature
 from tflmgen.reference.branch_search import BranchSearch
-from tflmgen.reference.exceeded_bounds import exceeds_bounds
 from tflmgen.reference.file_interpreter import Interpreter
 from tflmgen.reference.first_difference import Trace, describe, differing, distance, magnitude_of
+from tflmgen.reference.inadmissible_shapes import has_inadmissible_shapes
 from tflmgen.reference.input_sets import (
     MORE_SETS,
     TRIES,
@@ -244,8 +244,8 @@ class _Run:
             trace = Trace(self._model)
             got = self._outputs_of_graph(entry, signature, candidate, sequence[: k + 1], trace)
             has_other_shapes = [a.shape for a in got] != [a.shape for a in want]
-            if has_other_shapes and self._has_run_time_shapes and self._is_too_large(entry, sequence[: k + 1]):
-                raise RunTimeError("the shapes are other ones than the user's bounds allow")
+            if has_other_shapes and self._has_run_time_shapes and self._is_inadmissible(entry, sequence[: k + 1]):
+                raise RunTimeError("the shapes are other ones than the file's types and the user's bounds admit")
             output = differing(got, want, magnitude_of(arrays))
             if output is None:
                 continue
@@ -266,8 +266,8 @@ class _Run:
         budget.nanoseconds = min(budget.nanoseconds, times * work + more)
         return budget
 
-    def _is_too_large(self, entry: Signature, sequence: Sequence[tuple[Array, ...]]) -> bool:
-        return exceeds_bounds(self._model, self._module, entry, sequence)
+    def _is_inadmissible(self, entry: Signature, sequence: Sequence[tuple[Array, ...]]) -> bool:
+        return has_inadmissible_shapes(self._model, self._module, entry, sequence)
 
     def _outputs_of_graph(
         self,
@@ -291,7 +291,7 @@ class _Run:
             raise InternalError(f"{place}: the graph does far more work than the file; a loop may not end") from None
         except (ArithmeticError, ValueError, IndexError, RunTimeError) as error:
             # Where shapes come with the run, firmware answers such operands with an error code.
-            is_refused = isinstance(error, RunTimeError) or self._is_too_large(entry, sequence)
+            is_refused = isinstance(error, RunTimeError) or self._is_inadmissible(entry, sequence)
             if self._has_run_time_shapes and is_refused:
                 raise RunTimeError(str(error)) from error
             raise InternalError(f"{place}: the graph cannot be evaluated: {error}") from error

@@ -31,7 +31,7 @@ Tracks = Mapping[Value, Track]
 
 
 class Recognition:
-    """Finds the RowMap of operators. path: of the model, for messages. hops: of the inputs, for advice."""
+    """Finds the RowMap of operators. path: of the model, for messages."""
 
     def __init__(self, constants: Mapping[str, bytes], operators: Operators, path: str) -> None:
         self._constants, self._operators, self._path = constants, operators, path

@@ -20,7 +20,6 @@ def read_state(walker: Walker, graph: Graph, model: onnx.ModelProto, names: Iter
         first.builder.operator("ASSIGN_VARIABLE", [_handle(first, name), first.laid(initial)], [])
         read = graph.new_tensor(initial.dtype, initial.shape, name)
         graph.builder.operator("READ_VARIABLE", [_handle(graph, name)], [read])
-        graph.sources[read] = frozenset({name})
         scope[name] = graph.value(read)
 
 

@@ -10,7 +10,9 @@ from tflmgen.reference.file_interpreter import Interpreter
 from tflmgen.reference.operation import Array
 
 
-def exceeds_bounds(model: Model, module: Module, entry: Signature, sequence: Sequence[tuple[Array, ...]]) -> bool:
+def has_inadmissible_shapes(
+    model: Model, module: Module, entry: Signature, sequence: Sequence[tuple[Array, ...]]
+) -> bool:
     """Whether a tensor of the file has dimensions in a sequence of invokes that no value of its name in the Module has.
 
     One that the run time gives may be at most its bound; a static one is as it is.

@@ -25,7 +25,7 @@ from support.model_writer import ModelWriter
 from support.repository import ROOT
 from support.terminal import on_a_terminal
 from support.tools import requires_compiler, requires_qemu
-from tflmgen import cli
+from tflmgen.command_line import app
 from tflmgen.project.board import load_board
 from tflmgen.terminal.text_table import text_width
 
@@ -188,10 +188,8 @@ def test_screen(name: str, screen: Screen, terminal: Callable[[str], str], updat
 
 
 def test_every_command_has_a_screen() -> None:
-    commands = {
-        command.name or command.callback.__name__ for command in cli.app.registered_commands if command.callback
-    }
-    groups = {group.name for group in cli.app.registered_groups}
+    commands = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
+    groups = {group.name for group in app.registered_groups}
     assert {screen.words.split()[0] for screen in (*HERE.values(), *BOARDS.values())} == commands | groups
     assert {path.stem for path in SCREENS.iterdir()} == {*HERE, *BOARDS}
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, fields
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 
 class Optimize(str, Enum):
@@ -276,3 +278,26 @@ class NewBoardOptions:
     stack: int | None = None
     place: list[str] | None = None
     qemu: str | None = None
+
+
+def command_line(command: str, model: Path, board: str, *groups: Any, suffix: str = "") -> str:
+    """Shell command line for a command with the model, the board and the options of these groups.
+
+    suffix  appended without quoting, for placeholders
+    """
+    path = f"./{model}" if str(model).startswith("-") else str(model)
+    words = ["tflmgen", command, path, "--board", board, *(word for group in groups for word in option_words(group))]
+    return " ".join([shlex.join(words), *([suffix] if suffix else [])])
+
+
+def option_words(group: Any) -> list[str]:
+    """Command-line words for the options of a group that differ from their defaults."""
+    words: list[str] = []
+    for field in fields(group):
+        value = getattr(group, field.name)
+        if value == field.default or value == []:
+            continue
+        option = "--" + field.name.replace("_", "-")
+        for item in value if isinstance(value, list) else [value]:
+            words += [option] if item is True else [option, str(item.value if isinstance(item, Enum) else item)]
+    return words

@@ -14,8 +14,9 @@ import pytest
 import typer
 from support.commands import tflmgen
 from support.repository import ROOT
-from tflmgen import __version__, cli
-from tflmgen.option_groups import OPTIONS, with_groups
+from tflmgen import __version__
+from tflmgen.command_line import app, board_commands
+from tflmgen.command_line.option_groups import OPTIONS, with_groups
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
 
 if sys.version_info >= (3, 11):
@@ -23,9 +24,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-COMMANDS = {command.name or command.callback.__name__: command.callback for command in cli.app.registered_commands}  # type: ignore[union-attr]
-COMMANDS["boards"] = cli.boards_app.registered_callback.callback  # type: ignore[union-attr]
-COMMANDS["boards new"] = cli.boards_new
+COMMANDS = {command.name or command.callback.__name__: command.callback for command in app.registered_commands}  # type: ignore[union-attr]
+COMMANDS["boards"] = board_commands.boards_app.registered_callback.callback  # type: ignore[union-attr]
+COMMANDS["boards new"] = board_commands.boards_new
 BUILDING = ("build", "run", "test", "bench", "inspect", "export", "flash")
 RUNNING = ("run", "test", "bench")
 OTHERS = ("boards", "boards new", "convert", "diff", "fit", "monitor", "operators", "quantize")
@@ -157,4 +158,4 @@ def test_no_command_shows_the_help() -> None:
 
 def test_typer_is_told_of_every_command() -> None:
     assert set(COMMANDS) == {*BUILDING, *OTHERS}
-    assert isinstance(cli.app, typer.Typer)
+    assert isinstance(app, typer.Typer)

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from support.commands import tflmgen, write_adder
 from tflmgen.api import project_build
-from tflmgen.option_groups import command_line, option_words
-from tflmgen.options import BuildOptions
+from tflmgen.options import BuildOptions, command_line, option_words
 from tflmgen.project.platformio import Firmware
 
 TYPED: dict[str, Any] = {
@@ -46,7 +45,7 @@ ALL = BuildOptions(**{field.name: _typed(field) for field in fields(BuildOptions
 def _read_back(line: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, ...]:
     """The model, the board and the options that `tflmgen test` gets from the shell."""
     seen: list[tuple[Any, ...]] = []
-    monkeypatch.setattr("tflmgen.cli._prepared", lambda model, options, _: (model, options))
+    monkeypatch.setattr("tflmgen.commands.convert_first.prepared", lambda model, options, _: (model, options))
     monkeypatch.setattr("tflmgen.commands.test.test_command", lambda *values: seen.append(values))
     program, *words = shlex.split(line)
     assert program == "tflmgen"

@@ -1,4 +1,4 @@
-"""The commands: each takes what cli.py parsed, and prints its result.
+"""The commands: each takes what the command line parsed, and prints its result.
 
 In: typed options. Out: text for people or JSON for programs, files, and an exit code.
 Decided here: what users see.

@@ -9,8 +9,7 @@ from typing import Any
 
 from tflmgen.api import plan_file, save_project
 from tflmgen.commands.hop_table import hop_lines
-from tflmgen.option_groups import command_line
-from tflmgen.options import BuildOptions, OutputOptions
+from tflmgen.options import BuildOptions, OutputOptions, command_line
 from tflmgen.project import PROJECT, Board, Firmware, board_for, check_folder, peak_operator, print_kept
 from tflmgen.proof import PROVED
 from tflmgen.report import dead_channel_lines

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tflmgen.api import flash_project, plan_file
-from tflmgen.option_groups import command_line
-from tflmgen.options import BuildOptions, OutputOptions
+from tflmgen.options import BuildOptions, OutputOptions, command_line
 from tflmgen.project import PROJECT, board_for, check_flashable, check_folder, print_kept
 from tflmgen.terminal import Console
 

@@ -1,0 +1,68 @@
+"""Arguments and options that several commands have, outside groups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def board_names(incomplete: str) -> list[str]:
+    """Ids of boards that begin with what is typed, for the shell's completion."""
+    from importlib.resources import files
+
+    folders = files("tflmgen.boards").iterdir()
+    names = sorted(folder.name for folder in folders if folder.joinpath("board.json").is_file())
+    return [name for name in (*names, "host") if name.startswith(incomplete)]
+
+
+# Files are tried when they are opened: one that may not be read is bad input (1), like one that is absent.
+Model = Annotated[
+    Path,
+    typer.Argument(readable=False, metavar="MODEL", help="A .tflite or .onnx file, or what `tflmgen convert` takes."),
+]
+BoardName = Annotated[
+    str,
+    typer.Option(
+        "--board",
+        "-b",
+        metavar="BOARD",
+        autocompletion=board_names,
+        help="A board that `tflmgen boards` lists, the folder of a board of your own, or host: this computer.",
+    ),
+]
+OptionalInputs = Annotated[
+    Path | None, typer.Option("--inputs", readable=False, metavar="IN.npz", help="Inputs of the counted invokes.")
+]
+Inputs = Annotated[
+    Path,
+    typer.Option(
+        "--inputs",
+        readable=False,
+        metavar="IN.npz",
+        help="One array per input name, or sets: s0_in_0, s0_in_1, s1_in_0 and so on.",
+    ),
+]
+Outputs = Annotated[
+    Path,
+    typer.Option("--outputs", metavar="OUT.npz", help="Output file: one array per output, or s0_out_0 and so on."),
+]
+Calibration = Annotated[
+    Path,
+    typer.Option(
+        "--calibration",
+        readable=False,
+        metavar="CAL.npz",
+        help="Typical inputs: one array per input name with the samples along a first dimension, or sets: s0_in_0, "
+        "s1_in_0 and so on.",
+    ),
+]
+BoardList = Annotated[
+    str, typer.Option("--boards", metavar="A,B", help="Boards with commas between, or all that come with tflmgen.")
+]
+CsvFile = Annotated[Path | None, typer.Option("--csv", metavar="FILE.csv", help="Also write the table as CSV.")]
+Report = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="FILE.html", help="Also write the plan as an HTML page with pictures."),
+]

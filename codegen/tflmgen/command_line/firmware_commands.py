@@ -1,0 +1,138 @@
+"""Commands that build firmware, run it, and talk to boards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tflmgen.command_line.application import command, prepared
+from tflmgen.command_line.arguments import BoardName, Inputs, Model, OptionalInputs, Outputs, Report
+from tflmgen.options import BuildOptions, MonitorOptions, OutputOptions, SessionOptions
+
+
+@command(epilog="Example:  tflmgen build kws.tflite --board mps2_an386 -o kws-firmware")
+def build(
+    model: Model,
+    *,
+    board: BoardName,
+    directory: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", show_default="MODEL-BOARD", help="The project's folder."),
+    ] = None,
+    no_compile: Annotated[bool, typer.Option("--no-compile", help="Write the project without compiling it.")] = False,
+    options: BuildOptions,
+    output: OutputOptions,
+) -> None:
+    """Write a PlatformIO project with MODEL as C, compile it, and compare its memory with the board's."""
+    from tflmgen.commands.build import build_command
+
+    model, options = prepared(model, options, output)
+    build_command(model, board, directory, not no_compile, options, output)
+
+
+@command(epilog="Example:  tflmgen run kws.tflite --board host --inputs in.npz --outputs out.npz")
+def run(
+    model: Model,
+    *,
+    board: BoardName,
+    inputs: Inputs,
+    outputs: Outputs,
+    options: BuildOptions,
+    session: SessionOptions,
+    output: OutputOptions,
+) -> None:
+    """Run MODEL's firmware on given inputs, on an emulated board or on this computer, and save its outputs."""
+    from tflmgen.commands.run import run_command
+
+    model, options = prepared(model, options, output)
+    run_command(model, board, inputs, outputs, options, session, output)
+
+
+@command("test", epilog="Example:  tflmgen test kws.tflite --board mps2_an386 --vectors golden.npz")
+def compare(
+    model: Model,
+    *,
+    board: BoardName,
+    vectors: Annotated[
+        Path | None,
+        typer.Option(
+            "--vectors",
+            readable=False,
+            metavar="V.npz",
+            help="Inputs and expected outputs. Without: seeded inputs, compared with the host build and TFLite Micro.",
+        ),
+    ] = None,
+    atol: Annotated[float, typer.Option("--atol", metavar="A", min=0.0, help="Absolute tolerance for floats.")] = 1e-5,
+    rtol: Annotated[float, typer.Option("--rtol", metavar="R", min=0.0, help="Relative tolerance for floats.")] = 1e-5,
+    junit: Annotated[
+        Path | None, typer.Option("--junit", metavar="FILE", help="Write the results as JUnit XML too.")
+    ] = None,
+    layers: Annotated[
+        bool,
+        typer.Option(
+            "--layers",
+            help="Compare each operator's output with TFLite Micro or the host build, and name the first difference.",
+        ),
+    ] = False,
+    options: BuildOptions,
+    session: SessionOptions,
+    output: OutputOptions,
+) -> None:
+    """Compare the outputs of MODEL's firmware with references: integers exactly, floats within a tolerance."""
+    from tflmgen.commands.test import test_command
+    from tflmgen.commands.test_layers import layers_command
+    from tflmgen.compare import Tolerance
+
+    run_comparison = layers_command if layers else test_command
+    model, options = prepared(model, options, output)
+    run_comparison(model, board, vectors, Tolerance(atol, rtol), junit, options, session, output)
+
+
+@command(epilog="Example:  tflmgen bench kws.tflite --board mps2_an386")
+def bench(
+    model: Model,
+    *,
+    board: BoardName,
+    inputs: OptionalInputs = None,
+    report: Report = None,
+    options: BuildOptions,
+    session: SessionOptions,
+    output: OutputOptions,
+) -> None:
+    """Count the instructions of MODEL's firmware, per operator and in total, and measure its stack, flash and RAM."""
+    from tflmgen.commands.bench import bench_command
+
+    model, options = prepared(model, options, output)
+    bench_command(model, board, inputs, report, options, session, output)
+
+
+@command(epilog="Example:  tflmgen flash kws.tflite --board nucleo_f446re")
+def flash(
+    model: Model,
+    *,
+    board: BoardName,
+    port: Annotated[
+        str | None, typer.Option("--port", metavar="PORT", help="Port of the uploader, if it does not find it.")
+    ] = None,
+    directory: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", show_default="none that is kept", help="The project's folder."),
+    ] = None,
+    options: BuildOptions,
+    output: OutputOptions,
+) -> None:
+    """Build MODEL's firmware and put it on an attached board."""
+    from tflmgen.commands.flash import flash_command
+
+    model, options = prepared(model, options, output)
+    flash_command(model, board, port, directory, options, output)
+
+
+@command(epilog="Example:  tflmgen monitor --port /dev/ttyACM0")
+def monitor(*, options: MonitorOptions, output: OutputOptions) -> None:
+    """Show what an attached board sends: text, and frames of the protocol decoded."""
+    from tflmgen.commands.monitor import monitor_command
+
+    monitor_command(options.port, options.board, options.baud, options.seconds, output)

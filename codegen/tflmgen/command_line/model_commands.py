@@ -1,0 +1,116 @@
+"""Commands that show a model, and write it as a library or another file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tflmgen.command_line.application import command, prepared
+from tflmgen.command_line.arguments import BoardName, Calibration, Model, Report
+from tflmgen.options import BuildOptions, ConvertOptions, Format, OutputOptions, QuantizeOptions, SourceOptions
+
+
+@command(epilog="Example:  tflmgen inspect kws.tflite")
+def inspect(
+    model: Model,
+    *,
+    board: BoardName = "host",
+    dump_graph: Annotated[
+        bool,
+        typer.Option(
+            "--dump-graph", help="Print the graph as the passes leave it, one line per node, or with --json its nodes."
+        ),
+    ] = False,
+    pareto: Annotated[
+        bool, typer.Option("--pareto", help="Print the Pareto front of RAM and estimated cycles.")
+    ] = False,
+    report: Report = None,
+    options: BuildOptions,
+    output: OutputOptions,
+) -> None:
+    """Show MODEL's subgraphs, operators, tensors and signatures, and the plan of its arena."""
+    model, options = prepared(model, options, output)
+    if pareto:
+        from tflmgen.commands.pareto import pareto_command
+
+        pareto_command(model, board, options, output)
+        return
+    from tflmgen.commands.inspect import inspect_command
+
+    inspect_command(model, board, dump_graph, report, options, output)
+
+
+@command("export", epilog="Example:  tflmgen export kws.tflite --format cmake -o kws")
+def export_library(
+    model: Model,
+    *,
+    form: Annotated[Format, typer.Option("--format", "-f", help="Build system of the library.")],
+    directory: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", show_default="MODEL-FORMAT", help="The library's folder."),
+    ] = None,
+    board: Annotated[
+        str,
+        typer.Option(
+            "--board", "-b", metavar="BOARD", help="Board whose processor the kernels are for; host: portable C."
+        ),
+    ] = "host",
+    options: BuildOptions,
+    output: OutputOptions,
+) -> None:
+    """Write MODEL as a C library for a build system, with an example that runs it."""
+    from tflmgen.commands.export import export_command
+
+    model, options = prepared(model, options, output)
+    export_command(model, board, form, directory, options, output)
+
+
+@command(epilog="Example:  tflmgen quantize kws.tflite --calibration samples.npz -o kws-int8.tflite")
+def quantize(
+    model: Model,
+    *,
+    calibration: Calibration,
+    file: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="OUT.tflite", show_default="MODEL-int8.tflite", help="Output file."),
+    ] = None,
+    choices: QuantizeOptions,
+    signature: Annotated[
+        str | None, typer.Option("--signature", metavar="KEY", help="Signature of sets that name none.")
+    ] = None,
+    source: SourceOptions,
+    output: OutputOptions,
+) -> None:
+    """Quantise a float MODEL with any control flow: a .tflite file in int8 or int16 that TFLite Micro runs, too."""
+    from tflmgen.commands.convert_first import convert_source_first
+    from tflmgen.commands.quantize import quantize_command
+
+    model, source = convert_source_first(model, source, output)
+    quantize_command(model, calibration, file, choices, signature, source, output)
+
+
+@command(epilog="Example:  tflmgen convert kws.keras -o kws.tflite")
+def convert(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            readable=False,
+            metavar="SOURCE",
+            help="A .keras, .h5, .pb, .pbtxt, .circle, .onnx or .pt2 file, a SavedModel's folder, or FILE.py:FUNCTION.",
+        ),
+    ],
+    *,
+    file: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="OUT.tflite", show_default="SOURCE.tflite", help="Output file."),
+    ] = None,
+    choices: ConvertOptions,
+    options: SourceOptions,
+    output: OutputOptions,
+) -> None:
+    """Write SOURCE, a model of TensorFlow, ONNX or PyTorch, as a .tflite file, which TFLite's runtimes run, too."""
+    from tflmgen.commands.convert import convert_command
+
+    convert_command(source, file, choices, options, output)

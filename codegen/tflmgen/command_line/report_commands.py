@@ -1,0 +1,49 @@
+"""Commands that compare builds and list operators."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tflmgen.command_line.application import command
+from tflmgen.options import DiffOptions, OutputOptions
+
+
+@command(epilog="Example:  tflmgen diff before/bench.json bench.json --allow flash=2%")
+def diff(
+    old: Annotated[Path, typer.Argument(readable=False, help="A project's folder, or a file that --json filled.")],
+    new: Annotated[Path, typer.Argument(readable=False, help="The same of the build after it.")],
+    *,
+    choices: DiffOptions,
+    output: OutputOptions,
+) -> None:
+    """Show what changed between two builds, and fail if a size or cost grew."""
+    from tflmgen.commands.diff import diff_command
+
+    diff_command(old, new, choices, output)
+
+
+@command(epilog="Example:  tflmgen operators CONV_2D")
+def operators(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Only those whose names contain NAME.")
+    ] = None,
+    *,
+    plugin: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--plugin",
+            readable=False,
+            metavar="FILE.py",
+            show_default=False,
+            help="Also list this plug-in's operators. Repeatable.",
+        ),
+    ] = None,
+    output: OutputOptions,
+) -> None:
+    """List the operators that tflmgen compiles: element types, references, rules."""
+    from tflmgen.commands.operators import operators_command
+
+    operators_command(names or (), plugin or (), output)

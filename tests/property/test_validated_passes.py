@@ -6,18 +6,9 @@ float32.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from random import Random
-
 import pytest
-from support.random_chain import random_chain
-from support.random_constants import constant_program
-from support.random_images import random_image_model
-from support.random_program import Seeded, random_program
-from support.random_rows import random_model
-from tflmgen.errors import ModelError
-from tflmgen.frontend import Model, import_model
-from tflmgen.frontend.tflite.reader import parse_model
+from support.random_models import MAKERS
+from tflmgen.frontend import Model
 from tflmgen.ir import Module
 from tflmgen.passes import claims_of_ranges
 from tflmgen.passes.pipeline import PIPELINE
@@ -25,14 +16,6 @@ from tflmgen.reference import Effort, validate
 
 EFFORT = Effort(4, 0.3)
 SEEDS = 3
-MAKERS: dict[str, Callable[[int], bytes]] = {
-    "control flow": lambda seed: random_program(Seeded(seed)),
-    "int8 networks": random_chain,
-    "float networks": lambda seed: random_chain(seed, "float32"),
-    "constants": constant_program,
-    "dynamic rows": lambda seed: random_model(Random(seed)),
-    "dynamic images": lambda seed: random_image_model(Random(seed)),
-}
 SWEEP = [0, *(pytest.param(n, marks=pytest.mark.sweep) for n in range(SEEDS, 300, SEEDS))]
 
 
@@ -48,11 +31,10 @@ def equal_sets(model: Model, module: Module) -> int:
 def test_the_file_and_the_graph_are_equal(name: str, first: int) -> None:
     sets = 0
     for seed in range(first, first + SEEDS):
-        model = parse_model(MAKERS[name](seed), f"{name} {seed}")
-        try:
-            module = import_model(model)
-        except ModelError:
+        models = MAKERS[name].models(name, seed)
+        if models is None:
             continue
+        model, module = models
         sets += equal_sets(model, module)
         for rewrite in PIPELINE * 2:
             before, module = module.functions, rewrite(module)

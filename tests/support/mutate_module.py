@@ -7,10 +7,8 @@ from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
 
-import numpy as np
-from tflmgen.ir import Block, DType, If, Module, Node, Op, Quantization, Value, While, contents, walk
+from tflmgen.ir import Block, DType, If, Module, Node, Op, Quantization, Value, While, walk
 from tflmgen.ir.rewrite import Ids, Rewriter, clone
-from tflmgen.reference import ModuleInterpreter
 
 from support.random_program import Chooser
 
@@ -42,7 +40,7 @@ class _Blocks(Rewriter):
         return replace(changed, results=self._results) if block is self._wanted else changed
 
 
-def _nodes(module: Module, kind: type[Any]) -> list[Any]:
+def nodes_of(module: Module, kind: type[Any]) -> list[Any]:
     return [node for f in module.functions for node in walk(f.body) if isinstance(node, kind)]
 
 
@@ -56,7 +54,7 @@ def _blocks(module: Module) -> Iterator[Block]:
                 yield from (node.condition, node.body)
 
 
-def _pick(choose: Chooser, items: Sequence[Any]) -> Any:
+def pick(choose: Chooser, items: Sequence[Any]) -> Any:
     return items[choose.integer(0, len(items) - 1)]
 
 
@@ -64,7 +62,7 @@ def _changed(module: Module, node: Node, change: NodeChange) -> Module:
     return _Nodes({node.id: change}).run(module)
 
 
-def _replaced(module: Module, old: Value, new: Value) -> Module:
+def with_replaced(module: Module, old: Value, new: Value) -> Module:
     """Every use of a value becomes one of another value."""
     rewriter = Rewriter()
     rewriter.mapping[old] = new
@@ -79,14 +77,14 @@ def exchange_operands(module: Module, choose: Chooser) -> Module:
     """An operator's operands of one type change places."""
     sites = [
         (op, i, j)
-        for op in _nodes(module, Op)
+        for op in nodes_of(module, Op)
         for i, a in enumerate(op.inputs)
         for j, b in enumerate(op.inputs[:i])
         if a and b and a != b and _alike(a, b)
     ]
     if not sites:
         return module
-    op, i, j = _pick(choose, sites)
+    op, i, j = pick(choose, sites)
     inputs = list(op.inputs)
     inputs[i], inputs[j] = inputs[j], inputs[i]
     return _changed(module, op, lambda node: replace(node, inputs=tuple(inputs)))
@@ -104,7 +102,7 @@ def read_another_value(module: Module, choose: Chooser) -> Module:
             earlier += node.outputs
     if not sites:
         return module
-    op, i, value = _pick(choose, sites)
+    op, i, value = pick(choose, sites)
     return _changed(module, op, lambda node: replace(node, inputs=(*op.inputs[:i], value, *op.inputs[i + 1 :])))
 
 
@@ -112,11 +110,11 @@ def drop_operator(module: Module, choose: Chooser) -> Module:
     """An operator is taken for an identity: what reads its output reads an input of the same type."""
     sites = [
         (op.outputs[0], value)
-        for op in _nodes(module, Op)
+        for op in nodes_of(module, Op)
         for value in op.inputs
         if value and len(op.outputs) == 1 and _alike(value, op.outputs[0])
     ]
-    return _replaced(module, *_pick(choose, sites)) if sites else module
+    return with_replaced(module, *pick(choose, sites)) if sites else module
 
 
 _EXCHANGED = (
@@ -137,19 +135,19 @@ OTHERS = {
 
 
 def change_operator(module: Module, choose: Chooser) -> Module:
-    sites = [op for op in _nodes(module, Op) if op.operator in OTHERS]
+    sites = [op for op in nodes_of(module, Op) if op.operator in OTHERS]
     if not sites:
         return module
-    op = _pick(choose, sites)
+    op = pick(choose, sites)
     return _changed(module, op, lambda node: replace(node, operator=OTHERS[op.operator]))
 
 
 def change_attribute(module: Module, choose: Chooser) -> Module:
     """A number, flag or name among an operator's attributes is another one."""
-    sites = [op for op in _nodes(module, Op) if is_dataclass(op.attributes) and fields(op.attributes)]
+    sites = [op for op in nodes_of(module, Op) if is_dataclass(op.attributes) and fields(op.attributes)]
     if not sites:
         return module
-    op = _pick(choose, sites)
+    op = pick(choose, sites)
     attributes = _other(op.attributes, choose)
     return _changed(module, op, lambda node: replace(node, attributes=attributes))
 
@@ -160,12 +158,12 @@ def _other(value: Any, choose: Chooser) -> Any:
         return members[(members.index(value) + 1) % len(members)]
     if is_dataclass(value) and not isinstance(value, type | Quantization):
         names = [field.name for field in fields(value)]
-        name = _pick(choose, names) if names else ""
+        name = pick(choose, names) if names else ""
         return replace(value, **{name: _other(getattr(value, name), choose)}) if names else value
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
-        return value + _pick(choose, (-1, 1))
+        return value + pick(choose, (-1, 1))
     if isinstance(value, float):
         return value * 2 + 1
     if isinstance(value, tuple) and value:
@@ -174,30 +172,12 @@ def _other(value: Any, choose: Chooser) -> Any:
     return value
 
 
-def change_constant(module: Module, choose: Chooser) -> Module:
-    """One element of a constant is another one: a wrong evaluation of what is constant."""
-    used = [v for op in _nodes(module, Op) for v in op.inputs if v and v.constant and v.type.elements]
-    used = [v for v in used if module.constants[v.constant or ""]]
-    if not used:
-        return module
-    value = _pick(choose, used)
-    array = contents(value.type, module.constants[value.constant]).copy().reshape(-1)
-    if value.type.dtype.bits < 8:
-        return module
-    at = choose.integer(0, array.size - 1)
-    if array.dtype.kind == "f":
-        array[at] = -array[at] if abs(array[at]) > 0.5 else array[at] + 1
-    else:
-        array[at] = not array[at] if array.dtype == bool else array[at] ^ _pick(choose, (1, 2, 4, 8))
-    return replace(module, constants={**module.constants, value.constant: array.tobytes()})
-
-
 def change_scale(module: Module, choose: Chooser) -> Module:
     """An inner tensor gets another scale or zero point: operators joined with the wrong requantisation."""
-    outputs = [v for op in _nodes(module, Op) for v in op.outputs if v.type.quantization]
+    outputs = [v for op in nodes_of(module, Op) for v in op.outputs if v.type.quantization]
     if not outputs:
         return module
-    old = _pick(choose, outputs)
+    old = pick(choose, outputs)
     quantization = old.type.quantization
     if choose.integer(0, 1) and old.type.dtype is not DType.INT16:
         points = tuple(p + (1 if p < 0 else -1) for p in quantization.zero_points)
@@ -209,7 +189,7 @@ def change_scale(module: Module, choose: Chooser) -> Module:
     def redefine(node: Node) -> Node:
         return replace(node, outputs=tuple(new if v == old else v for v in node.outputs))
 
-    (producer,) = (op for op in _nodes(module, Op) if old in op.outputs)
+    (producer,) = (op for op in nodes_of(module, Op) if old in op.outputs)
     return _changed(_replaced_types(module, new), producer, redefine)
 
 
@@ -226,18 +206,18 @@ def _replaced_types(module: Module, new: Value) -> Module:
 
 
 def exchange_branches(module: Module, choose: Chooser) -> Module:
-    sites = _nodes(module, If)
+    sites = nodes_of(module, If)
     if not sites:
         return module
-    return _changed(module, _pick(choose, sites), lambda n: replace(n, then=n.orelse, orelse=n.then))
+    return _changed(module, pick(choose, sites), lambda n: replace(n, then=n.orelse, orelse=n.then))
 
 
 def decide_branch(module: Module, choose: Chooser) -> Module:
     """An If's other branch is the same one: a condition that is taken for constant."""
-    sites = _nodes(module, If)
+    sites = nodes_of(module, If)
     if not sites:
         return module
-    node, ids = _pick(choose, sites), Ids(module)
+    node, ids = pick(choose, sites), Ids(module)
     if choose.integer(0, 1):
         copy = clone(node.then, {}, ids)
         return _changed(module, node, lambda n: replace(n, orelse=copy))
@@ -246,19 +226,19 @@ def decide_branch(module: Module, choose: Chooser) -> Module:
 
 
 def change_trips(module: Module, choose: Chooser) -> Module:
-    sites = [loop for loop in _nodes(module, While) if loop.trips is not None]
+    sites = [loop for loop in nodes_of(module, While) if loop.trips is not None]
     if not sites:
         return module
-    loop, by = _pick(choose, sites), _pick(choose, (-1, 1))
+    loop, by = pick(choose, sites), pick(choose, (-1, 1))
     return _changed(module, loop, lambda n: replace(n, trips=max(0, loop.trips + by)))
 
 
 def fix_trips(module: Module, choose: Chooser) -> Module:
     """A loop whose iterations depend on its inputs is taken for one that counts."""
-    sites = [loop for loop in _nodes(module, While) if loop.trips is None]
+    sites = [loop for loop in nodes_of(module, While) if loop.trips is None]
     if not sites:
         return module
-    loop, trips = _pick(choose, sites), choose.integer(0, 3)
+    loop, trips = pick(choose, sites), choose.integer(0, 3)
     empty = replace(loop.condition, nodes=(), results=())
     return _changed(module, loop, lambda n: replace(n, trips=trips, condition=empty))
 
@@ -266,21 +246,21 @@ def fix_trips(module: Module, choose: Chooser) -> Module:
 def freeze_variable(module: Module, choose: Chooser) -> Module:
     """A loop variable is taken for one that never changes."""
     sites = [
-        (loop, i) for loop in _nodes(module, While) for i, v in enumerate(loop.variables) if loop.body.results[i] != v
+        (loop, i) for loop in nodes_of(module, While) for i, v in enumerate(loop.variables) if loop.body.results[i] != v
     ]
     if not sites:
         return module
-    loop, i = _pick(choose, sites)
+    loop, i = pick(choose, sites)
     results = (*loop.body.results[:i], loop.variables[i], *loop.body.results[i + 1 :])
     return _Blocks(loop.body, results).run(module)
 
 
 def hoist_variable(module: Module, choose: Chooser) -> Module:
     """In a loop's body a variable is taken for what it is before the loop."""
-    sites = [(loop, i) for loop in _nodes(module, While) for i in range(len(loop.variables))]
+    sites = [(loop, i) for loop in nodes_of(module, While) for i in range(len(loop.variables))]
     if not sites:
         return module
-    loop, i = _pick(choose, sites)
+    loop, i = pick(choose, sites)
     variable, first = loop.variables[i], loop.inits[i]
 
     class Body(Rewriter):
@@ -305,7 +285,7 @@ def exchange_results(module: Module, choose: Chooser) -> Module:
     ]
     if not sites:
         return module
-    block, i, j = _pick(choose, sites)
+    block, i, j = pick(choose, sites)
     results = list(block.results)
     results[i], results[j] = results[j], results[i]
     return _Blocks(block, tuple(results)).run(module)
@@ -316,7 +296,7 @@ def exchange_nodes(module: Module, choose: Chooser) -> Module:
     sites = [(block, i) for block in _blocks(module) for i in range(1, len(block.nodes))]
     if not sites:
         return module
-    wanted, at = _pick(choose, sites)
+    wanted, at = pick(choose, sites)
 
     class Swapped(Rewriter):
         def block(self, block: Block) -> Block:
@@ -328,51 +308,16 @@ def exchange_nodes(module: Module, choose: Chooser) -> Module:
     return Swapped().run(module)
 
 
-def fold_value(module: Module, choose: Chooser) -> Module:
-    """A value is taken for a constant: the one that it has for some inputs."""
-    seen: dict[Value, np.ndarray[Any, Any]] = {}
-    signature = _pick(choose, module.signatures)
-    rng = np.random.default_rng(choose.integer(0, 1 << 20))
-    inputs = []
-    for port in signature.inputs:
-        low, high = (-3, 3) if port.type.dtype.is_float else port.type.dtype.limits
-        inputs.append(rng.integers(max(low, -100), min(high, 100), port.type.max_shape, endpoint=True))
-        inputs[-1] = inputs[-1].astype(port.type.dtype.numpy)
-    try:
-        ModuleInterpreter(module).invoke(signature, inputs, lambda value, array: seen.update({value: array}))
-    except Exception:
-        return module
-    outputs = [v for op in _nodes(module, Op) for v in op.outputs if v in seen and v.type.dtype.bits >= 8]
-    if not outputs:
-        return module
-    old = _pick(choose, outputs)
-    new = replace(old, id=Ids(module).take(), constant=f"folded_{old.id}")
-    data = np.ascontiguousarray(seen[old], old.type.dtype.numpy).tobytes()
-    return replace(_replaced(module, old, new), constants={**module.constants, f"folded_{old.id}": data})
-
-
 def drop_update(module: Module, choose: Chooser) -> Module:
     """A persistent variable keeps its contents."""
     functions = [f for f in module.functions if f.state]
     sites = [(f, i) for f in functions for i in range(-len(f.state), 0) if f.body.results[i] != f.inputs[i]]
     if not sites:
         return module
-    function, i = _pick(choose, sites)
+    function, i = pick(choose, sites)
     results = list(function.body.results)
     results[i] = function.inputs[i]
     return _Blocks(function.body, tuple(results)).run(module)
-
-
-def change_first_contents(module: Module, choose: Chooser) -> Module:
-    """A persistent variable begins with other contents."""
-    variables = [v for v in module.state.values() if module.constants[v.initial]]
-    if not variables:
-        return module
-    variable = _pick(choose, variables)
-    array = np.frombuffer(module.constants[variable.initial], variable.home.type.dtype.numpy).copy()
-    at = choose.integer(0, array.size - 1)
-    array[at] = not array[at] if array.dtype == bool else array[at] + 1
-    return replace(module, constants={**module.constants, variable.initial: array.tobytes()})
 
 
 MUTATIONS: tuple[Mutation, ...] = (
@@ -381,7 +326,6 @@ MUTATIONS: tuple[Mutation, ...] = (
     drop_operator,
     change_operator,
     change_attribute,
-    change_constant,
     change_scale,
     exchange_branches,
     decide_branch,
@@ -391,7 +335,5 @@ MUTATIONS: tuple[Mutation, ...] = (
     hoist_variable,
     exchange_results,
     exchange_nodes,
-    fold_value,
     drop_update,
-    change_first_contents,
 )

@@ -11,28 +11,22 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from random import Random
 
 import numpy as np
 from tflmgen.backend import Sources
 from tflmgen.compiler import check_sources
-from tflmgen.errors import InternalError, ModelError
-from tflmgen.frontend import Model, import_model
-from tflmgen.frontend.tflite.reader import parse_model
+from tflmgen.errors import InternalError
+from tflmgen.frontend import Model
 from tflmgen.ir import Module, Program, verify
 from tflmgen.passes.pipeline import run_passes
 from tflmgen.reference import EFFORTS, Claims, Effort, validate
 
-from support import mutate, mutate_meaning, mutate_module, mutate_packing, mutate_text
+from support import mutate, mutate_constants, mutate_meaning, mutate_module, mutate_packing, mutate_text
 from support.mutate_packing import MUTATORS as PACKING_MUTATORS
 from support.packed_layers import PACKED, packings
 from support.pipeline import compile_bytes
-from support.random_chain import random_chain
-from support.random_constants import constant_program
-from support.random_images import random_image_model
-from support.random_layers import random_layers
-from support.random_program import Seeded, random_program
-from support.random_rows import random_model
+from support.random_models import MAKERS
+from support.random_program import Seeded
 from support.repository import ROOT
 from support.trial import is_proved, seeded_trials
 
@@ -156,32 +150,20 @@ def emission(seed: int, count: int) -> Iterator[Mutant]:
 
 # -- passes
 
-MAKERS: Mapping[str, Callable[[int], bytes]] = {
-    "control flow": lambda seed: random_program(Seeded(seed)),
-    "int8 network": random_chain,
-    "float network": lambda seed: random_chain(seed, "float32"),
-    "int8 layers": lambda seed: random_layers(np.random.default_rng(seed), "int8")[0],
-    "float layers": lambda seed: random_layers(np.random.default_rng(seed), "float32")[0],
-    "constants": constant_program,
-    "dynamic rows": lambda seed: random_model(Random(seed)),
-    "dynamic images": lambda seed: random_image_model(Random(seed)),
-}
-
 
 def passes(seed: int, count: int) -> Iterator[Mutant]:
     """Wrong rewrites of `count` random models of each kind: of the graph as imported, and after the passes."""
-    for number, (kind, make) in itertools.product(range(seed, seed + count), MAKERS.items()):
-        model = parse_model(make(number), f"{kind} {number}")
-        try:
-            imported = import_model(model)
-        except ModelError:
+    for number, (kind, source) in itertools.product(range(seed, seed + count), MAKERS.items()):
+        models = source.models(kind, number)
+        if models is None:
             continue
+        model, imported = models
         module = imported if number % 3 == 0 else run_passes(imported)
         choose = Seeded(number)
         if _validates(model, module, EFFORTS["quick"]) is False:
             yield Mutant("none", f"{kind} {number}", False)
             continue
-        for mutation in mutate_module.MUTATIONS:
+        for mutation in (*mutate_module.MUTATIONS, *mutate_constants.MUTATIONS):
             mutant = mutation(module, choose)
             if mutant.functions != module.functions or mutant.constants != module.constants:
                 yield _judged(model, module, mutant, mutation.__name__, f"{kind} {number}")

@@ -16,6 +16,7 @@ from tflmgen.errors import InternalError
 from tflmgen.frontend import Model, import_model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir import Block, If, Module, Node, Op, Target, While, uses_in
+from tflmgen.ir.rewrite import Ids, Rewriter
 from tflmgen.kernels.operators.dynamic_rows import Cut
 from tflmgen.kernels.operators.signal_frames import SignalOverlapAdd
 from tflmgen.options import BuildOptions, Validate
@@ -23,6 +24,7 @@ from tflmgen.passes import claims_of_ranges, run_passes
 from tflmgen.reference import Budget, BudgetError, Claims, Effort, Interpreter, Validation, validate
 from tflmgen.reference import validation_cache as cache
 from tflmgen.reference.attribute_options import options_of_attributes
+from tflmgen.reference.first_difference import are_equal, is_scatter
 
 EFFORT = Effort(12, 20.0)
 Edit = Callable[[Node], Node]
@@ -134,8 +136,42 @@ def test_a_constant_that_is_folded_wrongly_is_found(key: int) -> None:
     name = sorted(used)[key % len(used)]
     data = bytearray(module.constants[name])
     data[0] ^= 0x40
-    with pytest.raises(InternalError, match="validation"):
+    with pytest.raises(InternalError, match="validation: input set"):
+        checked(model, with_constant(module, name, bytes(data)))
+
+
+def with_constant(module: Module, key: str, data: bytes) -> Module:
+    """The graph with other bytes instead of a constant, under a name that says nothing of them."""
+    rewriter = Rewriter()
+    for value in {v for f in module.functions for v in uses_in(f.body) if v.constant == key}:
+        rewriter.mapping[value] = replace(value, id=Ids(module).take(), constant="other")
+    return replace(rewriter.run(module), constants={**module.constants, "other": data})
+
+
+@pytest.mark.parametrize("key", range(4))
+def test_a_constant_that_is_not_what_its_name_says_is_found(key: int) -> None:
+    """Whatever it does: the least bit of one element differs."""
+    model = layers()
+    module = run_passes(import_model(model))
+    name = sorted(key for key in module.constants if module.constants[key])[key]
+    data = bytearray(module.constants[name])
+    data[-1] ^= 1
+    with pytest.raises(InternalError, match=r"validation: (the constant of subgraph \d, tensor \d|constant folded\.)"):
         checked(model, replace(module, constants={**module.constants, name: bytes(data)}))
+
+
+def test_an_element_that_may_overflow_excuses_no_other() -> None:
+    want = np.array([1.0, np.inf, 2.0], np.float32)
+    runs = [np.array([1.0, value, 2.000001], np.float32) for value in (np.inf, np.nan, 3e38)]
+    assert is_scatter(np.array([1.0, 5.0, 2.0], np.float32), want, runs)
+    assert not is_scatter(np.array([1.0, np.inf, 2.1], np.float32), want, runs)
+    assert not is_scatter(np.array([np.inf, np.inf, 2.0], np.float32), want, runs)
+
+
+def test_padding_of_the_least_float_hides_no_difference() -> None:
+    want = np.array([1.0, np.finfo(np.float32).min], np.float32)
+    assert are_equal(want, want)
+    assert not are_equal(np.array([1.1, want[1]], np.float32), want)
 
 
 def test_the_first_tensor_that_differs_is_named() -> None:
@@ -332,7 +368,7 @@ def on_edge(threshold: float) -> tuple[Model, Module]:
     product = next(n for n in module.functions[0].body.nodes if isinstance(n, Op) and n.operator == "MUL")
     key = next(v.constant for v in product.inputs if v is not None and v.constant)
     nudged = np.nextafter(third, np.float32(1)).tobytes()
-    return model, replace(module, constants={**module.constants, key: nudged})
+    return model, with_constant(module, key, nudged)
 
 
 def test_what_rounding_decides_is_no_error() -> None:

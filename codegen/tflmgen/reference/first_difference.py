@@ -20,14 +20,18 @@ FLOOR = 1e-6
 """The same relative to the greatest magnitude of the float inputs: what cancels out leaves rounding."""
 
 
+FILLING = 1e30
+"""Least magnitude of elements that are no results, such as the least float as padding: of others they say nothing."""
+
+
 def are_equal(got: Array, want: Array, magnitude: float = 1.0) -> bool:
     """Integers bit for bit, floats within TOLERANCE and FLOOR; NaN equals NaN. magnitude: of the inputs."""
     if got.shape != want.shape:
         return False
     if want.dtype.kind != "f":
         return np.array_equal(got, want)
-    finite = want[np.isfinite(want)]
-    scale = float(np.abs(finite).max(initial=0.0))
+    magnitudes = np.abs(want[np.isfinite(want)])
+    scale = float(magnitudes[magnitudes < FILLING].max(initial=0.0))
     with np.errstate(all="ignore"):
         return np.allclose(got, want, rtol=TOLERANCE, atol=max(TOLERANCE * scale, FLOOR * magnitude), equal_nan=True)
 
@@ -84,6 +88,20 @@ def differing(got: Sequence[Array], want: Sequence[Array], magnitude: float) -> 
     """Index of the first output that differs; None: all are equal."""
     pairs = enumerate(zip(got, want, strict=True))
     return next((index for index, (value, other) in pairs if not are_equal(value, other, magnitude)), None)
+
+
+def is_scatter(got: Array, want: Array, scattered: Sequence[Array]) -> bool:
+    """Whether an output differs by no more than four times what it does from itself when operators round otherwise.
+
+    scattered: the output of each run with other rounding. Elements that overflow in one run and not in another may be
+    anything; the others are still compared.
+    """
+    if got.shape != want.shape or any(other.shape != want.shape for other in scattered):
+        return any(other.shape != want.shape for other in scattered)
+    if want.dtype.kind == "f":
+        settled = np.logical_and.reduce([np.isfinite(other) == np.isfinite(want) for other in scattered])
+        got, want, scattered = got[settled], want[settled], [other[settled] for other in scattered]
+    return distance(got, want) <= 4 * max(distance(other, want) for other in scattered)
 
 
 def distance(value: Array, other: Array) -> float:

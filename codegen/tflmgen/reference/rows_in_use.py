@@ -102,7 +102,7 @@ def _common(op: Operation) -> Sequence[Array]:
 
 
 def _limit(op: Operation) -> Sequence[Array]:
-    _require(op.options["least"] <= _number(op, 0) <= op.options["most"], op)
+    _require(op.options["least"] <= _number(op, 0) <= op.options["greatest"], op)
     return [_scalar(_number(op, 0))]
 
 

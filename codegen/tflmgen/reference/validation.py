@@ -17,8 +17,9 @@ from tflmgen.frontend import Model, Signature
 from tflmgen.ir import Module
 from tflmgen.ir import Signature as ModuleSignature
 from tflmgen.reference.branch_search import BranchSearch
+from tflmgen.reference.constant_origins import check_origins
 from tflmgen.reference.file_interpreter import Interpreter
-from tflmgen.reference.first_difference import Trace, describe, differing, distance, magnitude_of
+from tflmgen.reference.first_difference import Trace, describe, differing, is_scatter, magnitude_of
 from tflmgen.reference.inadmissible_shapes import has_inadmissible_shapes
 from tflmgen.reference.input_sets import (
     MORE_SETS,
@@ -114,8 +115,10 @@ class Validation:
 def validate(model: Model, module: Module, effort: Effort, claims: Claims) -> Validation:
     """Compares a file with its Module, on as many sets as fit the effort.
 
-    Raises InternalError where an output differs, with the first tensor that differs, or where a claim does not hold.
+    Raises InternalError where an output differs, with the first tensor that differs, where a claim does not hold, or
+    where a constant is not the file's.
     """
+    check_origins(model, module)
     run = _Run(model, module, effort, claims)
     try:
         for number, signature in enumerate(module.signatures):
@@ -310,14 +313,13 @@ class _Run:
         self, entry: Signature, sequence: Sequence[tuple[Array, ...]], got: Sequence[Array], want: Sequence[Array]
     ) -> bool:
         """Whether the file's own outputs scatter as far as the difference when its operators round otherwise."""
-        spreads = [np.zeros(()) for _ in want]
+        runs = []
         for seed in range(SCATTERED):
             file = Interpreter(self._model, budget=self._budget, noise=np.random.default_rng(seed))
             for arrays in sequence:
                 outputs = file.invoke(entry, arrays)
-            spreads = [np.maximum(old, distance(a, b)) for old, a, b in zip(spreads, outputs, want, strict=True)]
-        distances = [distance(a, b) for a, b in zip(got, want, strict=True)]
-        return all(d <= 4 * spread or d == 0 for d, spread in zip(distances, spreads, strict=True))
+            runs.append(outputs)
+        return all(is_scatter(*of_output) for of_output in zip(got, want, zip(*runs, strict=True), strict=True))
 
     def _difference(
         self,

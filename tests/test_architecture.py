@@ -18,7 +18,7 @@ PACKAGE = ROOT / "codegen" / "tflmgen"
 
 ORDER = (
     "errors options",
-    "terminal ir kernels frontend reference passes sliding schedule memory explore backend proof plugins",
+    "terminal ir kernels frontend applications reference passes sliding schedule memory explore backend proof plugins",
     "settings compiler",
     "project emulators compare conversion tensorflow_worker quantize report api commands",
     "crash_site failure plugin command_line cli __main__",

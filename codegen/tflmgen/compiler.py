@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tflmgen.applications import library_stem, read_program
 from tflmgen.backend import Json, Sources, emit, library_name, lower, plan_json, remarks_of
 from tflmgen.errors import Location, ModelError, Problem, UsageError
 from tflmgen.explore import (
@@ -23,7 +24,7 @@ from tflmgen.explore import (
     push_rows,
     row_streams,
 )
-from tflmgen.frontend import Model, TensorKey, find_bounds, import_model, read_source
+from tflmgen.frontend import Model, TensorKey, find_bounds, import_model
 from tflmgen.ir import NO_CHECKS, DeviceChecks, Module, Op, Program, Target, walk
 from tflmgen.kernels import Operators, Selector, reader_of, with_custom
 from tflmgen.memory import packing_bound
@@ -60,7 +61,7 @@ def compile_model(path: Path, target: Target, options: BuildOptions, input_shape
     """Compiles a .tflite file for one processor. Raises ModelError for a bad model, InternalError for a bad plan."""
     settings = parse_options(options)
     model, imported, selector = _imported(path, target, settings, input_shapes)
-    return _compiled(imported, library_name(options.name or path.stem), selector, settings, model)
+    return _compiled(imported, library_name(options.name or library_stem(path, options)), selector, settings, model)
 
 
 def compile_module(imported: Module, name: str, target: Target, options: BuildOptions) -> Compilation:
@@ -81,7 +82,7 @@ def _imported(
     path: Path, target: Target, settings: Settings, input_shapes: InputShapes = None
 ) -> tuple[Model, Module, Selector]:
     """A file, its graph, and the kernel selector with its plug-ins."""
-    model = read_source(path, settings.options.source)
+    model = read_program(path, settings.options)
     bounds = find_bounds(model, settings.shapes, settings.options.max_dim, input_shapes)
     operators = with_custom(load_operators(settings.options.plugin or (), model.operator_names))
     return model, import_model(model, bounds, operators), Selector(target, operators)

@@ -78,6 +78,7 @@ class BuildOptions:
     max_slowdown       percentage of the fastest plan's cycles, as explore.parse_slowdown reads it
     push_rows          inputs that arrive row by row
     slide              inputs whose windows slide, as sliding.parse_slides reads them
+    also               further models of the same library, each an entry of its own
     shape              with the next two: SourceOptions
     place              memory of each section; not part of `text`, since the C code is the same in any memory
     quantize           calibration data; commands quantise the model first, and go on with that file
@@ -100,6 +101,7 @@ class BuildOptions:
     max_slowdown: str | None = None
     push_rows: list[str] | None = None
     slide: list[str] | None = None
+    also: list[Path] | None = None
     place: list[str] | None = None
     quantize: Path | None = None
     validate: Validate = Validate.QUICK
@@ -123,6 +125,7 @@ class BuildOptions:
         words += [f"--check-weights {self.check_weights.value}"] if self.check_weights != CheckWeights.OFF else []
         words += [f"--push-rows {name}" for name in self.push_rows or ()]
         words += [f"--slide {window}" for window in self.slide or ()]
+        words += [f"--also {path.name}" for path in self.also or ()]
         words += [f"--ram-budget {self.ram_budget}"] if self.ram_budget is not None else []
         words += [f"--max-slowdown {self.max_slowdown}"] if self.max_slowdown is not None else []
         words += ["--no-overlap"] if self.no_overlap else []

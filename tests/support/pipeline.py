@@ -47,7 +47,11 @@ def compile_bytes(data: bytes, pipeline: tuple[Pass, ...] = PIPELINE) -> Stages:
 
     With other passes than its own, the first schedule that comes, not the best one.
     """
-    model = parse_model(data, "m.tflite")
+    return compile_parsed(parse_model(data, "m.tflite"), pipeline)
+
+
+def compile_parsed(model: Model, pipeline: tuple[Pass, ...] = PIPELINE) -> Stages:
+    """The same for a file that is read already."""
     if pipeline is PIPELINE:
         chosen = explore(optimise(import_model(model), SELECTOR, SETTINGS), SELECTOR, SETTINGS)
         module, plan = chosen.module, chosen.best

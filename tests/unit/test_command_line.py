@@ -23,6 +23,7 @@ TYPED: dict[str, Any] = {
     "max_slowdown": "10%",
     "push_rows": ["frame"],
     "slide": ["in put=1,2"],
+    "also": [Path("it's another.tflite"), Path("b.onnx")],
     "place": ["arena=ram", "weights=flash"],
     "quantize": Path("my samples.npz"),
     "shape": ["in put=1,2", "y=3"],

@@ -34,6 +34,7 @@ class CompileOptions(TypedDict, total=False):
         max_dim: Bound of every other dynamic dimension.
         push_rows: Inputs that arrive row by row.
         slide: Inputs whose windows slide: axis and rows per hop.
+        also: Further models of the same library.
         place: Memory of the board for `arena`, `state`, `weights`, `code` or `data`.
         plugin: Python files with custom operators.
         progress_hook: Run a macro after each operator, for a watchdog.
@@ -58,6 +59,7 @@ class CompileOptions(TypedDict, total=False):
     max_dim: int | None
     push_rows: Sequence[str]
     slide: Mapping[str, tuple[int, int]] | None
+    also: Sequence[PathLike] | None
     place: Mapping[str, str] | None
     plugin: Sequence[PathLike]
     progress_hook: bool
@@ -102,6 +104,7 @@ def build_options(options: CompileOptions) -> BuildOptions:
     if values.get("ram_budget") is not None:
         values["ram_budget"] = str(values["ram_budget"])
     values["plugin"] = _several("plugin", options.get("plugin", ()), Path)
+    values["also"] = _several("also", options.get("also") or (), Path)
     values["push_rows"] = _several("push_rows", options.get("push_rows", ()), str)
     if values.get("quantize") is not None:
         values["quantize"] = Path(values["quantize"])

@@ -83,6 +83,8 @@ def compare_layers(
 ) -> LayerComparison:
     """Compares each operator's output, for the input sets of a file or seeded ones."""
     path, plain, board, options = model.path, model.compilation, model.board, model.options
+    if options.also:
+        raise UsageError("--layers compares the operators of one model: test each of several by itself")
     vectors = sets_of(path, vectors_path, plain.module.signatures, session.signature)
     traced, emulator = _trace_layers(plain, board, vectors, options, session, console)
     sets, why_not = _compare(path, plain, board, vectors, traced, tolerance, options, session, console)

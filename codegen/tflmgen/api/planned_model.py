@@ -59,7 +59,7 @@ def plan_file(
     must_fit     raise BudgetError if arena, state or weights exceed the board's memories
     """
     frozen = freeze_inputs(path, inputs, options)
-    shapes = None if inputs is None or is_attached else shapes_of_inputs(path, inputs, signature)
+    shapes = None if inputs is None or is_attached else shapes_of_inputs(path, inputs, signature, options)
     with console.progress(f"Planning {path.name}"):
         compilation = plan_for(path, board, frozen.options, shapes)
         if must_fit:

@@ -145,7 +145,7 @@ def entry_names(keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"_{name}_signature" if name.startswith(tensors) else f"_{name}" for name in names)
 
 
-_RESERVED = ("invoke", "push_row", "push", "model", "reset", "check", "state_save", "state_load")
+_RESERVED = ("invoke", "push_row", "push", "model", "reset", "check", "entry", "state_save", "state_load")
 
 
 def api_entries(program: Program, writer: BodyWriter) -> list[ApiEntry]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -37,11 +38,15 @@ def _print_version(requested: bool) -> None:
         raise typer.Exit
 
 
-def prepared(model: Path, options: BuildOptions, output: OutputOptions) -> tuple[Path, BuildOptions]:
-    """The file to go on with and the options that remain: a source of TensorFlow's is converted, --quantize done."""
+def prepared(models: Sequence[Path], options: BuildOptions, output: OutputOptions) -> tuple[Path, BuildOptions]:
+    """The file to go on with and the options that remain: a source of TensorFlow's is converted, --quantize done.
+
+    Models after the first become the option --also.
+    """
     from tflmgen.commands.convert_first import prepared
 
-    return prepared(model, options, output)
+    also = [*models[1:], *(options.also or ())]
+    return prepared(models[0], replace(options, also=also or None), output)
 
 
 @app.callback()

@@ -22,6 +22,14 @@ Model = Annotated[
     Path,
     typer.Argument(readable=False, metavar="MODEL", help="A .tflite or .onnx file, or what `tflmgen convert` takes."),
 ]
+Models = Annotated[
+    list[Path],
+    typer.Argument(
+        readable=False,
+        metavar="MODEL...",
+        help="A .tflite or .onnx file, or what `tflmgen convert` takes; several become one library.",
+    ),
+]
 BoardName = Annotated[
     str,
     typer.Option(

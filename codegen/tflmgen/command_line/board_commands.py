@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tflmgen.command_line.application import app, command, prepared
-from tflmgen.command_line.arguments import Model
+from tflmgen.command_line.arguments import Models
 from tflmgen.command_line.option_groups import with_groups
 from tflmgen.command_line.typer_classes import Command, Group
 from tflmgen.failure import guarded
@@ -46,7 +46,7 @@ def boards_new(
 
 @command(epilog="Example:  tflmgen fit kws.tflite --boards all")
 def fit(
-    model: Model,
+    models: Models,
     *,
     boards: Annotated[
         str, typer.Option("--boards", metavar="A,B", help="Boards, or all that come with tflmgen.")
@@ -58,5 +58,5 @@ def fit(
     """Show which boards MODEL fits: RAM, weights and estimated time on each. Nothing is compiled."""
     from tflmgen.commands.fit import fit_command
 
-    model, options = prepared(model, options, output)
+    model, options = prepared(models, options, output)
     fit_command(model, boards, csv, options, output)

@@ -105,6 +105,13 @@ BUILD_GROUPS: Mapping[type, Mapping[str, Any]] = {
             help="Slide the window of this input along an axis: each invoke takes HOP new rows, and computes only what "
             "they change: features=1,1. Repeatable.",
         ),
+        "also": typer.Option(
+            "--also",
+            readable=False,
+            metavar="MODEL",
+            show_default=False,
+            help="As a further MODEL: one more for the same library. Repeatable.",
+        ),
         "place": typer.Option(
             "--place",
             metavar="WHAT=MEMORY",

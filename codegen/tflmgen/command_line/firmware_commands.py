@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from tflmgen.command_line.application import command, prepared
-from tflmgen.command_line.arguments import BoardName, Inputs, Model, OptionalInputs, Outputs, Report
+from tflmgen.command_line.arguments import BoardName, Inputs, Models, OptionalInputs, Outputs, Report
 from tflmgen.options import BuildOptions, MonitorOptions, OutputOptions, SessionOptions
 
 
 @command(epilog="Example:  tflmgen build kws.tflite --board mps2_an386 -o kws-firmware")
 def build(
-    model: Model,
+    models: Models,
     *,
     board: BoardName,
     directory: Annotated[
@@ -28,13 +28,13 @@ def build(
     """Write a PlatformIO project with MODEL as C, compile it, and compare its memory with the board's."""
     from tflmgen.commands.build import build_command
 
-    model, options = prepared(model, options, output)
+    model, options = prepared(models, options, output)
     build_command(model, board, directory, not no_compile, options, output)
 
 
 @command(epilog="Example:  tflmgen run kws.tflite --board host --inputs in.npz --outputs out.npz")
 def run(
-    model: Model,
+    models: Models,
     *,
     board: BoardName,
     inputs: Inputs,
@@ -46,13 +46,13 @@ def run(
     """Run MODEL's firmware on given inputs, on an emulated board or on this computer, and save its outputs."""
     from tflmgen.commands.run import run_command
 
-    model, options = prepared(model, options, output)
+    model, options = prepared(models, options, output)
     run_command(model, board, inputs, outputs, options, session, output)
 
 
 @command("test", epilog="Example:  tflmgen test kws.tflite --board mps2_an386 --vectors golden.npz")
 def compare(
-    model: Model,
+    models: Models,
     *,
     board: BoardName,
     vectors: Annotated[
@@ -86,13 +86,13 @@ def compare(
     from tflmgen.compare import Tolerance
 
     run_comparison = layers_command if layers else test_command
-    model, options = prepared(model, options, output)
+    model, options = prepared(models, options, output)
     run_comparison(model, board, vectors, Tolerance(atol, rtol), junit, options, session, output)
 
 
 @command(epilog="Example:  tflmgen bench kws.tflite --board mps2_an386")
 def bench(
-    model: Model,
+    models: Models,
     *,
     board: BoardName,
     inputs: OptionalInputs = None,
@@ -104,13 +104,13 @@ def bench(
     """Count the instructions of MODEL's firmware, per operator and in total, and measure its stack, flash and RAM."""
     from tflmgen.commands.bench import bench_command
 
-    model, options = prepared(model, options, output)
+    model, options = prepared(models, options, output)
     bench_command(model, board, inputs, report, options, session, output)
 
 
 @command(epilog="Example:  tflmgen flash kws.tflite --board nucleo_f446re")
 def flash(
-    model: Model,
+    models: Models,
     *,
     board: BoardName,
     port: Annotated[
@@ -126,7 +126,7 @@ def flash(
     """Build MODEL's firmware and put it on an attached board."""
     from tflmgen.commands.flash import flash_command
 
-    model, options = prepared(model, options, output)
+    model, options = prepared(models, options, output)
     flash_command(model, board, port, directory, options, output)
 
 

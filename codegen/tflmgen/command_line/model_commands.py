@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from tflmgen.command_line.application import command, prepared
-from tflmgen.command_line.arguments import BoardName, Calibration, Model, Report
+from tflmgen.command_line.arguments import BoardName, Calibration, Model, Models, Report
 from tflmgen.options import BuildOptions, ConvertOptions, Format, OutputOptions, QuantizeOptions, SourceOptions
 
 
 @command(epilog="Example:  tflmgen inspect kws.tflite")
 def inspect(
-    model: Model,
+    models: Models,
     *,
     board: BoardName = "host",
     dump_graph: Annotated[
@@ -31,7 +31,7 @@ def inspect(
     output: OutputOptions,
 ) -> None:
     """Show MODEL's subgraphs, operators, tensors and signatures, and the plan of its arena."""
-    model, options = prepared(model, options, output)
+    model, options = prepared(models, options, output)
     if pareto:
         from tflmgen.commands.pareto import pareto_command
 
@@ -44,7 +44,7 @@ def inspect(
 
 @command("export", epilog="Example:  tflmgen export kws.tflite --format cmake -o kws")
 def export_library(
-    model: Model,
+    models: Models,
     *,
     form: Annotated[Format, typer.Option("--format", "-f", help="Build system of the library.")],
     directory: Annotated[
@@ -63,7 +63,7 @@ def export_library(
     """Write MODEL as a C library for a build system, with an example that runs it."""
     from tflmgen.commands.export import export_command
 
-    model, options = prepared(model, options, output)
+    model, options = prepared(models, options, output)
     export_command(model, board, form, directory, options, output)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.api import plan_file, save_project
+from tflmgen.applications import library_stem
 from tflmgen.commands.hop_table import hop_lines
 from tflmgen.options import BuildOptions, OutputOptions, command_line
 from tflmgen.project import PROJECT, Board, Firmware, board_for, check_folder, peak_operator, print_kept
@@ -22,7 +23,7 @@ def build_command(
     """Writes the project to `directory`, by default ./MODEL-BOARD, and compiles it if `compiled`."""
     console = Console(output)
     board = board_for(board_name, options)
-    target = directory or Path(f"{model.stem}-{board.id}")
+    target = directory or Path(f"{library_stem(model, options)}-{board.id}")
     check_folder(target, PROJECT)
     built = save_project(plan_file(model, board, options, console), target, compiled, console)
     console.json(built.plan)

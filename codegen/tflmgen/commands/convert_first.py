@@ -14,9 +14,13 @@ from tflmgen.terminal import Console
 def prepared(model: Path, options: BuildOptions, output: OutputOptions) -> tuple[Path, BuildOptions]:
     """The file to go on with, converted and quantised where that is asked for, and the options that remain."""
     path, source = convert_source_first(model, options.source, output)
+    also = [convert_source_first(other, options.source, output)[0] for other in options.also or ()]
     options = replace(options, shape=source.shape, constant=source.constant, nhwc_inputs=source.nhwc_inputs)
+    options = replace(options, also=also or None)
     if options.quantize is None:
         return path, options
+    if also:
+        raise UsageError("--quantize is for one model: quantise each of several by tflmgen quantize")
     from tflmgen.commands.quantize import quantize_first
 
     return quantize_first(path, options, output)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tflmgen.api import check_export, export_library, plan_file
+from tflmgen.applications import library_stem
 from tflmgen.options import BuildOptions, Format, OutputOptions
 from tflmgen.project import board_for, print_kept
 from tflmgen.terminal import Console, readable
@@ -25,7 +26,7 @@ def export_command(
     """Writes the model's library to `directory`, by default ./MODEL-FORMAT."""
     console = Console(output)
     board = board_for(board_name, options)
-    target = directory or Path(f"{model.stem}-{form.value}")
+    target = directory or Path(f"{library_stem(model, options)}-{form.value}")
     check_export(board, form, options, target)
     planned = plan_file(model, board, options, console, must_fit=False)
     files, kept_files = export_library(planned, form, target)

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.api import plan_file
+from tflmgen.applications import read_program
 from tflmgen.commands.hop_table import print_hops
 from tflmgen.compiler import Compilation
-from tflmgen.frontend import SubGraph, Tensor, read_source
+from tflmgen.frontend import SubGraph, Tensor
 from tflmgen.ir import BlockQuantization, Quantization, module_json, module_text
 from tflmgen.options import BuildOptions, OutputOptions
 from tflmgen.project import board_for, check_writable, write_whole
@@ -65,7 +66,7 @@ def inspect_command(
     board = board_for(board_name, options)
     if report is not None:
         check_writable(report)
-    subgraphs = read_source(path, options.source).subgraphs
+    subgraphs = read_program(path, options).subgraphs
     if not dump_graph:
         for graph in subgraphs:
             _print_subgraph(console, graph)

@@ -56,7 +56,7 @@ def find_references(
         if not all(port.type.is_static for port in ports):
             raise OracleError("the model's shapes are known at run time only")
         with console.progress(f"Running {TFLM}"):
-            outputs = tflm_outputs(model, sets, int(compilation.plan["arena"]["bytes"]), session.timeout)
+            outputs = _of_each_model([model, *(options.also or ())], compilation, sets, session.timeout)
         references.append(_checked(outputs, compilation, sets))
     except OracleError as error:
         references.append(Reference(TFLM, unused=str(error)))
@@ -64,6 +64,24 @@ def find_references(
         reasons = "; ".join(f"{reference.name}: {reference.unused}" for reference in references)
         raise NoReferenceError(f"{model}: nothing to compare with. {reasons}. Give --vectors")
     return references
+
+
+def _of_each_model(
+    models: Sequence[Path], compilation: Compilation, sets: Sequence[VectorSet], timeout: float
+) -> list[Sequence[NDArray[Any]]]:
+    """Outputs of each set, of the model that has its signature. Raises OracleError if one of them cannot be run."""
+    arena = int(compilation.plan["arena"]["bytes"])
+    if len(models) == 1:
+        return list(tflm_outputs(models[0], sets, arena, timeout))
+    if len(compilation.module.signatures) != len(models):
+        raise OracleError("it runs models of one signature, and one of these has several")
+    outputs: list[Sequence[NDArray[Any]]] = [()] * len(sets)
+    for place, model in enumerate(models):
+        own = [number for number, vector_set in enumerate(sets) if vector_set.signature == place]
+        results = tflm_outputs(model, [sets[number] for number in own], arena, timeout) if own else []
+        for number, arrays in zip(own, results, strict=True):
+            outputs[number] = arrays
+    return outputs
 
 
 def _checked(

@@ -6,11 +6,17 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tflmgen.applications import read_program
 from tflmgen.emulators.npz import read_shapes
-from tflmgen.frontend import Model, Shape, Signature, TensorKey, is_lowered, read_model
+from tflmgen.frontend import Model, Shape, Signature, TensorKey, is_lowered
+from tflmgen.options import BuildOptions
+
+ONE_MODEL = BuildOptions()
 
 
-def shapes_of_inputs(model_path: Path, inputs: Path, key: str | None) -> dict[TensorKey, Shape]:
+def shapes_of_inputs(
+    model_path: Path, inputs: Path, key: str | None, options: BuildOptions = ONE_MODEL
+) -> dict[TensorKey, Shape]:
     """Dynamic input tensor -> its largest shape in the file `inputs` (.npz), if that exceeds the stored shape.
 
     key  signature of sets that name none
@@ -20,7 +26,7 @@ def shapes_of_inputs(model_path: Path, inputs: Path, key: str | None) -> dict[Te
     """
     if is_lowered(model_path):
         return {}
-    model = read_model(model_path)
+    model = read_program(model_path, options)
     shapes: dict[TensorKey, set[Shape]] = {}
     for tensor_key, shape in _inputs_of(model, read_shapes(inputs), key):
         tensor = model.subgraphs[tensor_key[0]].tensors[tensor_key[1]]

@@ -119,6 +119,10 @@ def _check_prototypes(
     if faults.program.state_bytes:
         wanted += [f"void {name}_state_save ( void * blob ) ;"]
         wanted += [f"tflmgen_status {name}_state_load ( const void * blob ) ;"]
+    if len(entries) > 1:
+        keys = [entry.invoke.removeprefix(name).upper() for entry in entries]
+        places = " , ".join(f"{name.upper()}_ENTRY{key} = {place}" for place, key in enumerate(keys))
+        wanted.append(f"typedef enum {{ {places} }} {name}_entry ;")
     for entry, ports in zip(entries, signatures, strict=True):
         wanted += [f"tflmgen_status {entry.invoke} ( void ) ;", *(p for port in ports for p in _prototypes(port))]
         c_types = [port.type.dtype.c_type for port in ports if port.is_input and port.port.pushed]
@@ -146,7 +150,7 @@ def _prototypes(port: _ApiPort) -> Iterator[str]:
 
 def _declarations(root: Node) -> Iterator[Node]:
     for node in parts(root):
-        if node.type == "declaration":
+        if node.type in ("declaration", "type_definition"):
             yield node
         elif node.type.startswith("preproc_if"):
             yield from _declarations(node)

@@ -1,0 +1,45 @@
+"""What a command compiles: one model, or several in one library."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from tflmgen.applications.link_models import link
+from tflmgen.frontend import Model, read_source
+from tflmgen.options import BuildOptions
+
+
+def read_program(path: Path, options: BuildOptions) -> Model:
+    """The Model of a file, or of several that `options.also` links with it.
+
+    Raises ModelError for a bad file, UsageError for bad options.
+    """
+    model = read_source(path, options.source)
+    if not options.also:
+        return model
+    paths = [path, *options.also]
+    models = [model, *(read_source(other, options.source) for other in options.also)]
+    keys = model_keys(paths)
+    digest = hashlib.sha256("\n".join(f"{k} {m.sha256}" for k, m in zip(keys, models, strict=True)).encode())
+    return link(dict(zip(keys, models, strict=True)), " + ".join(p.name for p in paths), digest.hexdigest())
+
+
+def library_stem(path: Path, options: BuildOptions) -> str:
+    """The name that a library of these models has by default."""
+    return "_".join(model_keys([path, *(options.also or ())])) if options.also else path.stem
+
+
+def model_keys(paths: Sequence[Path]) -> tuple[str, ...]:
+    """Names of models in one library: those of their files; files of one name get numbers."""
+    keys: list[str] = []
+    for path in paths:
+        stem = re.sub(r"\W", "_", path.stem)
+        key, number = stem, 1
+        while key in keys:
+            number += 1
+            key = f"{stem}_{number}"
+        keys.append(key)
+    return tuple(keys)

@@ -46,7 +46,8 @@ def _fastest(module: Module, narrowest: Module, selector: Selector) -> Module:
     passes = [with_ranges(multiple, selector.operators) for multiple in (0, *sets[0])]
     undropped, *narrower = (run_passes(module, pipeline) for pipeline in passes)
     candidates = [narrowest, *narrower]
-    undropped_cycles, *cycles = (_cycles(candidate, selector) for candidate in (undropped, *candidates))
+    remembering = selector.remembering
+    undropped_cycles, *cycles = (_cycles(candidate, remembering) for candidate in (undropped, *candidates))
     return (
         candidates[cycles.index(min(cycles))]
         if TUNING.dead_channel_gain * min(cycles) <= undropped_cycles

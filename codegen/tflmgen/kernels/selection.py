@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
@@ -19,6 +19,7 @@ from tflmgen.ir import (
     RowStream,
     Selected,
     Target,
+    Value,
     View,
     walk,
 )
@@ -58,10 +59,19 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Selects kernels for one processor, from a table of operators."""
+    """Selects kernels for one processor, from a table of operators.
+
+    known  operator, operands and attributes -> what computes it; None: each operator is looked up anew
+    """
 
     target: Target
     operators: Operators = field(default_factory=lambda: OPERATORS)
+    known: dict[Hashable, KernelChoice | View | Pieces] | None = field(default=None, compare=False)
+
+    @property
+    def remembering(self) -> Selector:
+        """A selector that asks the operator table once for operators of equal types, constants and attributes."""
+        return replace(self, known={})
 
     def select(self, module: Module, streams: Mapping[int, RowStream] = MappingProxyType({})) -> Selection:
         """What computes every Op of the module; `streams` compute those that no table has, by Op.id."""
@@ -74,6 +84,14 @@ class Selector:
         return Selection(estimated_together(kernels, self.target.core), notes)
 
     def _kernel(self, module: Module, op: Op) -> KernelChoice | View | Pieces:
+        if self.known is None or not isinstance(op.attributes, Hashable):
+            return self._looked_up(module, op)
+        key = self.target, op.operator, op.attributes, *(_operand(v, module) for v in (*op.inputs, None, *op.outputs))
+        if key not in self.known:
+            self.known[key] = self._looked_up(module, op)
+        return self.known[key]
+
+    def _looked_up(self, module: Module, op: Op) -> KernelChoice | View | Pieces:
         kernel = self.operators[op.operator].kernel(_instance(module, op), self.target)
         source = op.inputs[kernel.input] if isinstance(kernel, View) else None
         if isinstance(kernel, View) and source is not None and source.is_constant:
@@ -98,6 +116,13 @@ def _without_overlap(selected: Selected) -> Selected:
 
 def _computation(selected: Selected) -> Computation:
     return selected.kernel if isinstance(selected, KernelChoice) else selected
+
+
+def _operand(value: Value | None, module: Module) -> Hashable:
+    """Type of an operand, and its contents if it is constant."""
+    if value is None:
+        return None
+    return value.type, None if value.constant is None else module.constants[value.constant]
 
 
 def _instance(module: Module, op: Op) -> OperatorInstance:

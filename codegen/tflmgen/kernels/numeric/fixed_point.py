@@ -6,7 +6,9 @@ fixedpoint.h (barrel-shifted exp, Newton-Raphson division), reproduced here on P
 
 from __future__ import annotations
 
-ONE = 2**31 - 1
+_INT32 = 2**31
+
+ONE = _INT32 - 1
 """1.0 with no integer bits, saturated."""
 
 _EXP_FACTORS = (
@@ -46,8 +48,15 @@ def rounding_divide(value: int, exponent: int) -> int:
 
 def requantize(value: int, multiplier: int, shift: int) -> int:
     """value * multiplier * 2**(shift - 31) with two roundings; equal to tflmgen_requantize."""
-    shifted = wrap(value << max(shift, 0), 32)
-    return rounding_divide(doubling_high_multiply(shifted, multiplier), max(-shift, 0))
+    # Asked for every threshold of every channel: calls of wrap() and saturate() only where they change something.
+    if shift > 0:
+        value <<= shift
+    if not -_INT32 <= value < _INT32:
+        value = wrap(value, 32)
+    high = (value * multiplier + (1 << 30)) >> 31
+    if not -_INT32 <= high < _INT32:
+        high = saturate(high)
+    return high if shift >= 0 else rounding_divide(high, -shift)
 
 
 def exp_on_negative(raw: int, integer_bits: int) -> int:

@@ -20,7 +20,7 @@ ORDER = (
     "errors options",
     "terminal ir kernels frontend applications reference passes sliding schedule memory explore backend proof plugins",
     "settings compiler",
-    "project emulators compare conversion tensorflow_worker quantize report api commands",
+    "project emulators compare conversion tensorflow_worker quantize report api sweep commands",
     "crash_site failure plugin command_line cli __main__",
 )
 """Rooms and root modules in the order of the data flow: each imports only what stands before it."""
@@ -51,6 +51,11 @@ ONLY_IN = {
     "pandas": {"api"},
     "pytest": {"api"},
     "typing_extensions": {"api"},
+    "dask": {"sweep"},
+    "distributed": {"sweep"},
+    "fsspec": {"sweep"},
+    "pyarrow": {"sweep"},
+    "optuna": {"sweep"},
     "platformio": set[str](),
     "serial": {"emulators"},
     "tree_sitter": {"proof"},

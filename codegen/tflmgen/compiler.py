@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tflmgen.applications import library_stem, read_program
-from tflmgen.backend import Json, Sources, emit, library_name, lower, plan_json, remarks_of
+from tflmgen.backend import Json, Sources, constants_alone, emit, library_name, lower, plan_json, remarks_of
 from tflmgen.errors import Location, ModelError, Problem, UsageError
 from tflmgen.explore import (
     Candidate,
@@ -64,6 +64,23 @@ def compile_model(path: Path, target: Target, options: BuildOptions, input_shape
     return _compiled(imported, library_name(options.name or library_stem(path, options)), selector, settings, model)
 
 
+def estimate_model(path: Path, target: Target, options: BuildOptions) -> Json:
+    """Contents of plan.json as compile_model gives them, but without lines of C and without proof: nothing is written.
+
+    Raises ModelError for a bad model.
+    """
+    settings = parse_options(options)
+    _, imported, selector = _imported(path, target, settings)
+    check_names(settings.loops, imported)
+    # Kernels that the search for a plan has met need not be made anew, since nothing is proved of them.
+    selector = selector.remembering
+    modules = optimise(imported, selector, settings, settings.trades_cycles)
+    plan_choice = explore(modules, selector, settings)
+    module, name = plan_choice.module, library_name(options.name or library_stem(path, options))
+    program = lower(module, plan_choice.best, limits_by_loop(settings.loops, module))
+    return _plan(plan_choice, program, constants_alone(program), name, options)
+
+
 def compile_module(imported: Module, name: str, target: Target, options: BuildOptions) -> Compilation:
     """Compiles an imported graph; `name` is the prefix of all generated names. Raises as compile_model does."""
     return _compiled(imported, name, Selector(target), parse_options(options))
@@ -107,12 +124,15 @@ def _compiled(
     checks = DeviceChecks(options.check_memory, options.check_weights.value)
     sources = emit(program, name, module.sha256, options.text, options.progress_hook, remarks=remarks, checks=checks)
     check_sources(program, name, sources, checks)
-    plan_options = {"name": name, "optimize": options.optimize.value, "max_iterations": options.max_iterations or []}
-    plan = plan_json(
-        module, plan_choice.best, program, sources, plan_options, packing_bound(module, plan_choice.best.selection)
-    )
+    plan = _plan(plan_choice, program, sources, name, options)
     plan["proof"] = _proof(model, module, settings.options.validate)
     return Compilation(name, module, program, sources, plan, _plugin_files(modules[0], selector.operators))
+
+
+def _plan(plan_choice: TradeOff, program: Program, sources: Sources, name: str, options: BuildOptions) -> Json:
+    module, best = plan_choice.module, plan_choice.best
+    plan_options = {"name": name, "optimize": options.optimize.value, "max_iterations": options.max_iterations or []}
+    return plan_json(module, best, program, sources, plan_options, packing_bound(module, best.selection))
 
 
 def check_sources(program: Program, name: str, sources: Sources, checks: DeviceChecks = NO_CHECKS) -> None:

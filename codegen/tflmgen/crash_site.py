@@ -13,7 +13,9 @@ from typing import Any
 from tflmgen.options import BuildOptions
 
 PACKAGE = __package__ or "tflmgen"
-DRIVERS = tuple(f"{PACKAGE}.{name}" for name in ("api.", "commands.", "command_line.", "cli", "compiler", "failure"))
+DRIVERS = tuple(
+    f"{PACKAGE}.{name}" for name in ("api.", "commands.", "command_line.", "cli", "compiler", "failure", "sweep.")
+)
 """Modules that call the stages without being one."""
 
 

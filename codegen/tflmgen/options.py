@@ -283,6 +283,39 @@ class NewBoardOptions:
     qemu: str | None = None
 
 
+class Measured(str, Enum):
+    """What a sweep measures beside estimates: nothing, compiled firmware's flash, or that and counted instructions."""
+
+    ESTIMATE = "estimate"
+    FLASH = "flash"
+    INSTRUCTIONS = "instructions"
+
+
+@dataclass(frozen=True, slots=True)
+class SweepOptions:
+    """What a sweep computes, and where.
+
+    boards     names with commas between, or all; None: those that the Python file names
+    options    sets of build options, as KEY=VALUE words each
+    workers    processes of a cluster here; 0: one per processor core
+    scheduler  address of a Dask scheduler; None: a cluster here
+    cache      folder or fsspec URL of figures by content
+    timeout    seconds of wall-clock time per task
+    memory     bytes of address space per task, as texts: 4G
+    report     page to write
+    """
+
+    boards: str | None = None
+    options: list[str] | None = None
+    measure: Measured = Measured.ESTIMATE
+    workers: int = 0
+    scheduler: str | None = None
+    cache: str | None = None
+    timeout: float = 300.0
+    memory: str | None = None
+    report: Path | None = None
+
+
 def command_line(command: str, model: Path, board: str, *groups: Any, suffix: str = "") -> str:
     """Shell command line for a command with the model, the board and the options of these groups.
 

@@ -29,7 +29,7 @@ COMMANDS["boards"] = board_commands.boards_app.registered_callback.callback  # t
 COMMANDS["boards new"] = board_commands.boards_new
 BUILDING = ("build", "run", "test", "bench", "inspect", "export", "flash")
 RUNNING = ("run", "test", "bench")
-OTHERS = ("boards", "boards new", "convert", "diff", "fit", "monitor", "operators", "quantize")
+OTHERS = ("boards", "boards new", "convert", "diff", "fit", "monitor", "operators", "quantize", "sweep")
 
 
 def _parameters(command: str) -> set[str]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tflmgen.api.bench_figures import Measured, bench_json, operator_figures
-    from tflmgen.api.board_fit import BoardFit, fit_boards, named_boards
-    from tflmgen.api.build_choices import CompileOptions
+    from tflmgen.api.board_fit import BoardFit, fit_boards, fit_of, named_boards
+    from tflmgen.api.build_choices import CompileOptions, build_options
     from tflmgen.api.build_diff import BuildDiff, Change, GrownError, compare_builds, parse_allowances, read_build
     from tflmgen.api.compile_source import compile
     from tflmgen.api.compiled_model import CompiledModel
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         proof_json,
         proof_lines,
     )
+    from tflmgen.api.float_comparison import model_error
     from tflmgen.api.invokes import (
         GENERATED,
         Invokes,
@@ -48,21 +49,22 @@ if TYPE_CHECKING:
         measure_firmware,
         save_project,
     )
+    from tflmgen.api.python_source import quantize_to, source_file
     from tflmgen.api.quantize_costs import Costs, board_of, measured_costs
     from tflmgen.api.records import MissingPackageError, Records
-    from tflmgen.api.source_file import quantize_to
 
 _MODULES = {
-    "board_fit": "BoardFit fit_boards named_boards",
+    "board_fit": "BoardFit fit_boards fit_of named_boards",
     "build_diff": "BuildDiff Change GrownError compare_builds parse_allowances read_build",
-    "build_choices": "CompileOptions",
+    "build_choices": "CompileOptions build_options",
     "compile_source": "compile",
     "compiled_model": "CompiledModel",
     "measurements": "Bench FirmwareSizes OperatorCost",
+    "float_comparison": "model_error",
     "model_session": "ModelSession",
     "plan_records": "Buffer Operator Plan Signature Tensor",
     "records": "MissingPackageError Records",
-    "source_file": "quantize_to",
+    "python_source": "quantize_to source_file",
     "bench_figures": "Measured bench_json operator_figures",
     "output_comparison": "Check Comparison MismatchError compare_outputs sets_of",
     "convert_tensorflow": "ConvertedPort converted digest_of is_conversion ports_of proof_json proof_lines",
@@ -109,6 +111,7 @@ __all__ = [
     "bench_json",
     "bench_sets",
     "board_of",
+    "build_options",
     "check_countable",
     "check_export",
     "check_static",
@@ -120,11 +123,13 @@ __all__ = [
     "digest_of",
     "export_library",
     "fit_boards",
+    "fit_of",
     "flash_project",
     "invoke_sets",
     "is_conversion",
     "measure_firmware",
     "measured_costs",
+    "model_error",
     "named_boards",
     "operator_figures",
     "parse_allowances",
@@ -136,6 +141,7 @@ __all__ = [
     "read_build",
     "save_project",
     "sets_of",
+    "source_file",
 ]
 
 

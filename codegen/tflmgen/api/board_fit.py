@@ -65,14 +65,15 @@ def fit_boards(
             except ModelError as error:
                 plans[key] = error
         planned = plans[key]
-        fits.append(_failed(board, planned) if isinstance(planned, TflmgenError) else _fit(board, planned))
+        fits.append(_failed(board, planned) if isinstance(planned, TflmgenError) else fit_of(board, planned))
     errors = [planned for planned in plans.values() if isinstance(planned, TflmgenError)]
     if errors and len(errors) == len(plans):
         raise errors[0]
     return tuple(fits)
 
 
-def _fit(board: Board, plan: Json) -> BoardFit:
+def fit_of(board: Board, plan: Json) -> BoardFit:
+    """What a plan takes on a board."""
     arena, weights = plan["arena"]["bytes"], plan["weights"]["bytes"]
     cycles, unknown = _estimated(plan)
     return BoardFit(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tflmgen.api.build_choices import CompileOptions, PathLike, build_options
 from tflmgen.api.compiled_model import SILENT, CompiledModel
 from tflmgen.api.planned_model import plan_file
-from tflmgen.api.source_file import source_file
+from tflmgen.api.python_source import source_file
 from tflmgen.project import board_for
 
 if TYPE_CHECKING:

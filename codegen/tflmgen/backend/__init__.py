@@ -5,7 +5,7 @@ Decided here: names in C and the form of the text; every decision about computat
 """
 
 from tflmgen.backend.c_api import entry_names
-from tflmgen.backend.c_library import Sources, emit
+from tflmgen.backend.c_library import Sources, constants_alone, emit
 from tflmgen.backend.c_names import library_name
 from tflmgen.backend.lowering import lower
 from tflmgen.backend.plan_report import Json, plan_json
@@ -15,6 +15,7 @@ from tflmgen.backend.rendering import render
 __all__ = [
     "Json",
     "Sources",
+    "constants_alone",
     "emit",
     "entry_names",
     "library_name",

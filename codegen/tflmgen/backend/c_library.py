@@ -88,8 +88,20 @@ def emit(
         f"src/{name}_weights.h": weights,
         "library.json": render("library/library.json.j2", **common),
     }
-    sizes = {name: len(array.data) for name, array in writer.places.used.items()}
-    return Sources(files, headers, *_step_lines(source, bodies), sizes, entries, fingerprint)
+    return Sources(files, headers, *_step_lines(source, bodies), _sizes(writer), entries, fingerprint)
+
+
+def constants_alone(program: Program) -> Sources:
+    """Sources without files: the constants in flash with their bytes, for a plan that is not written as C."""
+    writer = BodyWriter(program, False, False, NO_REMARKS)
+    for function in program.functions:
+        writer.streams(function)
+        writer.function(function)
+    return Sources({}, (), {}, {}, _sizes(writer), (), 0)
+
+
+def _sizes(writer: BodyWriter) -> dict[str, int]:
+    return {name: len(array.data) for name, array in writer.places.used.items()}
 
 
 def _fingerprint(*made_of: str | int) -> int:

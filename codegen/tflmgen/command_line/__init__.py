@@ -13,6 +13,7 @@ from tflmgen.command_line import firmware_commands
 from tflmgen.command_line import model_commands
 from tflmgen.command_line import board_commands
 from tflmgen.command_line import report_commands
+from tflmgen.command_line import sweep_command
 # isort: on
 
-__all__ = ["app", "board_commands", "firmware_commands", "model_commands", "report_commands"]
+__all__ = ["app", "board_commands", "firmware_commands", "model_commands", "report_commands", "sweep_command"]

@@ -46,7 +46,7 @@ def _fastest(module: Module, narrowest: Module, selector: Selector) -> Module:
     passes = [with_ranges(multiple, selector.operators) for multiple in (0, *sets[0])]
     undropped, *narrower = (run_passes(module, pipeline) for pipeline in passes)
     candidates = [narrowest, *narrower]
-    remembering = selector.remembering
+    remembering = selector if selector.known is not None else selector.remembering
     undropped_cycles, *cycles = (_cycles(candidate, remembering) for candidate in (undropped, *candidates))
     return (
         candidates[cycles.index(min(cycles))]

@@ -14,6 +14,7 @@ from tflmgen.project.files import check_writable, write_whole
 from tflmgen.project.firmware_build import (
     compile_for,
     compile_project,
+    estimated_plan,
     kept_if_whole,
     plan_for,
     print_kept,
@@ -45,6 +46,7 @@ __all__ = [
     "code_bytes",
     "compile_for",
     "compile_project",
+    "estimated_plan",
     "export",
     "find_host_compiler",
     "find_program",

@@ -1,0 +1,195 @@
+"""A sweep on Dask distributed: its scheduler hands tasks to workers, this process writes rows as they come."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import islice
+from typing import Any
+
+from tflmgen.sweep.result_table import ResultTable, require_packages
+from tflmgen.sweep.sweep_task import Row, Status, Task
+from tflmgen.sweep.task_process import TaskProcess
+
+WAITING_PER_THREAD = 4
+"""Tasks that the scheduler knows per thread of the workers: enough that none waits, and few to hold for 10^6 tasks."""
+
+ROWS_PER_FILE, SECONDS_PER_FILE = 512, 5.0
+"""Rows wait this long at most before a file is written: what a killed sweep computes again."""
+
+_SCRATCH = ".scratch"
+_LOCAL = threading.local()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """seconds: wall-clock time of a task; memory_bytes: address space of its process, 0: any."""
+
+    seconds: float = 300.0
+    memory_bytes: int = 0
+
+
+@dataclass
+class SweepSummary:
+    """What a sweep has done.
+
+    total        tasks of the sweep, and how many of them earlier runs `had`
+    statuses     status -> rows of this run
+    per_worker   worker -> rows, CPU seconds
+    """
+
+    total: int
+    had: int
+    seconds: float = 0.0
+    statuses: Counter[str] = field(default_factory=Counter)
+    rows_per_worker: Counter[str] = field(default_factory=Counter)
+    cpu_per_worker: dict[str, float] = field(default_factory=dict)
+    dashboard: str = ""
+
+    @property
+    def done(self) -> int:
+        return sum(self.statuses.values())
+
+    def add(self, row: Row) -> None:
+        self.statuses[row["status"]] += 1
+        self.rows_per_worker[row["worker"]] += 1
+        spent = self.cpu_per_worker.get(row["worker"], 0.0)
+        self.cpu_per_worker[row["worker"]] = spent + (row["cpu_seconds"] or 0.0)
+
+
+Report = Callable[[SweepSummary], None]
+
+
+def run_sweep(
+    tasks: Iterable[Task],
+    results: str,
+    *,
+    scheduler: str = "",
+    workers: int = 1,
+    cache: str = "",
+    limits: Limits = Limits(),
+    report: Report = lambda _: None,
+) -> SweepSummary:
+    """Computes the rows that `results` lacks, and adds them there.
+
+    Args:
+        scheduler: Address of a Dask scheduler, `tcp://host:8786`; empty: a cluster of `workers` processes here.
+        cache: Folder or fsspec URL of figures by content; empty: none.
+        report: Called after each row.
+    """
+    require_packages("dask", "distributed", "pyarrow", "fsspec")
+    table = ResultTable(results)
+    began = time.monotonic()
+    with table.exclusive():
+        had, wanted = table.task_ids(), list(tasks)
+        missing = [task for task in wanted if task.id not in had]
+        summary = SweepSummary(len(wanted), len(wanted) - len(missing))
+        if missing:
+            with _client(scheduler, min(workers, len(missing)), table) as client, _Writer(table) as writer:
+                summary.dashboard = client.dashboard_link if find_spec("bokeh") else ""
+                scratch = "" if scheduler or not table.is_local else str((table.root / _SCRATCH).resolve())
+                for row in _rows(client, missing, (scratch, limits, cache)):
+                    writer.add(row)
+                    summary.add(row)
+                    summary.seconds = time.monotonic() - began
+                    report(summary)
+    return summary
+
+
+@contextmanager
+def _client(scheduler: str, workers: int, table: ResultTable) -> Iterator[Any]:
+    """A client of the scheduler, or of a cluster of its own whose files are gone afterwards."""
+    distributed: Any = import_module("distributed")
+    dask: Any = import_module("dask")
+    quiet = {"distributed.logging.distributed": "critical", "logging.distributed": "critical"}
+    with ExitStack() as stack:
+        stack.enter_context(dask.config.set(quiet))
+        if scheduler:
+            yield stack.enter_context(distributed.Client(scheduler))
+            return
+        folder = table.root / _SCRATCH if table.is_local else None
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)  # of a sweep that was killed
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        cluster = distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0" if find_spec("bokeh") else None,
+            local_directory=None if folder is None else str(folder),
+            silence_logs="CRITICAL",
+        )
+        yield stack.enter_context(distributed.Client(stack.enter_context(cluster)))
+
+
+def _rows(client: Any, tasks: list[Task], settings: tuple[str, Limits, str]) -> Iterator[Row]:
+    """Rows as they come. Few tasks wait at the scheduler at a time; one whose workers die is tried again there."""
+    distributed: Any = import_module("distributed")
+    waiting = iter(tasks)
+    of: dict[str, Task] = {}
+
+    def submit(number: int) -> list[Any]:
+        futures = []
+        for task in islice(waiting, number):
+            future = client.submit(_evaluate, task, settings, key=f"tflmgen-{task.id}", pure=False)
+            of[future.key] = task
+            futures.append(future)
+        return futures
+
+    threads = sum(client.nthreads().values()) or 1
+    completed = distributed.as_completed(submit(WAITING_PER_THREAD * threads))
+    for future in completed:
+        task = of.pop(future.key)
+        if future.status == "finished":
+            yield future.result()
+        else:
+            problem = f"its worker ended: {type(future.exception()).__name__}"
+            yield task.start_of_row | {"status": Status.CRASHED.value, "problem": problem, "worker": ""}
+        threads = sum(client.nthreads().values()) or threads
+        for added in submit(max(0, WAITING_PER_THREAD * threads - len(of))):
+            completed.add(added)
+
+
+def _evaluate(task: Task, settings: tuple[str, Limits, str]) -> Row:
+    """On a worker: the row of a task, from the process that this thread keeps."""
+    scratch, limits, cache = settings
+    kept: tuple[object, TaskProcess] | None = getattr(_LOCAL, "process", None)
+    if kept is None or kept[0] != settings:
+        if kept is not None:
+            kept[1].close()
+        kept = settings, TaskProcess(scratch, limits.memory_bytes, cache)
+        _LOCAL.process = kept
+    row = kept[1].evaluate(task, limits.seconds)
+    distributed: Any = import_module("distributed")
+    return row | {"worker": str(distributed.get_worker().address)}
+
+
+class _Writer:
+    """Rows on their way to files."""
+
+    def __init__(self, table: ResultTable) -> None:
+        self._table = table
+        self._rows: list[Row] = []
+        self._since = time.monotonic()
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._write()
+
+    def add(self, row: Row) -> None:
+        self._rows.append(row)
+        if len(self._rows) >= ROWS_PER_FILE or time.monotonic() - self._since > SECONDS_PER_FILE:
+            self._write()
+
+    def _write(self) -> None:
+        if self._rows:
+            self._table.append(self._rows)
+        self._rows, self._since = [], time.monotonic()

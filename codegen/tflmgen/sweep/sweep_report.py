@@ -1,0 +1,39 @@
+"""The page of a sweep, and the reports of builds that it links to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tflmgen.api import CompiledModel, build_options, plan_file, source_file
+from tflmgen.errors import TflmgenError
+from tflmgen.options import Validate
+from tflmgen.project import board_for, write_whole
+from tflmgen.report import sweep_html
+from tflmgen.sweep.row_evaluation import SILENT, model_source
+from tflmgen.sweep.sweep_task import Row, Task
+
+MOST_REPORTS = 40
+"""Builds of the front that get a report, at even distances along it: each is compiled to C in about a second."""
+
+
+def write_reports(page: Path, rows: Sequence[Row], front: Sequence[Row], tasks: Mapping[str, Task]) -> None:
+    """Writes the page, and beside it a folder with reports of builds on the Pareto front."""
+    folder = page.with_name(f"{page.stem}-builds")
+    links: dict[str, str] = {}
+    for row in front[:: max(1, -(-len(front) // MOST_REPORTS))]:
+        target = folder / f"{row['task']}.html"
+        folder.mkdir(exist_ok=True)
+        try:
+            if not target.exists():
+                _write_report(tasks[row["task"]], target)
+        except (TflmgenError, OSError):
+            continue  # the row has its figures; a page that cannot be made is not linked
+        links[row["task"]] = f"{folder.name}/{target.name}"
+    write_whole(page, sweep_html(rows, [row["task"] for row in front], links).encode())
+
+
+def _write_report(task: Task, target: Path) -> None:
+    options = build_options({"validate": Validate.OFF, **task.options})  # type: ignore[typeddict-item]
+    with source_file(model_source(task.candidate), options, SILENT) as (path, remaining):
+        CompiledModel(plan_file(path, board_for(task.board, options), remaining, SILENT, must_fit=False)).report(target)

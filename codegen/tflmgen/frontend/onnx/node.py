@@ -41,6 +41,7 @@ class Walker(Protocol):
     """What lowers the graphs that are attributes of nodes."""
 
     builder: ModelBuilder
+    declared: dict[str, tuple[int, ...]]
 
     def new_graph(self, name: str, parent: Graph | None = None) -> Graph:
         """Begins a subgraph."""

@@ -39,7 +39,7 @@ def read_onnx(
         if model.functions:
             model = inliner.inline_local_functions(model)
     except (onnx.checker.ValidationError, RuntimeError) as error:
-        raise _error(name, f"it is no valid ONNX model: {str(error).strip().splitlines()[0]}") from error
+        raise _error(name, f"it is no valid ONNX model: {_first_line(error)}") from error
     version = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=0)
     if version and not OLDEST <= version <= onnx.defs.onnx_opset_version():
         rule = (
@@ -51,8 +51,18 @@ def read_onnx(
         for unknown in [key for key in named if key not in inputs]:
             raise _error(name, f"{kind} names '{unknown}', which is none of its inputs: {', '.join(inputs)}")
     arrays = {key: _array(name, inputs[key], value) for key, value in constants.items()}
-    digest = "" if FUNCTION.search(path.name) else hashlib.sha256(path.read_bytes()).hexdigest()
-    return to_tflite(model, name, OnnxOptions(shapes, arrays, nhwc_inputs), digest)
+    return to_tflite(model, name, OnnxOptions(shapes, arrays, nhwc_inputs), _digest(path, model))
+
+
+def _digest(path: Path, model: onnx.ModelProto) -> str:
+    """SHA-256 of the file, and of the model with its external data where it has such; empty for a function."""
+    if FUNCTION.search(path.name):
+        return ""
+    content = path.read_bytes()
+    digest = hashlib.sha256(content)
+    if path.suffix.lower() != ".pt2" and model.ByteSize() > len(content):
+        digest.update(model.SerializeToString(deterministic=True))
+    return digest.hexdigest()
 
 
 def inputs_of(path: Path) -> dict[str, bool]:
@@ -92,14 +102,22 @@ def _loaded(path: Path) -> onnx.ModelProto:
             raise _error(file, "there is no such file")
         return _exported(Path(file), function, Path(file).stat().st_mtime_ns)
     try:
-        return onnx.load(str(path))
-    except FileNotFoundError as error:
-        missing = "there is no such file" if not path.exists() else f"it lacks its external data: {error}"
-        raise _error(name, missing) from None
+        model = onnx.load(str(path), load_external_data=False)
+    except FileNotFoundError:
+        raise _error(name, "there is no such file") from None
     except OSError as error:
         raise _error(name, f"it cannot be read: {error.strerror or error}") from None
     except (DecodeError, onnx.checker.ValidationError, ValueError) as error:
-        raise _error(name, f"it is no ONNX file: {str(error).strip().splitlines()[0]}") from error
+        raise _error(name, f"it is no ONNX file: {_first_line(error)}") from error
+    try:
+        onnx.load_external_data_for_model(model, str(path.parent))
+    except (OSError, onnx.checker.ValidationError, ValueError) as error:
+        raise _error(name, f"its external data cannot be read: {_first_line(error)}") from error
+    return model
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]
 
 
 @lru_cache(maxsize=2)

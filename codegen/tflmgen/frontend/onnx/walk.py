@@ -50,6 +50,7 @@ class Walker:
     versions  operator-set domain -> version
     builder   the subgraphs, in the order in which they were begun
     graphs    the same, as lowerings see them
+    declared  shapes without open dimensions that graphs declare, by the value's name
     line      of the PyTorch program that made the node that is being lowered: "net.py:12"
     """
 
@@ -58,6 +59,7 @@ class Walker:
         self.versions = versions
         self.builder = ModelBuilder(name=path)
         self.graphs: list[Graph] = []
+        self.declared: dict[str, tuple[int, ...]] = {}
         self.line = ""
 
     def new_graph(self, name: str, parent: Graph | None = None) -> Graph:
@@ -74,6 +76,7 @@ class Walker:
         for tensor in proto.initializer:
             if tensor.name not in scope:
                 scope[tensor.name] = self.constant(tensor, graph)
+        self.declared |= _declared_shapes(proto)
         for node in proto.node:
             self.node(node, graph, scope, self.versions)
         outputs = []
@@ -178,6 +181,15 @@ class Walker:
         for proto in function.node:
             self.node(_with_attributes(proto, attributes), node.graph, inner, versions)
         return [inner.get(name) for name in function.output]
+
+
+def _declared_shapes(proto: onnx.GraphProto) -> dict[str, tuple[int, ...]]:
+    shapes = {}
+    for entry in (*proto.output, *proto.value_info):
+        sizes = entry.type.tensor_type.shape.dim
+        if sizes and all(size.HasField("dim_value") for size in sizes):
+            shapes[entry.name] = tuple(int(size.dim_value) for size in sizes)
+    return shapes
 
 
 def _trace(proto: onnx.NodeProto) -> str:

@@ -99,7 +99,7 @@ NAMES_OPERATORS = {
         "frontend.onnx.lower_codes frontend.onnx.lower_convolution frontend.onnx.lower_index "
         "frontend.onnx.lower_matrix frontend.onnx.lower_move frontend.onnx.lower_normal "
         "frontend.onnx.lower_pool frontend.onnx.lower_recurrent frontend.onnx.lower_reduce "
-        "frontend.onnx.lower_sample frontend.onnx.lower_signal"
+        "frontend.onnx.lower_sample frontend.onnx.lower_signal frontend.onnx.lower_detection"
     ),
     "passes that replace a pattern of certain operators by others": (
         "passes.activation_functions passes.affine passes.attention passes.channel_links passes.dilation "
@@ -110,9 +110,9 @@ NAMES_OPERATORS = {
     ),
     "sliding windows: cuts and joins tensors": "sliding.graph_builder",
     "quantisation: operators with weights, conversions, and operators that others stand in for": (
-        "quantize.constant_moves quantize.equalization quantize.float_simplification quantize.fused_lstm "
-        "quantize.hoisted_products quantize.integer_forms quantize.integer_rewrite quantize.layer_inputs "
-        "quantize.lstm_loops quantize.model_quantization quantize.trained_weights "
+        "quantize.affine_functions quantize.constant_moves quantize.equalization quantize.float_simplification "
+        "quantize.fused_lstm quantize.hoisted_products quantize.integer_forms quantize.integer_rewrite "
+        "quantize.layer_inputs quantize.lstm_loops quantize.model_quantization quantize.trained_weights "
         "quantize.web_types"
     ),
 }

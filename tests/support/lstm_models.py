@@ -31,6 +31,7 @@ class LstmStyle:
     steps     trip count
     seed      of weights and biases
     cell      "lstm"; "no tanh": h' = s(o) c'
+    stateful  the state is that of the last invoke; `start` is the first one
     """
 
     gates: str = "ifgo"
@@ -43,6 +44,7 @@ class LstmStyle:
     steps: int = STEPS
     seed: int = 8
     batch: int = 1
+    stateful: bool = False
 
 
 def lstm_loop(style: LstmStyle) -> Model:
@@ -51,7 +53,10 @@ def lstm_loop(style: LstmStyle) -> Model:
     main, condition, body = (builder.subgraph(name) for name in ("main", "cond", "body"))
     x = main.tensor("x", F32, (STEPS, style.batch, FEATURES))
     start = main.constant("start", np.full((style.batch, CELLS), style.start, np.float32))
-    operands = [main.constant("t0", np.array(0, np.int32)), start, start, x]
+    if style.stateful:
+        main.operator("CALL_ONCE", [], [], {"init_subgraph_index": 3})
+    h, c = (_read(main, name, style) for name in "hc") if style.stateful else (start, start)
+    operands = [main.constant("t0", np.array(0, np.int32)), h, c, x]
     kinds = [("t", I32, ()), *[(name, F32, (style.batch, CELLS)) for name in "hc"], ("x", F32, main.tensors[x].shape)]
     if style.result == "all":
         kinds.append(("rows", F32, (STEPS, style.batch, CELLS)))
@@ -65,7 +70,25 @@ def lstm_loop(style: LstmStyle) -> Model:
     limit = condition.constant("steps", np.array(style.steps, np.int32))
     condition.operator("LESS", [condition.inputs[0], limit], condition.outputs)
     _body(body, style)
+    if style.stateful:
+        first = builder.subgraph("first")
+        value = first.constant("start", np.full((style.batch, CELLS), style.start, np.float32))
+        for name, last in zip("hc", results[1:3], strict=True):
+            first.operator("ASSIGN_VARIABLE", [_handle(first, name), value], [])
+            main.operator("ASSIGN_VARIABLE", [_handle(main, name), last], [])
     return builder.model()
+
+
+def _handle(graph: SubGraphBuilder, name: str) -> int:
+    handle = graph.tensor(f"{name} handle", None, ())
+    graph.operator("VAR_HANDLE", [], [handle], {"shared_name": name})
+    return handle
+
+
+def _read(graph: SubGraphBuilder, name: str, style: LstmStyle) -> int:
+    read = graph.tensor(f"{name}0", F32, (style.batch, CELLS))
+    graph.operator("READ_VARIABLE", [_handle(graph, name)], [read])
+    return read
 
 
 def _body(body: SubGraphBuilder, style: LstmStyle) -> None:

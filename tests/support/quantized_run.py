@@ -36,12 +36,14 @@ class QuantizedRun:
 
     before  outputs of the float model
     after   of the quantised one, by the host build
+    in_order  all sets run one after the other, without a reset between them
     """
 
     quantized: QuantizedModel
     vectors: Vectors
     before: Outputs
     after: Outputs
+    in_order: bool = False
 
     @property
     def operators(self) -> list[Counter[str]]:
@@ -52,7 +54,7 @@ class QuantizedRun:
         """Outputs of the quantised model by TFLite Micro."""
         path = folder / "quantized.tflite"
         path.write_bytes(self.quantized.data)
-        return tflm_outputs(path, self.vectors.sets, _ARENA, _SECONDS)
+        return tflm_outputs(path, self.vectors.sets, _ARENA, _SECONDS, stateful=self.in_order)
 
 
 def quantized_run(
@@ -61,19 +63,21 @@ def quantized_run(
     float_io: bool = True,
     fuses_lstm: bool = False,
     keeps_state: bool = True,
+    in_order: bool = False,
 ) -> QuantizedRun:
     """Calibrates and runs a model of one signature with sets of inputs, each from the initial state.
 
+    in_order     both models run all sets without a reset
     keeps_state  as in QuantizationChoice; without it the quantised model runs all sets without a reset
     """
-    vectors = Vectors(tuple(VectorSet("", 0, arrays) for arrays in inputs))
+    vectors = Vectors(tuple(VectorSet("", 0, arrays) for arrays in inputs), stateful=in_order)
     source = prepare_float(model, fuses_lstm, keeps_state)
     with observed_build(source) as build:
-        before = list(build.run(vectors.sets, False, SilentWatcher()))
+        before = list(build.run(vectors.sets, in_order, SilentWatcher()))
     choice = QuantizationChoice(float_io=float_io, fuses_lstm=fuses_lstm, keeps_state=keeps_state)
     quantized = quantize_model(source, calibrate(source, vectors), choice)
     with observed_build(quantized.model) as build:
         if not float_io:
             return QuantizedRun(quantized, vectors, before, [])
-        after = list(build.run(vectors.sets, not keeps_state, SilentWatcher()))
-    return QuantizedRun(quantized, vectors, before, after)
+        after = list(build.run(vectors.sets, in_order or not keeps_state, SilentWatcher()))
+    return QuantizedRun(quantized, vectors, before, after, in_order)

@@ -58,6 +58,20 @@ def test_a_state_that_starts_with_zeros_needs_no_reset(style: LstmStyle, tmp_pat
         np.testing.assert_array_equal(ours, theirs.reshape(ours.shape))
 
 
+@pytest.mark.parametrize("result", ["h", "all"])
+def test_a_stateful_layer_is_fused_unasked_and_goes_on_where_it_was(result: str, tmp_path: Path) -> None:
+    style = LstmStyle(stateful=True, result=result)
+    inputs = inputs_of(style)
+    run = quantized_run(lstm_loop(style), [*inputs, inputs[0]], in_order=True)
+    assert run.quantized.stateful == run.quantized.fused == (2,)
+    assert run.operators[0]["UNIDIRECTIONAL_SEQUENCE_LSTM"] == 1
+    assert not any("VARIABLE" in name or name in ("CALL_ONCE", "WHILE") for names in run.operators for name in names)
+    assert not np.array_equal(run.before[0][0], run.before[-1][0])
+    for (ours,), (theirs,), (exact,) in zip(run.after, run.of_tflm(tmp_path), run.before, strict=True):
+        np.testing.assert_array_equal(ours, theirs.reshape(ours.shape))
+        np.testing.assert_allclose(ours, exact, atol=0.05)
+
+
 def test_tflm_is_no_reference_for_such_a_state_in_order(tmp_path: Path) -> None:
     result = quantized_run(lstm_loop(LstmStyle()), inputs_of(LstmStyle()), fuses_lstm=True, keeps_state=False)
     path = tmp_path / "fused.tflite"
@@ -93,6 +107,8 @@ def test_without_the_option_the_loop_stays() -> None:
     [
         (LstmStyle(result="c"), "the cell state after the last step is read"),
         (LstmStyle(start=0.5), "its first state is not zero"),
+        (LstmStyle(start=0.5, stateful=True), "its first state is not zero"),
+        (LstmStyle(stateful=True, result="c"), "the cell state after the last step is read"),
         (LstmStyle(steps=STEPS - 1), "its trip count is not known to be the length of the sequence"),
     ],
 )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.commands import tflmgen
 from support.lstm_models import FEATURES, STEPS, LstmStyle, lstm_loop
+from support.tools import requires_compiler, requires_qemu
 from tflmgen.frontend import ModelBuilder, read_model, write_model
 from tflmgen.ir import DType
 from tflmgen.options import QuantizeOptions
@@ -199,6 +200,20 @@ def test_few_samples_are_a_warning_with_their_number() -> None:
     finished = tflmgen("quantize", "model.tflite", "--calibration", "few.npz")
     assert finished.code == 0, finished.err
     assert "warning: few.npz has 5 samples: ranges rest on few values; use 32 samples or more" in finished.out
+
+
+@pytest.mark.emulator
+@requires_compiler
+@requires_qemu
+@pytest.mark.parametrize(("operators", "warns"), [(["ABS"], True), (["TANH", "TANH"], False)])
+def test_a_model_that_gets_slower_is_a_warning(operators: list[str], warns: bool) -> None:
+    write_model_of(operators)
+    words = ("--calibration", "good.npz", "--board", "mps2_an386")
+    finished = tflmgen("quantize", "model.tflite", *words, "--json")
+    assert finished.code == 0, finished.err
+    board = finished.json["board"]
+    assert (board["after"]["instructions"] > board["before"]["instructions"]) == warns
+    assert any("times the instructions. Keep it in float32" in text for text in finished.json["warnings"]) == warns
 
 
 def test_progress_says_how_much_is_done() -> None:

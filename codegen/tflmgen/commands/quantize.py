@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.api import Costs, board_of, measured_costs, quantize_to
-from tflmgen.options import BuildOptions, OutputOptions, QuantizeOptions, SourceOptions
+from tflmgen.options import BuildOptions, OutputOptions, QuantizedIo, QuantizeOptions, SourceOptions
 from tflmgen.project import check_writable, write_whole
 from tflmgen.quantize import CORE, QuantizedFile, WebSummary, quantize_file, summarize_webs
 from tflmgen.report import quantization_html
@@ -49,9 +49,17 @@ def quantize_command(
     costs = measured_costs(model, path, board, result.data.held_out, source, console) if board else None
     contents = {"model": model.name, "output": str(path), "bytes": [before, path.stat().st_size], **_json(result)}
     contents["board"] = costs
+    contents["warnings"] += list(_slower(costs, choices.io))
     if choices.report is not None:
         write_whole(choices.report, quantization_html(contents).encode())
     console.json(contents)
+    _print(console, model, result, costs, choices.io)
+    console.line(f"Wrote {path}: {count(path.stat().st_size)} bytes, {count(before)} before.")
+    if choices.report is not None:
+        console.line(f"Wrote {choices.report}.")
+
+
+def _print(console: Console, model: Path, result: QuantizedFile, costs: Costs | None, io: QuantizedIo) -> None:
     measured, total = len(result.data.held_out.sets), len(result.data.everything.sets)
     title = f"{model.name} on {measured} of {total} calibration sets"
     console.table(Table(title, OUTPUTS, _rows(result)))
@@ -63,9 +71,8 @@ def quantize_command(
         console.line(line)
     if costs is not None:
         console.table(Table(f"Before and after on {costs['id']}", COSTS, _cost_rows(costs)))
-    console.line(f"Wrote {path}: {count(path.stat().st_size)} bytes, {count(before)} before.")
-    if choices.report is not None:
-        console.line(f"Wrote {choices.report}.")
+    for line in _slower(costs, io):
+        console.line(f"warning: {line}")
 
 
 def quantize_first(
@@ -87,6 +94,16 @@ def _cost_rows(costs: Costs) -> list[tuple[str, ...]]:
     titles = {"flash": "flash, bytes", "ram": "RAM, bytes", "instructions": "instructions"}
     measured = [(title, costs["before"][key], costs["after"][key]) for key, title in titles.items()]
     return [(title, count(own), count(other)) for title, own, other in measured if own is not None]
+
+
+def _slower(costs: Costs | None, io: QuantizedIo) -> Iterator[str]:
+    """A model that spends its time on conversions, or on few scalar operators of a core with an FPU, loses by int8."""
+    if costs is None:
+        return
+    own, quantized = costs["before"]["instructions"], costs["after"]["instructions"]
+    if own is not None and quantized > own:
+        advice = ", or leave out its conversions by --io int8" if io is QuantizedIo.FLOAT else ""
+        yield f"the quantised model takes {quantized / own:.1f} times the instructions. Keep it in float32{advice}"
 
 
 def _rows(result: QuantizedFile) -> list[tuple[str, ...]]:
@@ -122,12 +139,15 @@ def _lines(result: QuantizedFile) -> Iterator[str]:
     for body, reason in sorted(result.lstm.items()):
         yield f"The loop of subgraph {body} has an LSTM cell{_lstm_line(result, body, reason)}"
     for cost in result.costs:
-        yield f"Estimated, {cost.types}: {count(cost.cycles)} cycles on {CORE}, {count(cost.bytes)} bytes."
+        cycles = f"{count(cost.cycles)} cycles on {CORE} without those on float32"
+        yield f"Estimated, {cost.types}: {cycles}, {count(cost.bytes)} bytes."
     for warning in _warnings(result):
         yield f"warning: {warning}"
 
 
 def _lstm_line(result: QuantizedFile, body: int, reason: str) -> str:
+    if body in result.quantized.stateful:
+        return ": it is UNIDIRECTIONAL_SEQUENCE_LSTM now, whose state persists as the layer's does."
     if body in result.quantized.fused:
         if not result.keeps_state:
             return ": it is one operator now, whose state is zero at the start of each invoke."

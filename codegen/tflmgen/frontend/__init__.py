@@ -29,6 +29,7 @@ from tflmgen.frontend.tflite.reader import parse_model, read_model
 from tflmgen.frontend.tflite.unused_tensors import without_unused
 from tflmgen.frontend.tflite.writer import write_model
 from tflmgen.frontend.trips import counters, trip_count
+from tflmgen.frontend.variables import variable_name
 
 __all__ = [
     "BUILTIN_OPERATORS",
@@ -67,6 +68,7 @@ __all__ = [
     "source_inputs",
     "source_types",
     "trip_count",
+    "variable_name",
     "without_unused",
     "write_model",
 ]

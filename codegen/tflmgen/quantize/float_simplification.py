@@ -33,13 +33,12 @@ from tflmgen.quantize.web_constraints import Binding, UnionFind, bindings, is_lo
 def simplify(model: Model, fuses_lstm: bool = False, keeps_state: bool = True) -> Model:
     """The Model with fewer operators and constants for loop variables, and products hoisted out of loops.
 
-    fuses_lstm, keeps_state  products of loops that are such LSTM layers stay inside
+    fuses_lstm, keeps_state  products of loops that are such LSTM layers stay inside, as do those of stateful layers
     """
     model = _with_constants(model)
-    layers = find_lstm_loops(model, keeps_state).items() if fuses_lstm else ()
-    return with_own_buffers(
-        with_hoisted_products(model, {body for body, layer in layers if isinstance(layer, LstmLoop)})
-    )
+    layers = {b: layer for b, layer in find_lstm_loops(model, keeps_state).items() if isinstance(layer, LstmLoop)}
+    fused = {body for body, layer in layers.items() if fuses_lstm or layer.is_stateful}
+    return with_own_buffers(with_hoisted_products(model, fused))
 
 
 def lstm_loops_of(model: Model, keeps_state: bool = True) -> dict[int, LstmLoop | str]:

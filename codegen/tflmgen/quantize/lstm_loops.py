@@ -10,19 +10,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.frontend import Model, Operator, SubGraph, row_stores
+from tflmgen.frontend import Model, Operator, SubGraph, TensorKey, row_stores
 from tflmgen.ir import DType
 from tflmgen.kernels import Comparison, traits_of
+from tflmgen.quantize.affine_functions import AffineFunctions
+from tflmgen.quantize.carried_states import CarriedState, carried_states
 from tflmgen.quantize.integer_forms import constant_values, fused_activation
+from tflmgen.quantize.statistics import OperatorKey
 from tflmgen.quantize.web_constraints import bindings, is_loop
 
 Array = NDArray[Any]
+States = Mapping[TensorKey, CarriedState]
+
+_INSIDE = "it is inside a branch, loop or call, where a state would persist"
 
 _MOST_TERMS = 4096
 """Coefficients of each element, beyond which a batch is not analysed: the matrices grow with the square."""
@@ -41,6 +47,7 @@ class LstmLoop:
     weights     by gate, i f g o: [cells, features]
     recurrent   the same of h: [cells, cells]
     biases      the same: [cells]
+    replaced    operators on the variables that hold h and c from one invoke to the next; none: both begin with zeros
     """
 
     steps: int
@@ -53,6 +60,11 @@ class LstmLoop:
     weights: tuple[Array, ...]
     recurrent: tuple[Array, ...]
     biases: tuple[Array, ...]
+    replaced: frozenset[OperatorKey] = frozenset()
+
+    @property
+    def is_stateful(self) -> bool:
+        return bool(self.replaced)
 
 
 def find_lstm_loops(model: Model, keeps_state: bool = True) -> dict[int, LstmLoop | str]:
@@ -61,19 +73,22 @@ def find_lstm_loops(model: Model, keeps_state: bool = True) -> dict[int, LstmLoo
     keeps_state  the fused operator's state persists from one run to the next
     """
     loops: dict[int, LstmLoop | str] = {}
+    states = carried_states(model)
     sites = [(graph, op) for graph in model.subgraphs for op in graph.operators]
     runs = [binding.subgraph for _, op in sites for binding in bindings(op)]
     for graph, op in sites:
         if is_loop(op):
             condition, body = (model.subgraphs[binding.subgraph] for binding in bindings(op))
-            matcher = _Matcher(graph, op, condition, body)
+            matcher = _Matcher(graph, op, condition, body, states)
             cell = matcher.find_cell()
             if cell is not None and keeps_state and graph.index in runs:
-                loops[body.index] = "it is inside a branch, loop or call, where a state would persist"
+                loops[body.index] = _INSIDE
             elif cell is not None and runs.count(body.index) + runs.count(condition.index) > 2:
                 loops[body.index] = "its body is another loop's, too"
             elif cell is not None:
-                loops[body.index] = matcher.layer(cell)
+                layer = matcher.layer(cell)
+                is_inner = isinstance(layer, LstmLoop) and layer.is_stateful and graph.index in runs
+                loops[body.index] = _INSIDE if is_inner else layer
     return loops
 
 
@@ -87,7 +102,8 @@ class _Cell:
 
 
 class _Matcher:
-    def __init__(self, graph: SubGraph, loop: Operator, condition: SubGraph, body: SubGraph) -> None:
+    def __init__(self, graph: SubGraph, loop: Operator, condition: SubGraph, body: SubGraph, states: States) -> None:
+        self._states = states
         self._graph, self._loop, self._condition, self._body = graph, loop, condition, body
         self._producers = {tensor: op for op in body.operators for tensor in op.outputs}
         self._stores = row_stores(body)
@@ -139,7 +155,10 @@ class _Matcher:
         if len(shapes) > 1 or not shape:
             return "its state and its cells have different shapes"
         cells, batch = shape[-1], math.prod(shape[:-1])
-        if not all(self._is_zero(place) for place in (cell.cell, cell.hidden)):
+        carried = [self._carried(place) for place in (cell.cell, cell.hidden)]
+        replaced = frozenset[OperatorKey]().union(*(state for state in carried if state))
+        is_zero = all(self._is_zero(place) for place in (cell.cell, cell.hidden))
+        if not is_zero and not all(carried):
             return "its first state is not zero"
         row = self._row(batch)
         if row is None:
@@ -154,12 +173,20 @@ class _Matcher:
         sums = self._sums(cell, pick, (batch, features, cells))
         if sums is None:
             return "its gates are not affine functions of a row and the state"
-        results = self._results(cell, steps)
+        results = self._results(cell, steps, replaced)
         if isinstance(results, str):
             return results
         parts = [(s[:, :features], s[:, features:-1], s[:, -1]) for s in sums]
         weights, recurrent, biases = zip(*parts, strict=True)
-        return LstmLoop(steps, batch, place, cell.hidden, cell.cell, *results, weights, recurrent, biases)
+        return LstmLoop(steps, batch, place, cell.hidden, cell.cell, *results, weights, recurrent, biases, replaced)
+
+    def _carried(self, place: int) -> frozenset[OperatorKey]:
+        """Operators on the variable that a loop variable begins with and ends in; none if it is no such variable."""
+        first, last = self._loop.inputs[place], self._loop.outputs[place]
+        state = self._states.get((self._graph.index, first))
+        takers = [op.index for op in self._graph.operators if first in op.inputs]
+        is_alone = takers == [self._loop.index] and first not in self._graph.outputs
+        return state.operators if state is not None and state.next == last and is_alone else frozenset()
 
     def _is_zero(self, place: int) -> bool:
         tensor = self._graph.tensors[self._loop.inputs[place]]
@@ -249,7 +276,7 @@ class _Matcher:
             row: identity[: batch * features].reshape(*self._body.tensors[row].shape, -1),
             hidden: identity[batch * features : -1].reshape(*self._body.tensors[hidden].shape, -1),
         }
-        affine = _Affine(self._body, self._producers, len(identity), leaves)
+        affine = AffineFunctions(self._body, self._producers, len(identity), leaves)
         sums = []
         for gate in cell.gates:
             coefficients = affine.of(gate)
@@ -259,12 +286,15 @@ class _Matcher:
         known = [s for s in sums if s is not None]
         return known if len(known) == len(sums) else None
 
-    def _results(self, cell: _Cell, steps: int) -> tuple[tuple[int, ...], tuple[int, ...]] | str:
+    def _results(
+        self, cell: _Cell, steps: int, replaced: frozenset[OperatorKey]
+    ) -> tuple[tuple[int, ...], tuple[int, ...]] | str:
         """Places of variables that are h' in another shape, and of those with all h'.
 
         A sentence if the layer lacks a result of the loop.
         """
-        read = {tensor for op in self._graph.operators for tensor in op.inputs} | set(self._graph.outputs)
+        others = [op for op in self._graph.operators if (self._graph.index, op.index) not in replaced]
+        read = {tensor for op in others for tensor in op.inputs} | set(self._graph.outputs)
         hidden = self._source(self._body.outputs[cell.hidden])
         last = [
             place
@@ -310,85 +340,3 @@ def _of_one(coefficients: Array, features: int) -> Array | None:
 
 def _orders(operands: Sequence[int]) -> list[tuple[int, int]]:
     return [(operands[0], operands[1]), (operands[1], operands[0])] if len(operands) == 2 else []
-
-
-@dataclass(slots=True)
-class _Affine:
-    """Tensors of a body as affine functions of leaves: of each element the coefficients and the constant term, last."""
-
-    body: SubGraph
-    producers: Mapping[int, Operator]
-    terms: int
-    leaves: dict[int, Array]
-    _known: dict[int, Array | None] = field(init=False, default_factory=dict)
-
-    def of(self, tensor: int) -> Array | None:
-        """[*shape, terms]; None for a tensor that is no such function, or not known to be."""
-        if tensor in self.leaves:
-            return self.leaves[tensor]
-        if tensor not in self._known:
-            self._known[tensor] = self._evaluated(tensor)
-        return self._known[tensor]
-
-    def _evaluated(self, tensor: int) -> Array | None:
-        declared = self.body.tensors[tensor]
-        if declared.data is not None and declared.dtype is DType.FLOAT32:
-            constant = np.zeros((*declared.shape, self.terms))
-            constant[..., -1] = constant_values(declared)
-            return constant
-        op = self.producers.get(tensor)
-        if op is None or fused_activation(op):
-            return None
-        if op.name == "FULLY_CONNECTED":
-            return self._product(op)
-        data = op.inputs if op.name in ("ADD", "CONCATENATION") else op.inputs[op.name == "SPLIT" :][:1]
-        operands = [self.of(part) for part in data]
-        known = [operand for operand in operands if operand is not None]
-        if len(known) < len(operands):
-            return None
-        shape = (*declared.shape, self.terms)
-        if traits_of(op.name).view:
-            return known[0].reshape(shape)
-        if op.name == "ADD":
-            return known[0] + known[1]
-        if op.name == "CONCATENATION":
-            axis = int((op.options or {}).get("axis", 0))
-            return np.concatenate(known, axis % len(declared.shape))
-        cut = self._cut(op, known[0], tensor)
-        return cut.reshape(shape) if cut is not None and cut.size == math.prod(shape) else None
-
-    def _product(self, op: Operator) -> Array | None:
-        source, weights = self.of(op.inputs[0]), self.body.tensors[op.inputs[1]]
-        bias = self.of(op.inputs[2]) if len(op.inputs) > 2 and op.inputs[2] >= 0 else np.zeros(self.terms)
-        if source is None or weights.data is None or bias is None:
-            return None
-        matrix = constant_values(weights).astype(np.float64)
-        rows = source.reshape(-1, matrix.shape[1], self.terms)
-        result: Array = np.einsum("rkt,nk->rnt", rows, matrix) + bias
-        return result.reshape(*self.body.tensors[op.outputs[0]].shape, self.terms)
-
-    def _cut(self, op: Operator, data: Array, tensor: int) -> Array | None:
-        """A part of `data` with constant bounds."""
-        constants = [self.body.tensors[part] for part in op.inputs]
-        numbers = [constant_values(c).reshape(-1) if c.data and c.dtype is DType.INT32 else None for c in constants]
-        if op.name == "SPLIT" and numbers[0] is not None:
-            axis = int(numbers[0][0]) % (data.ndim - 1)
-            return np.split(data, len(op.outputs), axis)[op.outputs.index(tensor)]
-        options = op.options or {}
-        if op.name not in ("SLICE", "STRIDED_SLICE") or any(n is None for n in numbers[1:]):
-            return None
-        begin, second = ([int(n) for n in part] for part in numbers[1:3] if part is not None)
-        if op.name == "SLICE":
-            ends = [None if n < 0 else b + n for b, n in zip(begin, second, strict=True)]
-            return data[tuple(slice(b, end) for b, end in zip(begin, ends, strict=True))]
-        if any(options.get(f"{name}_mask", 0) for name in ("ellipsis", "new_axis", "shrink_axis")):
-            return None
-        first, last = (int(options.get(f"{name}_mask", 0)) for name in ("begin", "end"))
-        steps = numbers[3] if numbers[3] is not None else np.ones(len(begin))
-        bounds = zip(begin, second, steps, strict=True)
-        return data[
-            tuple(
-                slice(None if first >> i & 1 else b, None if last >> i & 1 else e, int(s))
-                for i, (b, e, s) in enumerate(bounds)
-            )
-        ]

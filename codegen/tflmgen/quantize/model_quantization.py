@@ -10,6 +10,7 @@ from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend import Model, TensorKey, parse_model, write_model
 from tflmgen.ir import DType
 from tflmgen.quantize.carried_inputs import carry_inputs
+from tflmgen.quantize.carried_states import without_operators
 from tflmgen.quantize.float_simplification import simplify
 from tflmgen.quantize.fused_lstm import MOST_CELL
 from tflmgen.quantize.integer_rewrite import Fusion, rewrite
@@ -28,7 +29,7 @@ class QuantizationChoice:
     wanted        other element types by web root: int8, int16, or float32 to keep a web in float
     float_io      inputs and outputs stay float32, with conversions at the very beginning and end
     choose_range  range of each group of tensors
-    fuses_lstm    loops that are LSTM layers become UNIDIRECTIONAL_SEQUENCE_LSTM
+    fuses_lstm    loops that are LSTM layers become UNIDIRECTIONAL_SEQUENCE_LSTM; stateful ones always do
     keeps_state   their state persists between invokes, as TensorFlow Lite has it; else it is a constant, with which
                   each invoke starts and which only tflmgen takes
     constants     weights and shifts of biases by operator, where they are not the nearest ones
@@ -51,6 +52,7 @@ class QuantizedModel:
     conversions  QUANTIZE and DEQUANTIZE in the subgraphs of branches, loops and calls, where they run anew each time
     fused        loops that became one operator, by the subgraph of their body
     unfused      why loops that are LSTM layers did not
+    stateful     those of `fused` whose state persisted in the source, too
     """
 
     source: Model
@@ -60,6 +62,7 @@ class QuantizedModel:
     conversions: Mapping[str, int]
     fused: tuple[int, ...] = ()
     unfused: Mapping[int, str] = field(default_factory=dict)
+    stateful: tuple[int, ...] = ()
 
 
 def prepare_float(model: Model, fuses_lstm: bool = False, keeps_state: bool = True) -> Model:
@@ -87,27 +90,29 @@ def quantize_model(source: Model, calibration: Calibration, choice: Quantization
     assignment = solver.solve()
     if choice.float_io:
         assignment = carry_inputs(source, assignment)
-    outcomes = _fusions(source, assignment, calibration, choice.keeps_state) if choice.fuses_lstm else {}
+    outcomes = _fusions(source, assignment, calibration, choice)
     fusions = {body: fusion for body, fusion in outcomes.items() if isinstance(fusion, Fusion)}
     unfused = {body: reason for body, reason in outcomes.items() if isinstance(reason, str)}
-    rewritten = rewrite(source, assignment, choice.float_io, fusions, choice.constants)
+    replaced = frozenset[OperatorKey]().union(*(fusion.layer.replaced for fusion in fusions.values()))
+    rewritten = rewrite(without_operators(source, replaced), assignment, choice.float_io, fusions, choice.constants)
     data = write_model(rewritten.model)
     inside = Counter(name for graph, name in rewritten.conversions if graph in assignment.webs.called)
     parsed = parse_model(data, source.name)
-    return QuantizedModel(source, parsed, data, assignment, dict(inside), tuple(fusions), unfused)
+    stateful = tuple(body for body, fusion in fusions.items() if fusion.layer.is_stateful)
+    return QuantizedModel(source, parsed, data, assignment, dict(inside), tuple(fusions), unfused, stateful)
 
 
 def _fusions(
-    source: Model, assignment: Assignment, calibration: Calibration, keeps_state: bool
+    source: Model, assignment: Assignment, calibration: Calibration, choice: QuantizationChoice
 ) -> dict[int, Fusion | str]:
     """Loops that are LSTM layers, by the subgraph of their body; a sentence where the int8 kernel is not for one."""
     fusions: dict[int, Fusion | str] = {}
-    layers = find_lstm_loops(source, keeps_state)
+    layers = find_lstm_loops(source, choice.keeps_state)
     for graph in source.subgraphs:
         for loop in filter(is_loop, graph.operators):
             body = bindings(loop)[1].subgraph
             layer = layers.get(body)
-            if not isinstance(layer, LstmLoop):
+            if not isinstance(layer, LstmLoop) or not (choice.fuses_lstm or layer.is_stateful):
                 continue
             ends = [assignment.type_of((graph.index, t)) for t in (loop.inputs[layer.rows], loop.outputs[layer.hidden])]
             cells = assignment.webs.root((graph.index, loop.outputs[layer.cell]))
@@ -118,5 +123,5 @@ def _fusions(
             elif limit > MOST_CELL:
                 fusions[body] = f"its cells reach {limit:.1f}, and the kernel's tables end at {MOST_CELL:g}"
             else:
-                fusions[body] = Fusion(layer, limit, keeps_state)
+                fusions[body] = Fusion(layer, limit, choice.keeps_state or layer.is_stateful)
     return fusions

@@ -1,0 +1,100 @@
+"""Tensors of a subgraph as affine functions of some of its tensors, whichever operators compute them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.frontend import Operator, SubGraph
+from tflmgen.ir import DType
+from tflmgen.kernels import traits_of
+from tflmgen.quantize.integer_forms import constant_values, fused_activation
+
+Array = NDArray[Any]
+
+
+@dataclass(slots=True)
+class AffineFunctions:
+    """Tensors of a body as affine functions of leaves: of each element the coefficients and the constant term, last."""
+
+    body: SubGraph
+    producers: Mapping[int, Operator]
+    terms: int
+    leaves: dict[int, Array]
+    _known: dict[int, Array | None] = field(init=False, default_factory=dict)
+
+    def of(self, tensor: int) -> Array | None:
+        """[*shape, terms]; None for a tensor that is no such function, or not known to be."""
+        if tensor in self.leaves:
+            return self.leaves[tensor]
+        if tensor not in self._known:
+            self._known[tensor] = self._evaluated(tensor)
+        return self._known[tensor]
+
+    def _evaluated(self, tensor: int) -> Array | None:
+        declared = self.body.tensors[tensor]
+        if declared.data is not None and declared.dtype is DType.FLOAT32:
+            constant = np.zeros((*declared.shape, self.terms))
+            constant[..., -1] = constant_values(declared)
+            return constant
+        op = self.producers.get(tensor)
+        if op is None or fused_activation(op):
+            return None
+        if op.name == "FULLY_CONNECTED":
+            return self._product(op)
+        data = op.inputs if op.name in ("ADD", "CONCATENATION") else op.inputs[op.name == "SPLIT" :][:1]
+        operands = [self.of(part) for part in data]
+        known = [operand for operand in operands if operand is not None]
+        if len(known) < len(operands):
+            return None
+        shape = (*declared.shape, self.terms)
+        if traits_of(op.name).view:
+            return known[0].reshape(shape)
+        if op.name == "ADD":
+            return known[0] + known[1]
+        if op.name == "CONCATENATION":
+            axis = int((op.options or {}).get("axis", 0))
+            return np.concatenate(known, axis % len(declared.shape))
+        cut = self._cut(op, known[0], tensor)
+        return cut.reshape(shape) if cut is not None and cut.size == math.prod(shape) else None
+
+    def _product(self, op: Operator) -> Array | None:
+        source, weights = self.of(op.inputs[0]), self.body.tensors[op.inputs[1]]
+        bias = self.of(op.inputs[2]) if len(op.inputs) > 2 and op.inputs[2] >= 0 else np.zeros(self.terms)
+        if source is None or weights.data is None or bias is None:
+            return None
+        matrix = constant_values(weights).astype(np.float64)
+        rows = source.reshape(-1, matrix.shape[1], self.terms)
+        result: Array = np.einsum("rkt,nk->rnt", rows, matrix) + bias
+        return result.reshape(*self.body.tensors[op.outputs[0]].shape, self.terms)
+
+    def _cut(self, op: Operator, data: Array, tensor: int) -> Array | None:
+        """A part of `data` with constant bounds."""
+        constants = [self.body.tensors[part] for part in op.inputs]
+        numbers = [constant_values(c).reshape(-1) if c.data and c.dtype is DType.INT32 else None for c in constants]
+        if op.name == "SPLIT" and numbers[0] is not None:
+            axis = int(numbers[0][0]) % (data.ndim - 1)
+            return np.split(data, len(op.outputs), axis)[op.outputs.index(tensor)]
+        options = op.options or {}
+        if op.name not in ("SLICE", "STRIDED_SLICE") or any(n is None for n in numbers[1:]):
+            return None
+        begin, second = ([int(n) for n in part] for part in numbers[1:3] if part is not None)
+        if op.name == "SLICE":
+            ends = [None if n < 0 else b + n for b, n in zip(begin, second, strict=True)]
+            return data[tuple(slice(b, end) for b, end in zip(begin, ends, strict=True))]
+        if any(options.get(f"{name}_mask", 0) for name in ("ellipsis", "new_axis", "shrink_axis")):
+            return None
+        first, last = (int(options.get(f"{name}_mask", 0)) for name in ("begin", "end"))
+        steps = numbers[3] if numbers[3] is not None else np.ones(len(begin))
+        bounds = zip(begin, second, steps, strict=True)
+        return data[
+            tuple(
+                slice(None if first >> i & 1 else b, None if last >> i & 1 else e, int(s))
+                for i, (b, e, s) in enumerate(bounds)
+            )
+        ]

@@ -28,8 +28,12 @@ def _drop_shape_checks(graph_def: Any, _: Sequence[str]) -> str:
 
 BEFORE_FREEZING: tuple[Mend, ...] = (lower_cases,)
 """What freezing would lower to control flow that the converter does not know."""
-AFTER_FREEZING: tuple[Mend, ...] = (_drop_shape_checks, keep_activations, lower_tensor_arrays)
-"""What depends on which operands are constants."""
+BEFORE_STRUCTURE: tuple[Mend, ...] = (keep_activations, lower_tensor_arrays)
+"""What depends on which operands are constants, before control flow of version 1 becomes If and While."""
+AFTER_STRUCTURE: tuple[Mend, ...] = (_drop_shape_checks,)
+"""What would take shapes away from loop variables before."""
+AFTER_FREEZING: tuple[Mend, ...] = (*AFTER_STRUCTURE, *BEFORE_STRUCTURE)
+"""Both, for a graph without control flow of version 1."""
 
 _VERSIONS = itertools.count()
 

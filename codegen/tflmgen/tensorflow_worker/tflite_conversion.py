@@ -13,9 +13,17 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework import convert_to_constants
 
-from tflmgen.tensorflow_worker.graph_mends import AFTER_FREEZING, mend_graph, mended_function
+from tflmgen.tensorflow_worker.graph_mends import (
+    AFTER_FREEZING,
+    AFTER_STRUCTURE,
+    BEFORE_STRUCTURE,
+    mend_graph,
+    mended_function,
+)
 from tflmgen.tensorflow_worker.loaded_source import Program
+from tflmgen.tensorflow_worker.merged_branches import UnstructuredError
 from tflmgen.tensorflow_worker.source_error import SourceError
+from tflmgen.tensorflow_worker.structured_control_flow import has_control_flow_v1, structured_function
 
 
 @dataclass(frozen=True)
@@ -52,14 +60,28 @@ def convert(program: Program, folder: Path) -> Converted:
 def _of_graph(program: Program, folder: Path) -> Converted:
     (entry,) = program.entries
     function, mends = mended_function(entry.function)
-    frozen = convert_to_constants.convert_variables_to_constants_v2(function, lower_control_flow=False)
-    inputs, outputs = ([tensor.name for tensor in side] for side in (frozen.inputs, frozen.outputs))
-    graph_def = frozen.graph.as_graph_def()
-    mends += mend_graph(graph_def, outputs, AFTER_FREEZING)
+    graph_def, inputs, outputs = _frozen(function)
+    if has_control_flow_v1(graph_def):
+        mends += mend_graph(graph_def, outputs, BEFORE_STRUCTURE)
+        try:
+            graph_def, inputs, outputs = _frozen(structured_function(graph_def, inputs, outputs))
+        except UnstructuredError:
+            # TensorFlow's own functionalisation follows in its converter, and knows other forms.
+            mends.append("control flow of version 1 left to TensorFlow")
+        mends += mend_graph(graph_def, outputs, AFTER_STRUCTURE)
+    else:
+        mends += mend_graph(graph_def, outputs, AFTER_FREEZING)
     (folder / "graph.pb").write_bytes(graph_def.SerializeToString())
     return Converted(
         _converted_graph(graph_def, inputs, outputs), mends, [name.split(":")[0] for name in inputs], graph_def
     )
+
+
+def _frozen(function: Any) -> tuple[Any, list[str], list[str]]:
+    """The graph of a ConcreteFunction with its variables as constants, and the names of inputs and outputs."""
+    frozen = convert_to_constants.convert_variables_to_constants_v2(function, lower_control_flow=False)
+    inputs, outputs = ([tensor.name for tensor in side] for side in (frozen.inputs, frozen.outputs))
+    return frozen.graph.as_graph_def(), inputs, outputs
 
 
 def _converted_graph(graph_def: Any, inputs: Sequence[str], outputs: Sequence[str]) -> bytes:

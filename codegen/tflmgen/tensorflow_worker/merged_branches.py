@@ -1,0 +1,201 @@
+"""Which branch and which loop each node of a graph with control flow of version 1 belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Condition = tuple[str, bool]
+"""A predicate's tensor, "name:0", and the side that is taken."""
+Place = tuple[frozenset[Condition], tuple[str, ...]]
+"""Conditions under which a node runs, and the frames of the loops that it is in, outermost first."""
+
+
+class UnstructuredError(Exception):
+    """The graph's control flow is none that conds and while_loops make."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A loop variable by the names of its nodes; empty: it has none. `next_value` is a tensor."""
+
+    enter: str
+    merge: str
+    next_value: str
+    switch: str = ""
+    exit: str = ""
+
+
+@dataclass
+class Loop:
+    """A frame: its LoopCond, and its variables in the graph's order."""
+
+    condition: str = ""
+    variables: list[Variable] = field(default_factory=list)
+
+
+class BranchMap:
+    """Places of all nodes; raises UnstructuredError if there are none."""
+
+    def __init__(self, nodes: Mapping[str, Any]) -> None:
+        self._nodes = nodes
+        self._places: dict[str, Place] = {}
+        self._levels: dict[str, dict[tuple[Any, ...], int]] = {}
+        self._keys: dict[str, tuple[Any, ...]] = {}
+        self._groups: dict[tuple[Any, ...], list[str]] = {}
+        self.loops: dict[str, Loop] = {}
+        self._exits: dict[str, str] = {}
+        for name in self._in_order():
+            self._places[name] = self._place_of(nodes[name])
+            self._count_levels(name)
+        self._find_loops()
+
+    def place(self, name: str) -> Place:
+        return self._places[name]
+
+    def frame_of_exit(self, name: str) -> str:
+        return self._exits[name]
+
+    def group(self, merge: str) -> tuple[str, list[str]]:
+        """The predicate of a Merge, and all Merges of the same cond."""
+        key = self._keys[merge]
+        return str(key[0]), self._groups[key]
+
+    def merged(self, merge: str, side: bool) -> str:
+        """The Merge's operand on a side of its predicate."""
+        predicate = self._keys[merge][0]
+        operands = [name for name in self._nodes[merge].input if not name.startswith("^")]
+        return next(str(name) for name in operands if (predicate, side) in self._conditions_of(name))
+
+    def canonical(self, name: str) -> str:
+        """A predicate by the tensor that it is another name of."""
+        node = self._nodes[_base(name)]
+        while node.op == "Identity":
+            name = node.input[0]
+            node = self._nodes[_base(name)]
+        return full_name(name)
+
+    def _in_order(self) -> list[str]:
+        """Names of nodes, operands first; back edges of loops do not count."""
+        order, seen = [], set()
+        for root in self._nodes:
+            pending = [(root, False)]
+            while pending:
+                name, is_done = pending.pop()
+                if is_done:
+                    order.append(name)
+                elif name not in seen:
+                    seen.add(name)
+                    pending.append((name, True))
+                    pending += [(source, False) for source in self._sources(name)]
+        return order
+
+    def _sources(self, name: str) -> list[str]:
+        names = [_base(source) for source in self._nodes[name].input]
+        if self._nodes[name].op == "Merge":
+            names = [source for source in names if self._nodes[source].op != "NextIteration"]
+        return names
+
+    def _place_of(self, node: Any) -> Place:
+        sources = [name for name in node.input if self._is_forward(node, name)]
+        conditions = frozenset[Condition]().union(*(self._conditions_of(name) for name in sources))
+        frames = max((self._places[_base(name)][1] for name in sources), key=len, default=())
+        if node.op == "Enter":
+            return conditions, (*frames, node.attr["frame_name"].s.decode())
+        if node.op == "Exit":
+            if not frames:
+                raise UnstructuredError(f"'{node.name}' leaves no loop")
+            return self._entered_under(frames), frames[:-1]
+        if node.op == "Merge" and not self._is_loop_merge(node):
+            return self._merged_place(node, frames)
+        return conditions, frames
+
+    def _is_forward(self, node: Any, name: str) -> bool:
+        return bool(node.op != "Merge" or self._nodes[_base(name)].op != "NextIteration")
+
+    def _is_loop_merge(self, node: Any) -> bool:
+        return any(self._nodes[_base(name)].op == "NextIteration" for name in node.input)
+
+    def _entered_under(self, frames: tuple[str, ...]) -> frozenset[Condition]:
+        """Conditions under which a loop runs: those of all that enters it."""
+        entering = [
+            conditions for name, (conditions, own) in self._places.items() if own == frames and self._enters(name)
+        ]
+        return frozenset[Condition]().union(*entering)
+
+    def _enters(self, name: str) -> bool:
+        return bool(self._nodes[name].op == "Enter")
+
+    def _conditions_of(self, name: str) -> frozenset[Condition]:
+        """Conditions under which a tensor has a value: those of its node, and the side of a Switch."""
+        node = self._nodes[_base(name)]
+        conditions = self._places[node.name][0]
+        if node.op != "Switch" or name.startswith("^") or self._nodes[_base(node.input[1])].op == "LoopCond":
+            return conditions
+        return conditions | {(self.canonical(node.input[1]), full_name(name).endswith(":1"))}
+
+    def _merged_place(self, node: Any, frames: tuple[str, ...]) -> Place:
+        operands = [name for name in node.input if not name.startswith("^")]
+        if len(operands) != 2:
+            raise UnstructuredError(f"'{node.name}' merges {len(operands)} values")
+        first, second = (self._conditions_of(name) for name in operands)
+        decided = [p for p, side in first if (p, not side) in second]
+        if len(decided) != 1:
+            raise UnstructuredError(f"no predicate decides '{node.name}'")
+        common = frozenset(c for c in first | second if c[0] != decided[0])
+        self._keys[node.name] = (decided[0], common, frames)
+        return common, frames
+
+    def _count_levels(self, name: str) -> None:
+        """Puts a Merge into the group of those with its predicate that do not depend on one another."""
+        levels: dict[tuple[Any, ...], int] = {}
+        for source in self._sources(name):
+            for key, level in self._levels[source].items():
+                levels[key] = max(levels.get(key, 0), level)
+        if name in self._keys:
+            key = self._keys[name]
+            levels = {**levels, key: levels.get(key, 0) + 1}
+            self._keys[name] = (*key, levels[key])
+            self._groups.setdefault(self._keys[name], []).append(name)
+        self._levels[name] = levels
+
+    def _find_loops(self) -> None:
+        readers: dict[str, list[str]] = {}
+        for node in self._nodes.values():
+            for name in node.input:
+                readers.setdefault(_base(name), []).append(node.name)
+        for node in self._nodes.values():
+            frames = self._places[node.name][1]
+            if node.op == "LoopCond":
+                self.loops.setdefault(frames[-1], Loop()).condition = node.name
+            elif node.op == "Merge" and self._is_loop_merge(node):
+                self.loops.setdefault(frames[-1], Loop()).variables.append(self._variable(node, readers))
+        for frame, loop in self.loops.items():
+            if not loop.condition:
+                raise UnstructuredError(f"the loop '{frame}' has no condition")
+            self._exits |= {variable.exit: frame for variable in loop.variables if variable.exit}
+
+    def _variable(self, merge: Any, readers: Mapping[str, Sequence[str]]) -> Variable:
+        """The variable of a loop's Merge."""
+        sources = [self._nodes[_base(name)] for name in merge.input if not name.startswith("^")]
+        enters = [node for node in sources if node.op == "Enter"]
+        returns = [node for node in sources if node.op == "NextIteration"]
+        switches = [name for name in readers.get(merge.name, ()) if self._is_loop_switch(name)]
+        exits = [n for s in switches for n in readers.get(s, ()) if self._nodes[n].op == "Exit"]
+        if (len(enters), len(returns)) != (1, 1) or len(switches) > 1 or len(exits) > 1:
+            raise UnstructuredError(f"'{merge.name}' is no loop variable")
+        switch, exit_ = (next(iter(names), "") for names in (switches, exits))
+        return Variable(enters[0].name, merge.name, returns[0].input[0], switch, exit_)
+
+    def _is_loop_switch(self, name: str) -> bool:
+        node = self._nodes[name]
+        return bool(node.op == "Switch" and self._nodes[_base(node.input[1])].op == "LoopCond")
+
+
+def full_name(name: str) -> str:
+    return name if ":" in name else f"{name}:0"
+
+
+def _base(name: str) -> str:
+    return name.lstrip("^").split(":")[0]

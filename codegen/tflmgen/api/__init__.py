@@ -50,7 +50,9 @@ if TYPE_CHECKING:
         save_project,
     )
     from tflmgen.api.python_source import quantize_to, source_file
+    from tflmgen.api.quantization_results import quantization_json, quantization_lines
     from tflmgen.api.quantize_costs import Costs, board_of, measured_costs
+    from tflmgen.api.ram_curve import pareto_points
     from tflmgen.api.records import MissingPackageError, Records
 
 _MODULES = {
@@ -72,6 +74,8 @@ _MODULES = {
     "layer_comparison": "LayerCheck LayerComparison check_static compare_layers",
     "planned_model": "PlannedModel plan_file",
     "project_build": "ProjectBuild check_export export_library flash_project measure_firmware save_project",
+    "quantization_results": "quantization_json quantization_lines",
+    "ram_curve": "pareto_points",
     "quantize_costs": "Costs board_of measured_costs",
 }
 """Module -> its names here. It is imported when one of them is asked for, so that a command loads what it needs."""
@@ -132,11 +136,14 @@ __all__ = [
     "model_error",
     "named_boards",
     "operator_figures",
+    "pareto_points",
     "parse_allowances",
     "plan_file",
     "ports_of",
     "proof_json",
     "proof_lines",
+    "quantization_json",
+    "quantization_lines",
     "quantize_to",
     "read_build",
     "save_project",

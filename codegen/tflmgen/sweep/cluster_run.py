@@ -24,6 +24,17 @@ WAITING_PER_THREAD = 4
 ROWS_PER_FILE, SECONDS_PER_FILE = 512, 5.0
 """Rows wait this long at most before a file is written: what a killed sweep computes again."""
 
+_SETTINGS = {
+    "logging.distributed": "critical",
+    # Workers wait for processes of their own: samples of their stacks every 10 ms would say nothing and cost CPU time.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.system-monitor.interval": "5s",
+}
+"""Dask's settings of a cluster here."""
+
+SECONDS_PER_LOOK = 5.0
+"""How often the scheduler is asked how many threads there are: workers come and go."""
+
 _SCRATCH = ".scratch"
 _LOCAL = threading.local()
 
@@ -108,9 +119,8 @@ def _client(scheduler: str, workers: int, table: ResultTable) -> Iterator[Any]:
     """A client of the scheduler, or of a cluster of its own whose files are gone afterwards."""
     distributed: Any = import_module("distributed")
     dask: Any = import_module("dask")
-    quiet = {"distributed.logging.distributed": "critical", "logging.distributed": "critical"}
     with ExitStack() as stack:
-        stack.enter_context(dask.config.set(quiet))
+        stack.enter_context(dask.config.set(_SETTINGS))
         if scheduler:
             yield stack.enter_context(distributed.Client(scheduler))
             return
@@ -142,7 +152,7 @@ def _rows(client: Any, tasks: list[Task], settings: tuple[str, Limits, str]) -> 
             futures.append(future)
         return futures
 
-    threads = sum(client.nthreads().values()) or 1
+    threads, looked = sum(client.nthreads().values()) or 1, time.monotonic()
     completed = distributed.as_completed(submit(WAITING_PER_THREAD * threads))
     for future in completed:
         task = of.pop(future.key)
@@ -151,7 +161,8 @@ def _rows(client: Any, tasks: list[Task], settings: tuple[str, Limits, str]) -> 
         else:
             problem = f"its worker ended: {type(future.exception()).__name__}"
             yield task.start_of_row | {"status": Status.CRASHED.value, "problem": problem, "worker": ""}
-        threads = sum(client.nthreads().values()) or threads
+        if time.monotonic() - looked > SECONDS_PER_LOOK:
+            threads, looked = sum(client.nthreads().values()) or threads, time.monotonic()
         for added in submit(max(0, WAITING_PER_THREAD * threads - len(of))):
             completed.add(added)
 

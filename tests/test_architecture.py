@@ -58,6 +58,7 @@ ONLY_IN = {
     "optuna": {"sweep"},
     "platformio": set[str](),
     "serial": {"emulators"},
+    "tomli": {"applications"},
     "tree_sitter": {"proof"},
     "tree_sitter_c": {"proof"},
 }
@@ -109,6 +110,10 @@ NAMES_OPERATORS = {
         "passes.refine_by_comparison passes.transposed_weights"
     ),
     "sliding windows: cuts and joins tensors": "sliding.graph_builder",
+    "applications: glue between models, and built-in stages made of operators": (
+        "applications.application_graph applications.conditions applications.decision_builtins applications.glue_graph "
+        "applications.signal_builtins"
+    ),
     "quantisation: operators with weights, conversions, and operators that others stand in for": (
         "quantize.affine_functions quantize.constant_moves quantize.equalization quantize.float_simplification "
         "quantize.fused_lstm quantize.hoisted_products quantize.integer_forms quantize.integer_rewrite "

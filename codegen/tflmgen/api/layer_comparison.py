@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tflmgen.api.output_comparison import sets_of
 from tflmgen.api.planned_model import PlannedModel
+from tflmgen.applications import is_application
 from tflmgen.compare import (
     HOST_BUILD,
     Expected,
@@ -83,6 +84,8 @@ def compare_layers(
 ) -> LayerComparison:
     """Compares each operator's output, for the input sets of a file or seeded ones."""
     path, plain, board, options = model.path, model.compilation, model.board, model.options
+    if is_application(path):
+        raise UsageError("--layers compares the operators of one model: test each stage's model by itself")
     if options.also:
         raise UsageError("--layers compares the operators of one model: test each of several by itself")
     vectors = sets_of(path, vectors_path, plain.module.signatures, session.signature)

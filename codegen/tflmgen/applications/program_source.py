@@ -7,6 +7,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from tflmgen.applications.app_file import SUFFIX, read_application
+from tflmgen.applications.application_graph import compose
+from tflmgen.applications.builtin_table import BUILTINS
 from tflmgen.applications.link_models import link
 from tflmgen.frontend import Model, read_source
 from tflmgen.options import BuildOptions
@@ -17,14 +20,24 @@ def read_program(path: Path, options: BuildOptions) -> Model:
 
     Raises ModelError for a bad file, UsageError for bad options.
     """
-    model = read_source(path, options.source)
     if not options.also:
-        return model
+        return _read_one(path, options)
     paths = [path, *options.also]
-    models = [model, *(read_source(other, options.source) for other in options.also)]
+    models = [_read_one(other, options) for other in paths]
     keys = model_keys(paths)
     digest = hashlib.sha256("\n".join(f"{k} {m.sha256}" for k, m in zip(keys, models, strict=True)).encode())
     return link(dict(zip(keys, models, strict=True)), " + ".join(p.name for p in paths), digest.hexdigest())
+
+
+def is_application(path: Path) -> bool:
+    """Whether the file is an application of several stages."""
+    return path.suffix.lower() == SUFFIX
+
+
+def _read_one(path: Path, options: BuildOptions) -> Model:
+    if not is_application(path):
+        return read_source(path, options.source)
+    return compose(read_application(path), lambda model: read_source(model, options.source), BUILTINS)
 
 
 def library_stem(path: Path, options: BuildOptions) -> str:

@@ -21,10 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflmgen.applications import is_application, read_program
 from tflmgen.emulators import VectorSet
 from tflmgen.errors import TflmgenError
 from tflmgen.frontend import Model, Operator, SubGraph, Tensor, is_tflite, read_model, write_model
 from tflmgen.kernels import OPERATORS
+from tflmgen.options import BuildOptions
 
 NAME = "TFLite Micro"
 ARENA = 64 << 20
@@ -65,7 +67,7 @@ def _run_isolated(
         raise OracleError("not installed (pip install tflite-micro)")
     if not is_tflite(model):
         raise OracleError(f"it runs .tflite files, not {model.suffix} ones")
-    file = read_model(model)
+    file = read_program(model, BuildOptions()) if is_application(model) else read_model(model)
     if len(file.signatures) > 1 or any(s.subgraph != 0 for s in file.signatures):
         raise OracleError("it runs subgraph 0 only, and the model has other signatures")
     _refuse_faults(file)
@@ -73,7 +75,7 @@ def _run_isolated(
     if adapted is not file and (len(sets) > 1 and ("tensors" in extra_arrays or extra_arrays["stateful"].any())):
         raise OracleError("its recurrent layers keep their state from one invoke to the next")
     with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
-        if adapted is not file:
+        if adapted is not file or is_application(model):
             model = Path(folder) / "model.tflite"
             model.write_bytes(write_model(adapted))
         inputs, outputs = Path(folder) / "in.npz", Path(folder) / "out.npz"

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from flatbuffers import flexbuffers
 from numpy.typing import NDArray
 
 from tflmgen.frontend.tflite.model import Model, Operator, Signature, SubGraph, Tensor
@@ -87,10 +88,13 @@ class SubGraphBuilder:
     ) -> int:
         """Adds an operator by TFLite's name; returns its index.
 
-        options  fields of the schema, the others get the schema's defaults; None: all defaults
+        options  fields of the schema, the others get the schema's defaults; None: all defaults. Of a custom operator
+                 the fields of a FlexBuffers map, which becomes its `custom_options`
         version  None: the one that types, shapes and options ask for
         """
-        filled = None if name.startswith(CUSTOM) else options_with_defaults(name, options or {})
+        filled = options if name.startswith(CUSTOM) else options_with_defaults(name, options or {})
+        if name.startswith(CUSTOM) and options is not None:
+            custom_options = bytes(flexbuffers.Dumps(dict(options)))
         if version is None:
             operands = [None if i == _ABSENT else self.tensors[i] for i in inputs]
             version = operator_version(name, operands, [self.tensors[i] for i in outputs], filled)

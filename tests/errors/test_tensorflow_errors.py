@@ -70,6 +70,7 @@ def test_options_of_other_sources_are_refused(folder: Path) -> None:
     ("script", "sentence"),
     [
         ("kill -9 $$", "killed while it had to load it, probably for want of memory"),
+        ("echo std::bad_alloc >&2; kill -6 $$", "TensorFlow had not enough memory to load it. Convert it on a machine"),
         ("kill -11 $$", "TensorFlow crashed (SIGSEGV) while it had to load it"),
         ("echo no space left >&2; exit 3", "ended while it had to load it: no space left"),
         ('read line; echo \'{"error": "it is no GraphDef", "advice": ""}\'', "net.pb: it is no GraphDef"),
@@ -83,6 +84,27 @@ def test_how_the_process_ends_is_said(
     _stand_in(folder, script)
     done = tflmgen("convert", "net.pb")
     assert (done.code, sentence in done.err) == (1, True), done.err
+    assert not list(folder.glob("*.tflite"))
+
+
+@pytest.mark.parametrize(
+    ("module", "sentence"),
+    [
+        ("__version__ = '2.15.1'", "net.pb: TensorFlow is 2.15.1, but at least 2.16 is needed. Update it: pip install"),
+        ("raise MemoryError", "net.pb: there is not enough memory for it"),
+        ("class ResourceExhaustedError(Exception): pass\nraise ResourceExhaustedError", "there is not enough memory"),
+    ],
+)
+def test_what_the_process_says_of_its_tensorflow(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, module: str, sentence: str
+) -> None:
+    (folder / "packages").mkdir()
+    (folder / "packages" / "tensorflow.py").write_text(f"{module}\n")
+    monkeypatch.setenv("PYTHONPATH", str(folder / "packages"))
+    monkeypatch.setenv(VARIABLE, sys.executable)
+    done = tflmgen("convert", "net.pb")
+    assert (done.code, sentence in done.err) == (1, True), done.err
+    assert "Traceback" not in done.err
     assert not list(folder.glob("*.tflite"))
 
 

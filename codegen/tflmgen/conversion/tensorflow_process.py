@@ -112,6 +112,8 @@ class TensorFlowProcess:
     def _end(self, request: str, code: int) -> tuple[str, str]:
         """Why the process is gone, and what may help."""
         lines = [line for line in self._log.read_text(errors="replace").splitlines() if line.strip()]
+        if code == -signal.SIGABRT and any("bad_alloc" in line for line in lines):
+            return f"TensorFlow had not enough memory to {request} it", "Convert it on a machine with more memory"
         if code == -signal.SIGKILL:
             rule = f"TensorFlow's process was killed while it had to {request} it, probably for want of memory"
             return rule, "Convert it on a machine with more memory"

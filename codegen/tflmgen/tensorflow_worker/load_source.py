@@ -15,17 +15,12 @@ from tflmgen.tensorflow_worker.loaded_source import Entry, Program, port_of
 from tflmgen.tensorflow_worker.source_error import SourceError
 
 Request = Mapping[str, Any]
-OLDEST = (2, 16)
 KERAS_SIGNATURES = {"serve", "serving_default"}
 """Two names of one function, in what Keras exports."""
 
 
 def load_source(request: Request) -> Program:
     """The Program of request["source"], of the kind request["kind"]. Raises SourceError."""
-    version = tuple(int(part) for part in tf.__version__.split(".")[:2])
-    if version < OLDEST:
-        rule = f"TensorFlow is {tf.__version__}, but at least {'.'.join(map(str, OLDEST))} is needed"
-        raise SourceError(rule, "Update it: pip install -U 'tflmgen[tensorflow]'")
     tf.config.set_visible_devices([], "GPU")
     tf.config.threading.set_intra_op_parallelism_threads(2)
     return _LOADERS[request["kind"]](request)

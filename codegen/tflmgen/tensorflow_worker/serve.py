@@ -18,6 +18,9 @@ from tflmgen.tensorflow_worker.loaded_source import Program
 from tflmgen.tensorflow_worker.source_error import SourceError
 
 Answer = dict[str, Any]
+OLDEST = (2, 16)
+"""Version of TensorFlow."""
+NO_MEMORY = "there is not enough memory for it"
 
 
 def serve(folder: str) -> None:
@@ -48,13 +51,16 @@ class _Worker:
             rule = f"{sys.executable} has no package {error.name}, which reading it needs"
             return {"error": rule, "advice": "", "missing": True}
         except MemoryError:
-            return {"error": "there is not enough memory for it", "advice": ""}
+            return {"error": NO_MEMORY, "advice": ""}
         except Exception as error:
+            if type(error).__name__ == "ResourceExhaustedError":
+                return {"error": NO_MEMORY, "advice": ""}
             # TensorFlow raises what its many parts raise; its first line says what it is about.
             lines = [line for line in str(error).strip().splitlines() if line.strip()] or [""]
             return {"error": f"TensorFlow cannot {request['do']} it: {type(error).__name__}: {lines[0]}", "advice": ""}
 
     def _load(self, request: Mapping[str, Any]) -> Answer:
+        _check_version()
         from tflmgen.tensorflow_worker.load_source import load_source
 
         self._program = load_source(request)
@@ -83,3 +89,12 @@ class _Worker:
         if self._graph_def is not None:
             trace_nodes(self._graph_def, self._inputs, request["nodes"], operands, results)
         return {"traced": self._graph_def is not None}
+
+
+def _check_version() -> None:
+    """Raises SourceError for a TensorFlow that is too old, before anything of it is used."""
+    import tensorflow as tf
+
+    if tuple(int(part) for part in tf.__version__.split(".")[:2]) < OLDEST:
+        rule = f"TensorFlow is {tf.__version__}, but at least {'.'.join(map(str, OLDEST))} is needed"
+        raise SourceError(rule, "Update it: pip install -U 'tflmgen[tensorflow]'")

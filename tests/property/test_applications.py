@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tflmgen
 from support.application_simulation import (
     SCALE,
     WIDTH,
@@ -59,6 +60,20 @@ def check_batch(seeds: range, tmp_path: Path) -> tuple[int, int]:
 def test_random_applications_equal_their_simulation(batch: int, tmp_path: Path) -> None:
     skipped, run = check_batch(range(batch * BATCH, (batch + 1) * BATCH), tmp_path)
     assert min(skipped, run) > BATCH * STEPS / 4
+
+
+@pytest.mark.emulator
+def test_an_application_on_a_board_equals_its_simulation(tmp_path: Path) -> None:
+    path, tables = random_application(7, tmp_path)
+    simulated, rng, names = SimulatedApplication(tmp_path, tables), np.random.default_rng(7), output_names(tables)
+    with tflmgen.compile(path, "mps2_an386").session() as session:
+        for _ in range(STEPS):
+            x = rng.integers(-40, 46, (1, WIDTH)).astype(np.int8)
+            y = (rng.integers(-40, 40, (1, WIDTH)) * SCALE).astype(np.float32)
+            simulated.step({"x": x, "y": y})
+            outputs = session.run({"x": x, "y": y})
+            for name, expected in zip(names, expected_outputs(simulated, names), strict=True):
+                assert np.allclose(outputs[name], expected, 1e-5, 1e-5), name
 
 
 @pytest.mark.sweep

@@ -37,7 +37,7 @@ class RandomModels:
             return None
 
 
-IMAGES = Bounds({(0, 0): (1, 6, 5, CHANNELS)}, 14)
+IMAGES = Bounds({(0, 0): (1, 6, 5, CHANNELS)}, 24)
 """Images are at least 5 high and wide."""
 ROWS = Bounds({(0, 0): (4, 2), (0, 1): (4, 2)}, MOST_ROWS)
 

@@ -6,13 +6,15 @@ where the arrays stand among a kernel's arguments is in the kernel's header.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from tflmgen.ir import OperatorInstance, TensorType
+from tflmgen.proof.array_calls import ArrayCall, Check, compare
 from tflmgen.proof.layer_numbers import Integers, fixed_point, zero_of
+from tflmgen.proof.table_arrays import CHECKS as OF_TABLES
 from tflmgen.reference import (
     SIGMOID_TABLE,
     SOFTMAX_TABLES,
@@ -23,45 +25,16 @@ from tflmgen.reference import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayCall:
-    """A call with constants. data: per argument the bytes in flash; None where these are in RAM or absent."""
-
-    operator: str
-    op: OperatorInstance
-    function: str
-    data: Sequence[bytes | None]
-
-    def elements(self, argument: int, dtype: str) -> Array:
-        """Raises ValueError where the argument has no bytes in flash, or no whole elements."""
-        data = self.data[argument]
-        if data is None:
-            raise ValueError(f"argument {argument} is no constant")
-        return np.frombuffer(data, dtype)
-
-
-Check = Callable[[ArrayCall], str | None]
-"""What in the arrays is wrong; empty where nothing is, None where there is nothing to compare with."""
-
-
 def arrays_problem(header: str, call: ArrayCall) -> str | None:
     """What in a call's arrays is not the operator's; None where no check knows the header."""
     check = CHECKS.get(header)
     return None if check is None else check(call)
 
 
-def _compare(call: ArrayCall, argument: int, wanted: Array, caption: str) -> str:
-    written = call.elements(argument, wanted.dtype.newbyteorder("<").str)
-    if written.shape != (wanted.size,):
-        return f"{caption}: {written.size} elements instead of {wanted.size}"
-    wrong = np.flatnonzero(written != wanted.reshape(-1))
-    return f"{caption}: element {wrong[0]} differs" if len(wrong) else ""
-
-
 def _lookup(call: ArrayCall) -> str | None:
     """int8: the outputs of all 256 inputs, the least input first."""
     results = element_results(call.operator, call.op, np.arange(-128, 128, dtype=np.int8))
-    return None if results is None else _compare(call, 1, results.astype(np.int8), "table")
+    return None if results is None else compare(call, 1, results.astype(np.int8), "table")
 
 
 def _interpolate(call: ArrayCall) -> str | None:
@@ -81,7 +54,7 @@ _SIGMOIDS = ("tflmgen_logistic_s16", "tflmgen_tanh_s16")
 
 
 def _sigmoid(call: ArrayCall) -> str | None:
-    return _compare(call, 1, SIGMOID_TABLE.astype(np.uint16), "table") if call.function in _SIGMOIDS else None
+    return compare(call, 1, SIGMOID_TABLE.astype(np.uint16), "table") if call.function in _SIGMOIDS else None
 
 
 def _softmax(call: ArrayCall) -> str | None:
@@ -90,13 +63,13 @@ def _softmax(call: ArrayCall) -> str | None:
     if call.function.endswith("_f32"):
         return None
     if source.dtype.label == "int16":
-        problems = (_compare(call, i + 1, SOFTMAX_TABLES[i].astype(np.int16), "table") for i in range(2))
+        problems = (compare(call, i + 1, SOFTMAX_TABLES[i].astype(np.int16), "table") for i in range(2))
         return next(filter(None, problems), "")
     exponentials = row_exponentials(source, getattr(call.op.attributes, "beta", 1.0)).astype(np.int32)
     count = len(call.elements(1, "<i4"))
     if exponentials[count:].any():
         return f"table: ends after {count} elements"
-    return _compare(call, 1, exponentials[:count], "table")
+    return compare(call, 1, exponentials[:count], "table")
 
 
 def _scales_of(operand: int, argument: int) -> Check:
@@ -110,10 +83,18 @@ def _scales_of(operand: int, argument: int) -> Check:
         return (
             None
             if quantization is None
-            else _compare(call, argument, np.array(quantization.scales, np.float32), "scales")
+            else compare(call, argument, np.array(quantization.scales, np.float32), "scales")
         )
 
     return check
+
+
+def _hybrid(call: ArrayCall) -> str | None:
+    """Scales of int8 weights beside floats; weights that the file has in 4 bits have a byte each."""
+    type_, weights = call.op.inputs[1], call.op.constants[1]
+    if type_ is None or weights is None or call.data[1] is None:
+        return _scales_of(1, 2)(call)
+    return compare(call, 1, np.asarray(weights).astype(np.int8), "weights") or _scales_of(1, 2)(call)
 
 
 def _columns(call: ArrayCall) -> str | None:
@@ -122,7 +103,7 @@ def _columns(call: ArrayCall) -> str | None:
         return None
     left, right = (_scales(call.op.inputs[i]) for i in (0, 1))
     pairs = [fixed_point(left[0] * scale / _scales(call.op.outputs[0])[0]) for scale in right]
-    return _compare(call, 2, np.array([m for m, _ in pairs], np.int32), "multipliers") or _compare(
+    return compare(call, 2, np.array([m for m, _ in pairs], np.int32), "multipliers") or compare(
         call, 3, np.array([s for _, s in pairs], np.int8), "shifts"
     )
 
@@ -140,7 +121,7 @@ def _svdf(call: ArrayCall) -> str | None:
         return None
     if call.function == "tflmgen_svdf_hybrid":
         real = np.asarray(through_time).astype(np.float32) * np.float32(_scales(times)[0])
-        return _compare(call, 2, real, "time weights")
+        return compare(call, 2, real, "time weights")
     if "_s8" not in call.function:
         return None
     offsets = -zero_of(source) * np.asarray(weights, np.int64).sum(axis=1)
@@ -151,32 +132,79 @@ def _folded(call: ArrayCall, argument: int, wanted: Integers, caption: str) -> s
     """Sums of 32 bits that wrap; an absent array is zeros."""
     if call.data[argument] is None:
         return f"{caption} are absent" if wanted.any() else ""
-    return _compare(call, argument, wanted.astype(np.uint64).astype(np.uint32).view(np.int32), caption)
+    return compare(call, argument, wanted.astype(np.uint64).astype(np.uint32).view(np.int32), caption)
 
 
 def _lstm(call: ArrayCall) -> str | None:
-    """Weights of all gates one after another, and what their sums begin with."""
+    """Weights of all gates one after another, what their sums begin with, and numbers of variants."""
     op = call.op
     gates = [_gates(op, first) for first in (1, 5, 12)]
     if any(values is None for values in gates):
         return None
     weights, recurrent, biases = (np.asarray(values) for values in gates)
     element = np.float32 if weights.dtype == np.float32 else np.int8
-    problem = _compare(call, 1, weights.astype(element), "weights")
-    problem = problem or _compare(call, 2, recurrent.astype(element), "recurrent weights")
-    if problem or call.function == "tflmgen_lstm_fixed_s8":
+    problem = compare(call, 1, weights.astype(element), "weights")
+    problem = problem or compare(call, 2, recurrent.astype(element), "recurrent weights")
+    if problem:
         return problem
+    if call.function == "tflmgen_lstm_fixed_s8":
+        return _fixed_lstm(call, weights, recurrent, biases)
     if biases.dtype == np.float32:
-        return _compare(call, 3, biases, "biases")
+        return compare(call, 3, biases, "biases") or _variants(call, 4, np.dtype(np.float32))
     source, state = op.inputs[0], op.inputs[18]
     assert source is not None
-    problem = _compare(call, 5, SIGMOID_TABLE.astype(np.uint16), "table")
+    problem = compare(call, 5, SIGMOID_TABLE.astype(np.uint16), "table")
     if problem or source.dtype.label == "int16":
-        return problem or _compare(call, 3, biases.astype(np.int64), "biases")
+        return problem or compare(call, 3, biases.astype(np.int64), "biases")
     assert state is not None
-    folded = biases.astype(np.int64) - zero_of(source) * weights.astype(np.int64).sum(axis=1)
-    inner = -zero_of(state) * recurrent.astype(np.int64).sum(axis=1)
+    folded = biases.astype(np.int64) + _offsets(source, weights)
+    inner = _offsets(state, recurrent)
     return _folded(call, 3, folded, "biases") or _folded(call, 4, inner, "recurrent biases")
+
+
+def _fixed_lstm(call: ArrayCall, weights: Array, recurrent: Array, biases: Array) -> str:
+    """With layer normalisation the biases come after the norms, and the sums begin without them."""
+    op = call.op
+    source, state, norms = op.inputs[0], op.inputs[18], _given(op, 21)
+    assert source is not None
+    assert state is not None
+    problem = _folded(call, 3, _offsets(source, weights) + (0 if norms else biases.astype(np.int64)), "biases")
+    problem = problem or _folded(call, 4, _offsets(state, recurrent), "recurrent biases")
+    problem = problem or _variants(call, 5, np.dtype(np.int16))
+    if problem or (norms and (problem := _folded(call, 7, biases.astype(np.int64), "biases after norms"))):
+        return problem
+    if not _given(op, 16):
+        return ""
+    # LiteRT gives hidden values their zero point with the other sign before a projection.
+    starts = op.attributes.intermediates[4].zero_point * np.asarray(op.constants[16], np.int64).sum(axis=1)
+    bias = np.asarray(op.constants[17], np.int64) if _given(op, 17) else 0
+    return _folded(call, 9, starts + bias, "biases of the projection")
+
+
+def _offsets(source: TensorType, weights: Array) -> Integers:
+    """What sums of products with the raw elements of an operand have too little."""
+    offsets: Integers = -zero_of(source) * weights.astype(np.int64).sum(axis=1)
+    return offsets
+
+
+def _variants(call: ArrayCall, argument: int, element: np.dtype[Any]) -> str:
+    """Peepholes of forget, output and input gate, and behind them the norms of all gates; absent ones are nothing."""
+    op = call.op
+    peepholes = [_real(op, i, element) for i in (10, 11, 9) if _given(op, i)]
+    problem = compare(call, argument, np.concatenate(peepholes), "peepholes") if peepholes else ""
+    norms = _gates(op, 20) if _given(op, 21) else None
+    return problem or ("" if norms is None else compare(call, argument + 1, norms.astype(element), "norms"))
+
+
+def _real(op: OperatorInstance, index: int, element: np.dtype[Any]) -> Array:
+    """A constant's elements; beside floats, int8 ones are multiplied by their scale."""
+    type_, values = op.inputs[index], np.asarray(op.constants[index]).astype(element)
+    is_scaled = element == np.float32 and type_ is not None and not type_.dtype.is_float
+    return values * np.float32(_scales(type_)[0]) if is_scaled else values
+
+
+def _given(op: OperatorInstance, index: int) -> bool:
+    return index < len(op.inputs) and op.inputs[index] is not None
 
 
 def _gates(op: OperatorInstance, first: int) -> Array | None:
@@ -192,15 +220,16 @@ def _gates(op: OperatorInstance, first: int) -> Array | None:
 
 
 CHECKS: Mapping[str, Check] = {
+    **OF_TABLES,
     "lookup.h": _lookup,
     "lookup_mve.h": _lookup,
     "interpolate.h": _interpolate,
     "quantized_unary.h": _sigmoid,
     "softmax.h": _softmax,
-    "conv2d_hybrid.h": _scales_of(1, 2),
-    "depthwise_conv2d_hybrid.h": _scales_of(1, 2),
-    "fully_connected_hybrid.h": _scales_of(1, 2),
-    "fully_connected_blocks.h": _scales_of(1, 2),
+    "conv2d_hybrid.h": _hybrid,
+    "depthwise_conv2d_hybrid.h": _hybrid,
+    "fully_connected_hybrid.h": _hybrid,
+    "fully_connected_blocks.h": _hybrid,
     "batch_matmul_hybrid.h": _scales_of(1, 2),
     "batch_matmul.h": _columns,
     "svdf.h": _svdf,

@@ -39,7 +39,8 @@ from tflmgen.ir import (
     walk,
     walk_instructions,
 )
-from tflmgen.proof.layer_arrays import ArrayCall, arrays_problem
+from tflmgen.proof.array_calls import ArrayCall
+from tflmgen.proof.layer_arrays import arrays_problem
 from tflmgen.proof.layer_numbers import (
     Integers,
     LayerNumbers,

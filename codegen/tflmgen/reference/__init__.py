@@ -11,6 +11,7 @@ from tflmgen.reference.function_tables import (
     SOFTMAX_TABLES,
     element_results,
     interpolated,
+    results_on_constants,
     row_exponentials,
 )
 from tflmgen.reference.input_sets import InputSet, make_input_sets, with_small_integers
@@ -45,6 +46,7 @@ __all__ = [
     "element_results",
     "interpolated",
     "make_input_sets",
+    "results_on_constants",
     "row_exponentials",
     "type_of",
     "validate",

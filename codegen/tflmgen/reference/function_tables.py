@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -32,6 +33,18 @@ def element_results(operator: str, op: OperatorInstance, values: Array) -> Array
     except (UnsupportedError, RunTimeError):
         return None
     return np.asarray(results).reshape(-1)
+
+
+def results_on_constants(operator: str, op: OperatorInstance) -> Sequence[Array] | None:
+    """The outputs of an operator whose inputs are all constants; None where the reference does not evaluate it."""
+    evaluation = EVALUATIONS.get(operator)
+    if evaluation is None or any(t is not None and a is None for t, a in zip(op.inputs, op.constants, strict=True)):
+        return None
+    inputs = tuple(None if array is None else np.asarray(array) for array in op.constants)
+    try:
+        return evaluation(Operation(operator, inputs, op.inputs, op.outputs, options_of_attributes(op.attributes)))
+    except (UnsupportedError, RunTimeError):
+        return None
 
 
 def _of(type_: TensorType, values: Array) -> TensorType:

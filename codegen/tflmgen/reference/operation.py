@@ -32,6 +32,10 @@ class RunTimeError(Exception):
     """The model reports an error for these inputs, as its C code does: a bound is exceeded, an argument is wrong."""
 
 
+class BoundError(RunTimeError):
+    """The error is that a tensor has not the room for a dimension of this run."""
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One operator.

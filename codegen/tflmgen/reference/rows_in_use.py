@@ -13,7 +13,7 @@ import numpy as np
 
 from tflmgen.reference.axis_reductions import axes_of, mean_of
 from tflmgen.reference.image_resizing import resized_linearly, resized_to_nearest
-from tflmgen.reference.operation import Array, Evaluation, Operation, RunTimeError
+from tflmgen.reference.operation import Array, BoundError, Evaluation, Operation, RunTimeError
 from tflmgen.reference.probability_rows import log_softmax, softmax
 from tflmgen.reference.window_geometry import SAME
 from tflmgen.reference.window_pools import EVALUATIONS as POOLS
@@ -41,10 +41,15 @@ def _require(holds: bool, op: Operation) -> None:
         raise RunTimeError(op.name)
 
 
+def _require_room(fits: bool, op: Operation) -> None:
+    if not fits:
+        raise BoundError(op.name)
+
+
 def _append(op: Operation) -> Sequence[Array]:
     axis, before, added = op.options["axis"], _number(op, 1), _number(op, 3)
     result = _room(op)
-    _require(added <= result.shape[axis] - before, op)
+    _require_room(added <= result.shape[axis] - before, op)
     result[_rows(axis, 0, before)] = op.array(0)[_rows(axis, 0, before)]
     result[_rows(axis, before, before + added)] = op.array(2)[_rows(axis, 0, added)]
     return [result, _scalar(before + added)]
@@ -52,7 +57,7 @@ def _append(op: Operation) -> Sequence[Array]:
 
 def _fit(op: Operation) -> Sequence[Array]:
     axis, result = op.options["axis"], _room(op)
-    _require(_number(op, 1) <= result.shape[axis], op)
+    _require_room(_number(op, 1) <= result.shape[axis], op)
     moved = _rows(axis, 0, min(result.shape[axis], op.array(0).shape[axis]))
     result[moved] = op.array(0)[moved]
     return [result]
@@ -83,7 +88,7 @@ def _cut(op: Operation) -> Sequence[Array]:
         # Beyond the ends a bound is clamped, and a begin beyond them leaves nothing.
         rows_taken = slice(None if options["from_first"] else begin, None if options["to_last"] else end, step)
         places = range(rows)[rows_taken]
-    _require(len(places) <= result.shape[axis], op)
+    _require_room(len(places) <= result.shape[axis], op)
     _require(not options["exact"] or len(places) == result.shape[axis], op)
     result[_rows(axis, 0, len(places))] = np.take(op.array(0), list(places), axis=axis)
     return [result, _scalar(len(places))]
@@ -102,7 +107,8 @@ def _common(op: Operation) -> Sequence[Array]:
 
 
 def _limit(op: Operation) -> Sequence[Array]:
-    _require(op.options["least"] <= _number(op, 0) <= op.options["greatest"], op)
+    holds = op.options["least"] <= _number(op, 0) <= op.options["greatest"]
+    (_require if op.options["wrong_argument"] else _require_room)(holds, op)
     return [_scalar(_number(op, 0))]
 
 
@@ -140,7 +146,8 @@ def _spread(op: Operation) -> Sequence[Array]:
 
 def _repeat(op: Operation) -> Sequence[Array]:
     axis, rows, wanted, result = op.options["axis"], _number(op, 1), _number(op, 2), _room(op)
-    _require(0 <= wanted <= result.shape[axis], op)
+    _require(wanted >= 0, op)
+    _require_room(wanted <= result.shape[axis], op)
     _require(not op.options["broadcast"] or rows in (1, wanted), op)
     if wanted:
         places = np.arange(wanted) % max(rows, 1)

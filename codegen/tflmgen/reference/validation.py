@@ -30,7 +30,7 @@ from tflmgen.reference.input_sets import (
     with_small_integers,
 )
 from tflmgen.reference.module_interpreter import ModuleInterpreter
-from tflmgen.reference.operation import Array, RunTimeError, UnsupportedError
+from tflmgen.reference.operation import Array, BoundError, RunTimeError, UnsupportedError
 from tflmgen.reference.range_claims import ClaimError, Claims
 from tflmgen.reference.window_pushes import invoke_window, series
 from tflmgen.reference.work_budget import STEP, Budget, BudgetError, ClockError
@@ -293,8 +293,10 @@ class _Run:
                 raise
             raise InternalError(f"{place}: the graph does far more work than the file; a loop may not end") from None
         except (ArithmeticError, ValueError, IndexError, RunTimeError) as error:
-            # Where shapes come with the run, firmware answers such operands with an error code.
-            is_refused = isinstance(error, RunTimeError) or self._is_inadmissible(entry, sequence)
+            # Where shapes come with the run, firmware answers such operands with an error code. That a tensor has no
+            # room is an error only where the file's tensors are larger than they may be.
+            is_argument = isinstance(error, RunTimeError) and not isinstance(error, BoundError)
+            is_refused = is_argument or self._is_inadmissible(entry, sequence)
             if self._has_run_time_shapes and is_refused:
                 raise RunTimeError(str(error)) from error
             raise InternalError(f"{place}: the graph cannot be evaluated: {error}") from error

@@ -71,7 +71,9 @@ LONGEST_FUNCTION, LONGER_FUNCTIONS = 40, 5
 """Lines of a function, signature and docstring included, and how many may have more."""
 
 NAMES_OPERATORS = {
-    "the proof's own account of layers, which shares nothing with the operator table": "proof.layer_numbers",
+    "the proof's own account of layers, which shares nothing with the operator table": (
+        "proof.layer_numbers proof.table_arrays"
+    ),
     "names that the schema gives to activations": "kernels.numeric.quantize_math",
     "data about other programs: the file format": (
         "frontend.tflite.names frontend.tflite.operator_versions frontend.tflite.versions"

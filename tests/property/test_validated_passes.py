@@ -7,11 +7,14 @@ float32.
 from __future__ import annotations
 
 import pytest
+from support.mutate_module import read_another_value
 from support.random_models import MAKERS
+from support.random_program import Seeded
+from tflmgen.errors import InternalError
 from tflmgen.frontend import Model
 from tflmgen.ir import Module
 from tflmgen.passes import claims_of_ranges
-from tflmgen.passes.pipeline import PIPELINE
+from tflmgen.passes.pipeline import PIPELINE, run_passes
 from tflmgen.reference import Effort, validate
 
 EFFORT = Effort(4, 0.3)
@@ -41,3 +44,14 @@ def test_the_file_and_the_graph_are_equal(name: str, first: int) -> None:
             if module.functions != before:
                 sets += equal_sets(model, module)
     assert sets > SEEDS
+
+
+def test_another_number_of_rows_is_found() -> None:
+    """Values have room for as many rows as there may be; that the file has fewer excuses no other number."""
+    models = MAKERS["dynamic rows"].models("dynamic rows", 1001)
+    assert models is not None
+    model, module = models[0], run_passes(models[1])
+    assert equal_sets(model, module) > 0
+    wrong = read_another_value(module, Seeded(1001))
+    with pytest.raises(InternalError, match=r"has shape \[9, 2\] instead of \[13, 2\]"):
+        equal_sets(model, wrong)

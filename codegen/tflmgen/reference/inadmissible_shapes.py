@@ -15,7 +15,8 @@ def has_inadmissible_shapes(
 ) -> bool:
     """Whether a tensor of the file has dimensions in a sequence of invokes that no value of its name in the Module has.
 
-    One that the run time gives may be at most its bound; a static one is as it is.
+    One that the run time gives may be at most its bound; a static one is as it is. Inside of a Module values have the
+    room of their bounds, so that it is the file that tells which dimensions the run time gives.
     """
     shapes: dict[str, list[tuple[Dim, ...]]] = {}
     for function in module.functions:
@@ -25,8 +26,9 @@ def has_inadmissible_shapes(
 
     def see(subgraph: int, tensor: int, array: Array) -> None:
         nonlocal is_other
-        known = [s for s in shapes.get(model.subgraphs[subgraph].tensors[tensor].name, ()) if len(s) == array.ndim]
-        is_other |= bool(known) and not any(_admits(shape, array.shape) for shape in known)
+        own = model.subgraphs[subgraph].tensors[tensor]
+        known = [s for s in shapes.get(own.name, ()) if len(s) == array.ndim]
+        is_other |= bool(known) and not any(_admits(shape, array.shape, own.shape_signature) for shape in known)
 
     file = Interpreter(model)
     for arrays in sequence:
@@ -34,6 +36,14 @@ def has_inadmissible_shapes(
     return is_other
 
 
-def _admits(shape: Sequence[Dim], extents: Sequence[int]) -> bool:
-    pairs = zip(shape, extents, strict=True)
-    return all(extent == dim if isinstance(dim, int) else extent <= dim.max for dim, extent in pairs)
+def _admits(shape: Sequence[Dim], extents: Sequence[int], signature: Sequence[int] | None) -> bool:
+    """signature: the file's dimensions, -1 where the run time gives one; None where all are static."""
+    return all(
+        extent <= (dim if isinstance(dim, int) else dim.max) if _is_open(dim, signature, axis) else extent == dim
+        for axis, (extent, dim) in enumerate(zip(extents, shape, strict=True))
+    )
+
+
+def _is_open(dim: Dim, signature: Sequence[int] | None, axis: int) -> bool:
+    dims = signature or ()
+    return not isinstance(dim, int) or (axis < len(dims) and dims[axis] == -1)

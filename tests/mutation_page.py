@@ -18,7 +18,7 @@ SCALE: Mapping[str, tuple[int, int]] = {
     "lowering": (4000, 160),
     "packing": (1, 8),
     "emission": (5000, 40),
-    "passes": (1000, 12),
+    "passes": (2000, 12),
 }
 """Kind -> (first seed, originals): random programs, or layers or models of each kind."""
 

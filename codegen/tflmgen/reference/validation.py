@@ -129,6 +129,7 @@ def validate(model: Model, module: Module, effort: Effort, claims: Claims) -> Va
         run.result = replace(run.result, out_of_time=True)
     except BudgetError:
         run.result = replace(run.result, over_budget=True)
+    run.check_refusals()
     taken = {side for side in run.sides if side[:2] in run.branches}
     return replace(run.result, branches=(len(taken), sum(run.branches.values())))
 
@@ -153,12 +154,20 @@ class _Run:
         self.sides: set[tuple[int, int, int]] = set()
         self.branches = dict(branches_of(model, [_entry(model, i).subgraph for i in range(len(module.signatures))]))
         self.result = Validation(sum(effort.sets if s.inputs else 1 for s in module.signatures))
+        self._refused = 0
+        """Planned sets that only the graph ends with an error, though no tensor of the file is too large."""
         self._search = BranchSearch()
         self._has_loops = any(op.name in LOOPS for g in model.subgraphs for op in g.operators)
         signatures = [t.shape_signature or () for g in model.subgraphs for t in g.tensors if t.has_rank]
         self._has_run_time_shapes = any(-1 in s for s in signatures) or not all(
             t.has_rank or t.dtype is None for g in model.subgraphs for t in g.tensors
         )
+
+    def check_refusals(self) -> None:
+        """Raises InternalError if the graph has ended every set with an error, and the file none."""
+        result = self.result
+        if self._refused and self._refused == result.undefined and not result.equal + result.undecided + result.cut:
+            raise InternalError(f"{self._module.path}: validation: the graph ends all input sets with an error")
 
     def signature(self, entry: Signature, signature: ModuleSignature) -> None:
         """Runs the sets of one signature. Raises BudgetError when the effort is made."""
@@ -296,8 +305,9 @@ class _Run:
             # Where shapes come with the run, firmware answers such operands with an error code. That a tensor has no
             # room is an error only where the file's tensors are larger than they may be.
             is_argument = isinstance(error, RunTimeError) and not isinstance(error, BoundError)
-            is_refused = is_argument or self._is_inadmissible(entry, sequence)
-            if self._has_run_time_shapes and is_refused:
+            is_too_large = self._has_run_time_shapes and self._is_inadmissible(entry, sequence)
+            self._refused += is_argument and not is_too_large and candidate.planned
+            if self._has_run_time_shapes and (is_argument or is_too_large):
                 raise RunTimeError(str(error)) from error
             raise InternalError(f"{place}: the graph cannot be evaluated: {error}") from error
 

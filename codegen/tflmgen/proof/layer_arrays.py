@@ -165,7 +165,7 @@ def _lstm(call: ArrayCall) -> str | None:
 def _fixed_lstm(call: ArrayCall, weights: Array, recurrent: Array, biases: Array) -> str:
     """With layer normalisation the biases come after the norms, and the sums begin without them."""
     op = call.op
-    source, state, norms = op.inputs[0], op.inputs[18], _given(op, 21)
+    source, state, norms = op.inputs[0], op.inputs[18], _has_input(op, 21)
     assert source is not None
     assert state is not None
     problem = _folded(call, 3, _offsets(source, weights) + (0 if norms else biases.astype(np.int64)), "biases")
@@ -173,11 +173,11 @@ def _fixed_lstm(call: ArrayCall, weights: Array, recurrent: Array, biases: Array
     problem = problem or _variants(call, 5, np.dtype(np.int16))
     if problem or (norms and (problem := _folded(call, 7, biases.astype(np.int64), "biases after norms"))):
         return problem
-    if not _given(op, 16):
+    if not _has_input(op, 16):
         return ""
     # LiteRT gives hidden values their zero point with the other sign before a projection.
     starts = op.attributes.intermediates[4].zero_point * np.asarray(op.constants[16], np.int64).sum(axis=1)
-    bias = np.asarray(op.constants[17], np.int64) if _given(op, 17) else 0
+    bias = np.asarray(op.constants[17], np.int64) if _has_input(op, 17) else 0
     return _folded(call, 9, starts + bias, "biases of the projection")
 
 
@@ -190,9 +190,9 @@ def _offsets(source: TensorType, weights: Array) -> Integers:
 def _variants(call: ArrayCall, argument: int, element: np.dtype[Any]) -> str:
     """Peepholes of forget, output and input gate, and behind them the norms of all gates; absent ones are nothing."""
     op = call.op
-    peepholes = [_real(op, i, element) for i in (10, 11, 9) if _given(op, i)]
+    peepholes = [_real(op, i, element) for i in (10, 11, 9) if _has_input(op, i)]
     problem = compare(call, argument, np.concatenate(peepholes), "peepholes") if peepholes else ""
-    norms = _gates(op, 20) if _given(op, 21) else None
+    norms = _gates(op, 20) if _has_input(op, 21) else None
     return problem or ("" if norms is None else compare(call, argument + 1, norms.astype(element), "norms"))
 
 
@@ -203,7 +203,7 @@ def _real(op: OperatorInstance, index: int, element: np.dtype[Any]) -> Array:
     return values * np.float32(_scales(type_)[0]) if is_scaled else values
 
 
-def _given(op: OperatorInstance, index: int) -> bool:
+def _has_input(op: OperatorInstance, index: int) -> bool:
     return index < len(op.inputs) and op.inputs[index] is not None
 
 

@@ -6,9 +6,7 @@
 #ifndef TFLMGEN_KERNELS_CONCATENATION_H
 #define TFLMGEN_KERNELS_CONCATENATION_H
 
-#include <string.h>
-
-#include "common.h"
+#include "move.h"
 
 /* tflmgen_concatenation(layout, output, input, input, ...) */
 #define tflmgen_concatenation(layout, output, ...) \
@@ -25,7 +23,7 @@ TFLMGEN_KERNEL void tflmgen_concatenate_all(const tflmgen_s32 *layout, void *out
     for (int32_t repeat = 0; repeat < repeats; repeat++) {
         for (int32_t i = 0; i < tensors; i++) {
             const int32_t block = layout[2 + i];
-            memcpy(to, (const uint8_t *)inputs[i] + repeat * block, (size_t)block);
+            tflmgen_move_block(to, (const uint8_t *)inputs[i] + repeat * block, block);
             to += block;
         }
     }
@@ -39,7 +37,7 @@ TFLMGEN_KERNEL void tflmgen_split_all(const tflmgen_s32 *layout, const void *inp
     for (int32_t repeat = 0; repeat < repeats; repeat++) {
         for (int32_t i = 0; i < tensors; i++) {
             const int32_t block = layout[2 + i];
-            memcpy((uint8_t *)outputs[i] + repeat * block, from, (size_t)block);
+            tflmgen_move_block((uint8_t *)outputs[i] + repeat * block, from, block);
             from += block;
         }
     }

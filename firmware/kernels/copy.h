@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "move.h"
 #include "nest.h"
 
 typedef uint8_t tflmgen_word8;
@@ -53,10 +54,17 @@ TFLMGEN_DEFINE_COPY(tflmgen_copy_64, tflmgen_word64)
  * a row's length. A row may overlap its own copy. */
 TFLMGEN_KERNEL void tflmgen_copy_rows(const void *input, void *output, const struct tflmgen_copy *params)
 {
-    const size_t length = (size_t)params->extent[params->rank - 1];
+    const int32_t length = params->extent[params->rank - 1];
     struct tflmgen_nest_cursor cursor = {{0}, params->input_offset, params->output_offset};
     do {
-        memmove((uint8_t *)output + cursor.offset2, (const uint8_t *)input + cursor.offset1, length);
+        const uint8_t *const from = (const uint8_t *)input + cursor.offset1;
+        uint8_t *const to = (uint8_t *)output + cursor.offset2;
+        const uintptr_t ahead = (uintptr_t)to - (uintptr_t)from;
+        if (ahead >= (uintptr_t)length && 0 - ahead >= (uintptr_t)length) {
+            tflmgen_move(to, from, length);
+        } else {
+            memmove(to, from, (size_t)length);
+        }
     } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->input_stride, params->output_stride));
 }
 

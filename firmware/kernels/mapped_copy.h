@@ -5,8 +5,7 @@
 #ifndef TFLMGEN_KERNELS_MAPPED_COPY_H
 #define TFLMGEN_KERNELS_MAPPED_COPY_H
 
-#include <string.h>
-
+#include "move.h"
 #include "nest.h"
 
 struct tflmgen_mapped_copy {
@@ -19,7 +18,7 @@ TFLMGEN_KERNEL void tflmgen_mapped_copy(const void *input, const tflmgen_s32 *ma
                                         const struct tflmgen_mapped_copy *params)
 {
     const int32_t row = params->rank - 1;
-    const size_t block = (size_t)params->block_bytes;
+    const int32_t block = params->block_bytes;
     int32_t index[TFLMGEN_MAX_RANK] = {0};
     uint8_t *to = output;
     int32_t loop;
@@ -31,7 +30,7 @@ TFLMGEN_KERNEL void tflmgen_mapped_copy(const void *input, const tflmgen_s32 *ma
             table += params->extent[loop];
         }
         for (int32_t i = 0; i < params->extent[row]; i++) {
-            memcpy(to, (const uint8_t *)input + start + table[i], block);
+            tflmgen_move_block(to, (const uint8_t *)input + start + table[i], block);
             to += block;
         }
         for (loop = row - 1; loop >= 0; loop--) {

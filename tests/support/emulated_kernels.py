@@ -64,7 +64,7 @@ SECTIONS {
 }
 """
 
-_START = """
+START = """
 #include <string.h>
 static uint8_t ram[1u << 20] __attribute__((aligned(64)));
 static volatile uint32_t current;
@@ -172,11 +172,18 @@ def check_on(machine: Machine, runs: Sequence[Run], folder: Path, optimize: str 
 
 def faults_on(machine: Machine, runs: Sequence[Run], folder: Path, *flags: str) -> list[str]:
     """A line for each run that does not: `case`, its number, and what is wrong. flags: for the compiler, else -O2."""
+    lines = lines_of(machine, _source(machine, runs), folder, *flags)
+    assert lines[-1:] == [f"done {len(runs)}"], lines[-3:]
+    return lines[:-1]
+
+
+def lines_of(machine: Machine, source: str, folder: Path, *flags: str) -> list[str]:
+    """What a program prints on the machine: START and a main that tells by say() and stops."""
     for program in ("arm-none-eabi-gcc", "qemu-system-arm"):
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
     (folder / "script.ld").write_text(_SCRIPT)
-    (folder / "main.c").write_text(_source(machine, runs))
+    (folder / "main.c").write_text(source)
     build = ["arm-none-eabi-gcc", *machine.flags, *WARNINGS, *(flags or ("-O2",)), f"-I{KERNELS}", "-nostartfiles"]
     build += ["--specs=nano.specs", "-T", "script.ld"]
     build += [
@@ -193,15 +200,13 @@ def faults_on(machine: Machine, runs: Sequence[Run], folder: Path, *flags: str) 
     qemu = ["qemu-system-arm", "-M", machine.qemu, "-nographic", "-monitor", "none", "-serial", "none"]
     qemu += ["-semihosting-config", "enable=on,target=native", "-kernel", "image.elf"]
     ran = subprocess.run(qemu, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
-    lines = (ran.stdout + ran.stderr).splitlines()
-    assert lines[-1:] == [f"done {len(runs)}"], lines[-3:]
-    return lines[:-1]
+    return (ran.stdout + ran.stderr).splitlines()
 
 
 def _source(machine: Machine, runs: Sequence[Run]) -> str:
     kernels = [facing(run.kernel or kernel_for(run.case, machine), run.overlap) for run in runs]
     headers = sorted({kernel.header for kernel in kernels})
-    parts = [*(f'#include "{header}"' for header in headers), f"#define POISON {POISON}", _START, _CHECK]
+    parts = [*(f'#include "{header}"' for header in headers), f"#define POISON {POISON}", START, _CHECK]
     calls = []
     for number, (run, kernel) in enumerate(zip(runs, kernels, strict=True)):
         parts.append(_case(number, run, kernel))

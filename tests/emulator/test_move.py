@@ -1,0 +1,61 @@
+"""tflmgen_move on cores with and without words at any address and MVE: every length, address and distance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.emulated_kernels import M0, M3, M4, M55, START, Machine, lines_of
+from support.tools import requires_compiler, requires_qemu
+
+pytestmark = [pytest.mark.emulator, requires_compiler, requires_qemu]
+
+MAIN = """
+static uint8_t expected[256];
+static __attribute__((noinline)) void move(void *to, const void *from, int32_t bytes)
+{
+    tflmgen_move(to, from, bytes);
+}
+static void compare(uint32_t number)
+{
+    for (uint32_t i = 0; i < 256; ++i) {
+        if (ram[i] != expected[i]) {
+            say("byte ", i);
+            say(" of case ", number);
+            call_host(4, "\\n");
+            return;
+        }
+    }
+}
+int main(void)
+{
+    uint32_t cases = 0;
+    for (uint32_t length = 0; length <= 50; ++length) {
+        for (uint32_t from = 64; from < 68; ++from) {
+            for (uint32_t to = from - 20; to < from + 72; ++to) {
+                if (to < from + length && from < to + length) {
+                    continue;
+                }
+                for (uint32_t i = 0; i < 256; ++i) {
+                    ram[i] = expected[i] = (uint8_t)(i * 7 + 1);
+                }
+                for (uint32_t i = 0; i < length; ++i) {
+                    expected[to + i] = (uint8_t)((from + i) * 7 + 1);
+                }
+                move(ram + to, ram + from, (int32_t)length);
+                compare(++cases);
+            }
+        }
+    }
+    say("done ", cases);
+    call_host(4, "\\n");
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("machine", [M0, M3, M4, M55], ids=lambda machine: machine.target.core)
+def test_every_length_and_distance(machine: Machine, tmp_path: Path) -> None:
+    source = '#include "move.h"\n' + START + MAIN
+    (line,) = lines_of(machine, source, tmp_path, "-O2")
+    assert int(line.removeprefix("done ")) > 3_000

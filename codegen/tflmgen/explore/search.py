@@ -78,7 +78,7 @@ def plans_by_speed(module: Module, selection: Selection) -> Iterator[Candidate]:
     kernels: Selection | None = selection
     while kernels is not None:
         best = min(_plans(kernels, orders, variables), key=lambda candidate: candidate.cost)
-        yield replace(best, order_proved=by_peak.is_proved, extra_cycles=kernels.cycles - selection.cycles)
+        yield replace(best, order_proved=by_peak.is_proved, extra_cycles=_extra_cycles(kernels, selection))
         kernels = _slower(best)
 
 
@@ -99,6 +99,17 @@ def _plans(
         items = (item for function in scheduled.functions for item, _ in walk_items(function.body))
         if not by_multiples or keeps_multiples(items, selection, storage.home, layout.offsets):
             yield Candidate(selection, scheduled, liveness, storage, layout)
+
+
+def _extra_cycles(slower: Selection, fastest: Selection) -> int:
+    """Estimated cycles beyond those of the fastest kernels. A kernel without an estimate, in place of one that has one,
+    counts as TUNING.unknown_slowdown times that."""
+    extra = slower.cycles - fastest.cycles
+    for number, choice in fastest.kernels.items():
+        other = slower.kernels[number]
+        if isinstance(choice, KernelChoice) and isinstance(other, KernelChoice) and not other.chosen.cycles:
+            extra += TUNING.unknown_slowdown * choice.chosen.cycles
+    return extra
 
 
 def _slower(candidate: Candidate) -> Selection | None:

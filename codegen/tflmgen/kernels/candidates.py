@@ -17,6 +17,7 @@ from tflmgen.kernels.requests import (
     GroupedConvolution,
     LayerRequest,
     Request,
+    TransposedConvolution,
     WindowRequest,
 )
 from tflmgen.kernels.tuning import TUNING
@@ -80,11 +81,16 @@ def _with_macs(kernel: Kernel, macs: int) -> Kernel:
 
 
 def _most_packed(request: Request) -> float:
-    """Bytes of constants that a kernel may have."""
+    """Bytes of constants that a kernel may have: whatever it takes where each filter sees one channel."""
     if not isinstance(request, LayerRequest) or isinstance(request, DepthwiseConvolution):
         return math.inf
-    weights = request.layer.weights
-    return TUNING.packed_share * (weights.size + PER_CHANNEL * len(weights)) + TUNING.padding_bytes
+    if isinstance(request, GroupedConvolution) and request.group_inputs == 1:
+        return math.inf
+    weights, phases = request.layer.weights, 1
+    if isinstance(request, TransposedConvolution):
+        # Each rest of the stride is a convolution with biases and scales of its own.
+        phases = request.window.steps.stride_height * request.window.steps.stride_width
+    return TUNING.packed_share * (weights.size + PER_CHANNEL * phases * len(weights)) + TUNING.padding_bytes
 
 
 def _packed_bytes(kernel: Kernel) -> int:

@@ -18,6 +18,9 @@ class Tuning:
     similar_cycles: kernels whose estimates differ by less than this factor count as equally fast, for estimates err;
     the one that is declared first is taken. Off, by counts of the layers in tests/models/kernel_candidates.json:
     20,541 cycles more on an M55 (0.08 %), 279 fewer on an M4, 284,809 fewer on an M0 (0.14 %).
+    unknown_slowdown: how many times the cycles of a fast kernel a portable one without an estimate counts as, where
+    it may save memory; TRANSPOSE_CONV's takes 3 to 11 times as many instructions. Off, one byte of memory is enough
+    for it: random TRANSPOSE_CONVs take 4.5 times the instructions of those with channels of a multiple of 8.
     packed_share, padding_bytes: packed weights may take so many times the bytes of the weights with their biases and
     scales, and so many bytes beyond that; as many zeros may stand for weights of other groups of channels. Share off:
     144 bytes of RAM and 286,626 cycles more, 1,864 bytes of flash fewer (two plans). Bytes off: 9,392 bytes of RAM and
@@ -42,6 +45,7 @@ class Tuning:
 
     balanced_slowdown: float = 0.05
     similar_cycles: float = 1.1
+    unknown_slowdown: int = 8
     packed_share: float = 1.25
     padding_bytes: int = 1024
     dead_channel_gain: float = 1.01

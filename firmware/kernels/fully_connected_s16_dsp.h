@@ -23,7 +23,7 @@ struct tflmgen_fully_connected_s16_dsp {
 
 #define TFLMGEN_FULLY_CONNECTED_S16_DSP_UNITS 4 /* of a group */
 
-/* The most values of a row that is copied, for not being of whole fours. */
+/* The most values of a row that is copied to the stack, for not being of whole fours; longer ones go to the scratch. */
 #define TFLMGEN_FULLY_CONNECTED_S16_DSP_STACK 128
 
 /* Four inputs of four units, 16 products: LDM + 2 LDR + 8 SXTB16 + 8 SMLAD, and 2 for the loop; then 4 SMMULR and 4
@@ -72,15 +72,17 @@ TFLMGEN_HELPER int32_t tflmgen_fully_connected_s16_dsp_unit(const tflmgen_s16 *r
     return tflmgen_smmulr(sum, (int32_t)stream[steps + 1]);
 }
 
+/* scratch: a row of whole fours, or NULL. */
 TFLMGEN_SHARED void tflmgen_fully_connected_s16_dsp(const tflmgen_s16 *input, const tflmgen_u32 *restrict stream,
-                                                    tflmgen_s16 *output,
+                                                    void *scratch, tflmgen_s16 *output,
                                                     const struct tflmgen_fully_connected_s16_dsp *p)
 {
     const int32_t steps = (p->depth + 3) / 4;
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         const tflmgen_u32 *next = stream;
         const tflmgen_s16 *row = input;
-        int16_t copy[TFLMGEN_FULLY_CONNECTED_S16_DSP_STACK];
+        int16_t on_stack[TFLMGEN_FULLY_CONNECTED_S16_DSP_STACK];
+        tflmgen_s16 *const copy = scratch ? scratch : on_stack;
         if (p->depth % 4 != 0) {
             memset(copy + 4 * (steps - 1), 0, 4 * sizeof *copy);
             memcpy(copy, input, (size_t)p->depth * sizeof *copy);

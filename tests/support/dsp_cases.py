@@ -297,7 +297,7 @@ def depthwise_window(rng: np.random.Generator) -> Run:
 def depthwise_filters(rng: np.random.Generator) -> Run:
     """Several filters per channel, also of windows with a single position."""
     taps = pick(rng, (3, 3), (3, 3), (5, 5), (1, 3), (4, 1))
-    channels, filters = int(pick(rng, 1, 2, 3, 6)), int(pick(rng, 2, 3, 4, 8))
+    channels, filters = int(pick(rng, 1, 2, 3, 6, 9)), int(pick(rng, 2, 3, 4, 8))
     size = [int(t + rng.integers(0, 20 if rng.random() < 0.3 else 6)) for t in taps]
     x, y, activation = _ends(rng, (int(pick(rng, 1, 2)), *size, channels), taps[0] * taps[1])
     w, b = _weights(rng, (1, *taps, channels * filters), 3, _scale(x))

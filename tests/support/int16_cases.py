@@ -58,7 +58,10 @@ def depthwise_conv2d(rng: np.random.Generator) -> Made:
 
 
 def fully_connected(rng: np.random.Generator) -> Made:
-    depth, units = int(pick(rng, rng.integers(1, 128), 4 * rng.integers(1, 60))), int(rng.integers(1, 12))
+    depth, units = (
+        int(pick(rng, rng.integers(1, 128), 4 * rng.integers(1, 60), rng.integers(129, 200))),
+        int(rng.integers(1, 12)),
+    )
     weighted = _weighted(rng, (units, depth), 0, depth)
     options = {"fused_activation_function": int(pick(rng, 0, 1, 3)), "keep_num_dims": False}
     return _case_of(rng, "FULLY_CONNECTED", (int(pick(rng, 1, 1, 3)), depth), weighted, options)

@@ -265,7 +265,7 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     "gathered_value": Term("values of gathered windows", lambda w: w.pixels * w.values * w.flag("gathered")),
     # Channels of windows, four, eight or sixteen at a time
     "four": Term("whole fours of channels of a pixel", lambda w: w.pixels * (w.channels // 4)),
-    "four_tap": Term("taps inside of fours of channels", lambda w: w.taps_inside * ceil(w.channels / 4)),
+    "four_tap": Term("taps inside of fours of channels", lambda w: w.taps_inside * ceil(w.outputs / 4)),
     "large_four_row": Term(
         "rows of fours of channels but of two by two", lambda w: (w.rows_inside - 2 * w.small) * (w.channels // 4)
     ),

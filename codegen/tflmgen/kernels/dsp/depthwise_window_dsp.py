@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
 from tflmgen.kernels.numeric.packed_readers import agreeing, records, without_padding
 from tflmgen.kernels.numeric.weights import overlaps, params
-from tflmgen.kernels.requests import DepthwiseConvolution
+from tflmgen.kernels.requests import DepthwiseConvolution, GroupedConvolution
 from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "depthwise_window_dsp.h"
@@ -32,13 +32,14 @@ GROUP = 4
 """Channels that are computed at a time."""
 
 
-def depthwise_window_dsp(request: DepthwiseConvolution) -> Kernel | None:
-    """The kernel; None where it would not be exact, or under four channels.
+def depthwise_window_dsp(request: DepthwiseConvolution | GroupedConvolution) -> Kernel | None:
+    """The kernel; None where it would not be exact, or under four input channels.
 
     But for least flash, nine taps may have code of their own.
     """
     op, window, layer = request.op, request.window, request.layer
-    channels, taps = layer.weights.shape
+    channels, taps = window.input[3], layer.weights.shape[1]
+    filters = len(layer.weights) // channels
     scaled = _channels(layer) if channels >= GROUP else None
     if scaled is None:
         return None
@@ -47,16 +48,17 @@ def depthwise_window_dsp(request: DepthwiseConvolution) -> Kernel | None:
         "tflmgen_depthwise_window_dsp_s8",
         window.channel_fields,
         window.dilation_fields,
-        (("padding_value", zero_point(input_type(op, 0))), ("pairs", pairs)),
+        (("filters", filters), ("padding_value", zero_point(input_type(op, 0))), ("pairs", pairs)),
         (("output_min", layer.low if scaled.clamped else -128), ("output_max", layer.high if scaled.clamped else 127)),
     )
     nine = request.target.optimize != "size" and taps == 9 and channels % GROUP == 0 and scaled.common_shift
-    stream = ConstantArray.of("stream", _stream_of_nine(scaled) if nine else _stream(scaled), DType.UINT32)
+    nine = nine and filters == 1
+    stream = ConstantArray.of("stream", _stream_of_nine(scaled) if nine else _streams(scaled, filters), DType.UINT32)
     scratch = Scratch(2 * pairs * POINTER_BYTES + channels)
-    over_input = overlaps(op.outputs[0], window.group_distance(GROUP))
+    over_input = overlaps(op.outputs[0], window.group_distance(GROUP)) if filters == 1 else ()
     family = "depthwise_nine_dsp" if nine else "depthwise_window_dsp"
     return Kernel(
-        f"tflmgen_{family}_s8",
+        f"tflmgen_{family}{'_filters' if filters > 1 else ''}_s8",
         NINE if nine else HEADER,
         (Input(0), stream, scratch, Output(0)),
         fields,
@@ -65,6 +67,10 @@ def depthwise_window_dsp(request: DepthwiseConvolution) -> Kernel | None:
         "dsp",
         family=family,
     )
+
+
+def _of_single_channels(request: GroupedConvolution) -> Kernel | None:
+    return depthwise_window_dsp(request) if request.group_inputs == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,12 @@ def _channels(layer: Layer) -> _Channels | None:
             return None
         scaled.append(layer_channels)
     return _Channels(tuple(scaled), layer.low > -128 or layer.high < 127)
+
+
+def _streams(layer: _Channels, filters: int) -> NDArray[np.uint32]:
+    """Of each filter, over all channels, one after the other."""
+    parts = (replace(layer, channels=layer.channels[filter_number::filters]) for filter_number in range(filters))
+    return np.concatenate([_stream(part) for part in parts])
 
 
 def _stream(layer: _Channels) -> NDArray[np.uint32]:
@@ -134,12 +146,24 @@ def _stream_of_nine(layer: _Channels) -> NDArray[np.uint32]:
 
 
 def _read(call: PackedCall) -> list[UnpackedPart]:
+    """The filters, one after the other, each over all channels."""
+    filters, data, parts = call.channels // call.inputs, call.words(), []
+    size, left = divmod(len(data), filters)
+    if left:
+        raise ValueError("the stream has more than its filters")
+    for number in range(filters):
+        part = _read_filter(call, data[number * size : (number + 1) * size])
+        parts.append(replace(part, rows=part.rows * filters + number))
+    return parts
+
+
+def _read_filter(call: PackedCall, data: bytes) -> UnpackedPart:
     """Groups of four channels; the last one ends with the last channel. Weights are scaled by powers of two."""
-    channels, taps, nine = call.channels, call.taps[0] * call.taps[1], "_nine_" in call.function
+    channels, taps, nine = call.inputs, call.taps[0] * call.taps[1], "_nine_" in call.function
     pairs, count = taps // 2 if nine else -(-taps // 2), -(-channels // 4)
     last, control = ([("last", "<i2", (4, 1))], []) if nine else ([], [("shift", "u1", (4,))])
     stream = records(
-        call.words(),
+        data,
         [
             ("start", "<i4", (4,)),
             ("pairs", "<i2", (pairs, 4, 2)),
@@ -160,20 +184,20 @@ def _read(call: PackedCall) -> list[UnpackedPart]:
         *(part.reshape(-1) for part in (stream["start"], stream["m"], stream["addend"], shifts)),
     )
     outputs = HighProduct(*constants, scale=1, fixes=0 if nine else 128).outputs
-    return [UnpackedPart(np.arange(channels), without_padding(weights, taps), outputs)]
+    return UnpackedPart(np.arange(channels), without_padding(weights, taps), outputs)
 
 
 KERNEL = KernelDeclaration(
     HEADER,
     "dsp",
-    (Computes(DepthwiseConvolution, depthwise_window_dsp),),
+    (Computes(DepthwiseConvolution, depthwise_window_dsp), Computes(GroupedConvolution, _of_single_channels)),
     {
         "depthwise_window_dsp": depthwise_cost(
             "depthwise dilated", "line border border_tap four_tap block step clamp", 1, 4, 2
         ),
         "depthwise_nine_dsp": depthwise_cost("depthwise 3x3 fours", "line border row output clamp", 1, 4, 2),
     },
-    (Cases("scaled_depthwise_window scaled_depthwise3x3"),),
+    (Cases("scaled_depthwise_window scaled_depthwise3x3 depthwise_filters"),),
     beside=(NINE,),
     preference=1,
     read=_read,

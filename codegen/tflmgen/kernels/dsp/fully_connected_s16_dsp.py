@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, PackedCall, UnpackedSums
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Output, PackedCall, Scratch, UnpackedSums
 from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.int16_weights import in_order, unsigned, words_of_four
@@ -22,12 +22,11 @@ STACK_DEPTH = header_constant("fully_connected_s16_dsp.h", "TFLMGEN_FULLY_CONNEC
 """Values of a row that is copied to the stack."""
 
 
-def fully_connected_s16_dsp(request: Int16MatrixProduct) -> Kernel | None:
-    """The kernel; None for long rows that are not of whole fours."""
+def fully_connected_s16_dsp(request: Int16MatrixProduct) -> Kernel:
+    """The kernel; a long row that is not of whole fours is copied to the arena."""
     op, layer, batches = request.op, request.layer, request.batches
     units, depth = layer.weights.shape
-    if depth % 4 and depth > STACK_DEPTH:
-        return None
+    scratch = Scratch(8 * -(-depth // 4)) if depth % 4 and depth > STACK_DEPTH else Null()
     sizes = ("batches", batches), ("depth", depth), ("units", units)
     fields = params("tflmgen_fully_connected_s16_dsp", sizes, range_fields(op, request.activation))
     stream = ConstantArray.of("stream", _groups(words_of_four(layer.weights), layer), DType.UINT32)
@@ -37,7 +36,7 @@ def fully_connected_s16_dsp(request: Int16MatrixProduct) -> Kernel | None:
     return Kernel(
         "tflmgen_fully_connected_s16_dsp",
         "fully_connected_s16_dsp.h",
-        (Input(0), stream, Output(0)),
+        (Input(0), stream, scratch, Output(0)),
         fields,
         overlaps(op.outputs[0], distance),
         op.outputs[0].elements * depth,

@@ -16,7 +16,7 @@ from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.kernel_requantisation import Rounding
 from tflmgen.kernels.numeric.packed_readers import records
 from tflmgen.kernels.numeric.weights import overlaps, params
-from tflmgen.kernels.requests import DepthwiseConvolution
+from tflmgen.kernels.requests import DepthwiseConvolution, GroupedConvolution
 from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "depthwise_window_mve.h"
@@ -25,14 +25,16 @@ GROUP = header_constant("depthwise_window_mve.h", "TFLMGEN_DEPTHWISE_WINDOW_MVE_
 """Channels that are computed at a time."""
 
 
-def depthwise_window_mve(request: DepthwiseConvolution) -> Kernel | None:
-    """The kernel for a multiple of 8 channels; None where it is not exact."""
+def depthwise_window_mve(request: DepthwiseConvolution | GroupedConvolution) -> Kernel | None:
+    """The kernel; None where it is not exact."""
     op, layer, window = request.op, request.layer, request.window.line
-    channels, taps = layer.weights.shape
+    outputs, taps = layer.weights.shape
+    channels = window.input[3]
     exact = fit(layer)
-    if exact is None or not exact.fixable or channels % GROUP or layer.weights.min() < -127:
+    if exact is None or not exact.fixable or layer.weights.min() < -127:
         return None
-    three = window.taps == (3, 3) and (window.steps.dilation_height, window.steps.dilation_width) == (1, 1)
+    whole = channels == outputs and channels % GROUP == 0
+    three = whole and window.taps == (3, 3) and (window.steps.dilation_height, window.steps.dilation_width) == (1, 1)
     stream = ConstantArray.of("stream", _stream(layer), DType.UINT32)
     function = "tflmgen_depthwise_window_mve_s8"
 
@@ -41,14 +43,19 @@ def depthwise_window_mve(request: DepthwiseConvolution) -> Kernel | None:
             "tflmgen_depthwise_window_mve_s8",
             window.channel_fields,
             window.dilation_fields,
+            (("filters", outputs // channels),),
             (("padding_value", zero_point(input_type(op, 0))), ("by_twos", by_twos)),
             (("output_zero_point", layer.zero_point),),
             (("output_min", layer.low if exact.clamped else -128),),
             (("output_max", layer.high if exact.clamped else 127),),
         )
         pixels = 4 if by_twos else 3 if three else 1
-        scratch = Scratch(taps * POINTER_BYTES + pixels * channels)
-        distance = window.group_distance(GROUP) + (channels if by_twos and channels > GROUP else 0)
+        table = 0 if whole else 2 * GROUP * -(-outputs // GROUP)
+        scratch = Scratch(taps * POINTER_BYTES + table + pixels * channels)
+        if channels == outputs:
+            distance = window.group_distance(GROUP) + (channels if by_twos and channels > GROUP else 0)
+        else:
+            distance = window.overlap_distance(outputs)
         operands = (Input(0), stream, scratch, Output(0))
         over_input = overlaps(op.outputs[0], distance)
         return Kernel(function, HEADER, operands, fields, over_input, request.macs, "mve")
@@ -58,11 +65,17 @@ def depthwise_window_mve(request: DepthwiseConvolution) -> Kernel | None:
     return kernel(False)
 
 
+def _of_single_channels(request: GroupedConvolution) -> Kernel | None:
+    return depthwise_window_mve(request) if request.group_inputs == 1 else None
+
+
 def _stream(layer: Layer) -> NDArray[np.uint32]:
+    """Groups of eight output channels; those that the last one lacks are zeros."""
     channels, taps = layer.weights.shape
-    weights = layer.weights.astype(np.int8)
-    factors = np.column_stack([words(layer.bias), words(np.array(layer.scales, dtype=np.int64))])
-    stream = np.zeros((channels // GROUP, 2 * taps + 24), dtype=np.uint32)
+    missing = ((0, -channels % GROUP), (0, 0))
+    weights = np.pad(layer.weights.astype(np.int8), missing)
+    factors = np.pad(np.column_stack([words(layer.bias), words(np.array(layer.scales, dtype=np.int64))]), missing)
+    stream = np.zeros((len(weights) // GROUP, 2 * taps + 24), dtype=np.uint32)
     for number, row in enumerate(stream):
         group = slice(GROUP * number, GROUP * (number + 1))
         row[: 2 * taps] = np.ascontiguousarray(weights[group].T).reshape(-1).view("<u4")
@@ -73,26 +86,28 @@ def _stream(layer: Layer) -> NDArray[np.uint32]:
 
 def _read(call: PackedCall) -> list[UnpackedPart]:
     """Groups of eight channels: eight weights of each tap, and what even channels, then odd ones, are scaled by."""
-    taps = call.taps[0] * call.taps[1]
-    stream = records(call.words(), [("weights", "i1", (taps, 8)), ("scales", "<i4", (2, 3, 4))], call.channels // 8)
+    taps, channels = call.taps[0] * call.taps[1], call.channels
+    stream = records(call.words(), [("weights", "i1", (taps, 8)), ("scales", "<i4", (2, 3, 4))], -(-channels // 8))
     weights = stream["weights"].transpose(0, 2, 1).reshape(-1, taps).astype(np.int64)
     if weights.min() == -128:
         raise ValueError("a weight is -128")
     constants = stream["scales"].transpose(0, 3, 1, 2).reshape(-1, 3).astype(np.int64)
-    outputs = Rounding(*constants.T, zero_point=call.number("output_zero_point"), signed=True).outputs
-    return [UnpackedPart(np.arange(call.channels), weights, outputs)]
+    if weights[channels:].any() or constants[channels:].any():
+        raise ValueError("channels that the last group lacks are not zero")
+    outputs = Rounding(*constants[:channels].T, zero_point=call.number("output_zero_point"), signed=True).outputs
+    return [UnpackedPart(np.arange(channels), weights[:channels], outputs)]
 
 
 KERNEL = KernelDeclaration(
     HEADER,
     "mve",
-    (Computes(DepthwiseConvolution, depthwise_window_mve),),
+    (Computes(DepthwiseConvolution, depthwise_window_mve), Computes(GroupedConvolution, _of_single_channels)),
     {
         "depthwise_window_mve": depthwise_cost(
             "depthwise vectors", "whole other other_group other_tap border_tap by_ones_tap step", 1, 8
         )
     },
-    (Cases("planes scaled_depthwise_window scaled_depthwise3x3"),),
+    (Cases("planes scaled_depthwise_window scaled_depthwise3x3 depthwise_filters"),),
     preference=1,
     read=_read,
 )

@@ -125,9 +125,9 @@ class Sample:
     alone: bool
 
 
-def write_model(path: Path, layers: Iterable[Measured], rng: np.random.Generator) -> None:
+def write_model(path: Path, layers: Iterable[Measured], rng: np.random.Generator, gives_all: bool = False) -> None:
     """All layers side by side: each reads from the beginning of one input on, and one byte of each output is given
-    back."""
+    back, or all of it."""
     layers = list(layers)
     writer = ModelWriter()
     graph = writer.subgraph("main")
@@ -139,6 +139,9 @@ def write_model(path: Path, layers: Iterable[Measured], rng: np.random.Generator
         output = layer.add_to(
             graph, [_part(graph, x, begin, shape, dtype) for begin, shape in enumerate(layer.inputs)], rng
         )
+        if gives_all:
+            outputs.append(output)
+            continue
         elements, ends = prod(graph.tensors[output]["shape"]), graph.tensors[output]["quantization"]
         flat = graph.tensor(f"flat{number}", dtype, [elements], *ends)
         graph.operator("RESHAPE", [output], [flat], {"new_shape": [elements]})
@@ -182,7 +185,7 @@ def _operator(graph: SubgraphWriter, layer: Layer, inputs: list[int], rng: np.ra
         shape: tuple[int, ...] = (outputs, channels)
         axis, count, result = 0, outputs, [layer.size[0], outputs]
     else:
-        output_shape = _outputs(layer)
+        output_shape = output_size(layer)
         is_deep = layer.operator == "DEPTHWISE_CONV_2D"
         count = outputs or channels
         shape = (1, *taps, count) if is_deep else (outputs, *taps, channels // layer.groups)
@@ -209,7 +212,7 @@ def _operator(graph: SubgraphWriter, layer: Layer, inputs: list[int], rng: np.ra
     return y
 
 
-def _outputs(layer: Layer) -> list[int]:
+def output_size(layer: Layer) -> list[int]:
     """Height and width of a convolution's output."""
     sizes = zip(layer.size, layer.taps, strict=True)
     if layer.operator == "TRANSPOSE_CONV":

@@ -1,0 +1,124 @@
+"""The section of docs/understand/performance.md on layers of odd shapes, counted beside layers of round ones.
+
+    PYTHONPATH=tests python -m performance_shapes
+
+writes this section alone. Counts are kept below build/shapes until a kernel changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from support.cost_products import Product
+from support.cost_samples import Layer, Measured
+from support.repository import ROOT, page_named
+from support.shape_counts import Count, counted
+from support.shape_layers import FAMILIES, Moved, shapes
+
+TITLE = "## Every shape"
+
+TEXT = """Random layers with a fixed seed: odd channels, filters of any size, strides, dilation, groups, broadcast
+operands. Each is counted beside the same layer with its channels, those of each group, rounded up to the next multiple
+of 8, on the M55 of 16. `ratio` is the instructions of the layer to those of the rounded one, which computes more.
+`per MAC` is the worst ratio of instructions per multiply-accumulate where all channel counts are at least 16. The last
+two columns are medians of instructions per multiply-accumulate, or per element of the output of operators without
+weights: of the layers, and of the rounded ones. The aim is a ratio of at most
+1.10, or 1.35 per MAC. M7 and M33 have the M4's kernels."""
+
+BOARDS = {"Cortex-M0": "mps2_an385_m0", "Cortex-M4": "mps2_an386", "Cortex-M55": "mps3_an547"}
+"""Boards with the cores, by title; M7 and M33 have the M4's kernels."""
+
+LAYERS = 5
+"""Of each family and core."""
+
+WORST = 10
+
+
+def multiple(board: str) -> int:
+    """What channels are rounded up to a multiple of."""
+    return 16 if board == "mps3_an547" else 8
+
+
+def families(board: str) -> list[str]:
+    """Those that are counted on a core: float32 where it has a floating-point unit."""
+    return [name for name in FAMILIES if "float32" not in name or board != "mps2_an385_m0"]
+
+
+def counts(board: str, names: Iterable[str], count: int = LAYERS) -> list[Count]:
+    """Layers of these families, mixed, so that no firmware has many calls of one portable kernel."""
+    drawn = [shapes(name, multiple(board), count) for name in names]
+    return list(counted([shape for one_of_each in zip(*drawn, strict=True) for shape in one_of_each], board))
+
+
+def row(family: str, own: Sequence[Count]) -> str:
+    """A family's line in the table of a core."""
+    ratios = np.array([count.ratio for count in own])
+    wide = [count.work_ratio for count in own if count.shape.is_wide]
+    twins = [count.twin / count.shape.work[1] for count in own]
+    cells = [family, str(len(own)), f"{np.median(ratios):.2f}", f"{np.quantile(ratios, 0.95):.2f}"]
+    cells += [f"{ratios.max():.2f}", f"{max(wide):.2f}" if wide else ""]
+    cells += [f"{np.median([count.per_work for count in own]):.2f}", f"{np.median(twins):.2f}"]
+    return f"| {' | '.join(cells)} |"
+
+
+def described(layer: Measured) -> str:
+    """A layer in a few words."""
+    if isinstance(layer, Product):
+        return f"BATCH_MATMUL {layer.batches}x{layer.rows}x{layer.depth} by {layer.depth}x{layer.columns}"
+    if isinstance(layer, Moved):
+        operands = " and ".join("x".join(map(str, shape)) for shape in layer.inputs)
+        return f"{layer.operator} of {operands}, {layer.dtype}"
+    assert isinstance(layer, Layer)
+    words = [layer.operator]
+    if layer.taps != (1, 1) or "CONV" in layer.operator:
+        words.append(f"{layer.taps[0]}x{layer.taps[1]}")
+    words.append(f"{layer.channels} → {layer.outputs},")
+    words += [f"stride {layer.stride},"] if layer.stride > 1 else []
+    words += [f"dilation {layer.dilation},"] if layer.dilation > 1 else []
+    words += [f"{layer.groups} groups,"] if layer.groups > 1 else []
+    return " ".join([*words, f"{layer.size[0]}x{layer.size[1]}, {layer.dtype}"])
+
+
+def shapes_section(count: Callable[[str, Iterable[str]], list[Count]] = counts) -> list[str]:
+    """A table for each core, and the worst layers of all; count: of a board's families."""
+    lines, every = [TITLE, "", TEXT, ""], []
+    for title, board in BOARDS.items():
+        names = families(board)
+        own = count(board, names)
+        every += [(title, shape_count) for shape_count in own]
+        lines += [
+            f"### {title}, by family",
+            "",
+            "| Family | layers | ratio, median | 95th percentile | worst | per MAC, worst | median | rounded |",
+            "|---|--:|--:|--:|--:|--:|--:|--:|",
+        ]
+        lines += [row(name, [shape_count for shape_count in own if shape_count.shape.family == name]) for name in names]
+        lines.append("")
+        print(title, len(own), "layers", flush=True)
+    lines += [
+        "### The worst layers",
+        "",
+        "| Core | Layer | kernel | instructions | rounded | ratio |",
+        "|---|---|---|--:|--:|--:|",
+    ]
+    for title, worst in sorted(every, key=lambda pair: -pair[1].ratio)[:WORST]:
+        cells = [title.removeprefix("Cortex-"), described(worst.shape.layer), f"`{worst.kernels[0]}`"]
+        cells += [f"{worst.instructions:,}", f"{worst.twin:,}", f"{worst.ratio:.2f}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    return [*lines, ""]
+
+
+def main() -> None:
+    page = page_named("performance")
+    text = page.read_text(encoding="utf-8")
+    before, _, rest = text.partition(f"\n{TITLE}\n")
+    following = re.search(r"^## ", rest, re.M)
+    after = rest[following.start() :] if following else ""
+    page.write_text("\n".join([before.rstrip(), "", *shapes_section(), after]).rstrip() + "\n", encoding="utf-8")
+    print(f"Wrote the section in {page.relative_to(ROOT)}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -117,7 +117,7 @@ def test_cppcheck_finds_nothing(subject: str, example: Path) -> None:
             for kind in ("missingInclude", "missingIncludeSystem", "ConfigurationNotChecked", "unmatchedSuppression")
         ),
         "--inline-suppr",
-        "--max-configs=20",
+        "--max-configs=40",
         "--quiet",
         "--error-exitcode=1",
     ]

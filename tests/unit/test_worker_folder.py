@@ -24,6 +24,8 @@ with TensorFlowProcess("model") as process:
     input()
 """
 
+_SERVE = "import sys; from tflmgen.tensorflow_worker.serve import serve; serve(sys.argv[1])"
+
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -82,3 +84,15 @@ def test_nothing_stays_when_the_owner_is_killed(temporary: Path) -> None:
         os.kill(owner.pid, signal.SIGKILL)
     _wait_for_files(temporary, present=False)
     assert list(temporary.iterdir()) == []
+
+
+def test_nothing_stays_when_the_owner_is_killed_before_an_answer(tmp_path: Path) -> None:
+    """The owner's ends of both pipes close while the request is being answered."""
+    folder = tmp_path / "worker"
+    folder.mkdir()
+    words = [sys.executable, "-c", _SERVE, str(folder)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as worker:
+        assert worker.stdout is not None
+        worker.stdout.close()
+        worker.communicate(b'{"do": "nothing"}\n', timeout=30)
+    assert not folder.exists()

@@ -28,10 +28,15 @@ def serve(folder: str) -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     worker = _Worker(Path(folder))
-    for line in sys.stdin:
-        answers.write(json.dumps(worker.answer(json.loads(line))) + "\n")
-        answers.flush()
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        for line in sys.stdin:
+            answers.write(json.dumps(worker.answer(json.loads(line))) + "\n")
+            answers.flush()
+    except BrokenPipeError:
+        # The owner was killed while it waited for this answer: nobody is left to tell.
+        pass
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Worker:

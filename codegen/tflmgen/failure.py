@@ -103,8 +103,15 @@ def _print_traceback() -> None:
 
 def _report(error: BaseException, text: str, arguments: Mapping[str, object]) -> str:
     """Message of an internal error: text, stage, options, and a request to report it."""
-    model, options = arguments.get("model"), options_given(arguments)
-    facts = [f"{model}: {text}" if model else text, crash_site(error), f"with {options}" if options else ""]
-    attached = f"this line and {model}" if model else "this line"
+    files, options = _files(arguments), options_given(arguments)
+    facts = [f"{files}: {text}" if files else text, crash_site(error), f"with {options}" if options else ""]
+    attached = f"this line and {files}" if files else "this line"
     report = f"This is a fault of tflmgen's: please report it to {where_to_report()}, with {attached}"
     return f"{'; '.join(filter(None, facts))}. {report}. TFLMGEN_DEBUG=1 shows the traceback"
+
+
+def _files(arguments: Mapping[str, object]) -> str:
+    """The models that a command was given, with commas between."""
+    several = arguments.get("models")
+    files = several if isinstance(several, list) else [arguments.get("model")]
+    return ", ".join(str(file) for file in files if file)

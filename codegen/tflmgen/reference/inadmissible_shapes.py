@@ -2,38 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tflmgen.frontend import Model, Signature
-from tflmgen.ir import Dim, Module, walk
+from tflmgen.ir import Dim, Module, Port, walk
 from tflmgen.reference.file_interpreter import Interpreter
 from tflmgen.reference.operation import Array
 
 
 def has_inadmissible_shapes(
-    model: Model, module: Module, entry: Signature, sequence: Sequence[tuple[Array, ...]]
+    model: Model,
+    module: Module,
+    entry: Signature,
+    ports: Sequence[Port],
+    sequence: Sequence[tuple[Array, ...]],
 ) -> bool:
     """Whether a tensor of the file has dimensions in a sequence of invokes that no value of its name in the Module has.
 
     One that the run time gives may be at most its bound; a static one is as it is. Inside of a Module values have the
-    room of their bounds, so that it is the file that tells which dimensions the run time gives.
+    room of their bounds, so that it is the file that tells which dimensions the run time gives. Where no value has a
+    tensor's name, it has the dimensions of the output that it is, or those of the file, of the run time the least
+    bound of any port.
+
+    ports  the outputs of `entry` in the Module
     """
     shapes: dict[str, list[tuple[Dim, ...]]] = {}
     for function in module.functions:
         for value in (*function.inputs, *(v for node in walk(function.body) for v in node.outputs)):
             shapes.setdefault(value.name, []).append(value.type.shape)
+    for (_, tensor), port in zip(entry.outputs, ports, strict=True):
+        shapes.setdefault(model.subgraphs[entry.subgraph].tensors[tensor].name, [port.type.shape])
+    bound = min((dim.max for dim in _port_dims(module) if not isinstance(dim, int)), default=0)
     is_other = False
 
     def see(subgraph: int, tensor: int, array: Array) -> None:
         nonlocal is_other
         own = model.subgraphs[subgraph].tensors[tensor]
-        known = [s for s in shapes.get(own.name, ()) if len(s) == array.ndim]
+        dims = tuple(bound if dim < 0 else dim for dim in own.shape_signature or ())
+        known = [s for s in shapes.get(own.name, (dims,)) if len(s) == array.ndim]
         is_other |= bool(known) and not any(_admits(shape, array.shape, own.shape_signature) for shape in known)
 
     file = Interpreter(model)
     for arrays in sequence:
         file.invoke(entry, arrays, see)
     return is_other
+
+
+def _port_dims(module: Module) -> Iterator[Dim]:
+    for signature in module.signatures:
+        for port in (*signature.inputs, *signature.outputs):
+            yield from port.type.shape
 
 
 def _admits(shape: Sequence[Dim], extents: Sequence[int], signature: Sequence[int] | None) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -60,6 +62,24 @@ def make_more_sets(ports: Sequence[Port], rng: np.random.Generator) -> Iterator[
         yield InputSet(label, arrays, True)
 
 
+def sets_of_all_shapes(ports: Sequence[Port], rng: np.random.Generator) -> list[InputSet]:
+    """Random sets in every shape that inputs may have; none if these are too many, or other values may decide, too."""
+    types = [port.type for port in ports]
+    if any(not (t.dtype.is_float or t.quantization) for t in types):
+        return []
+    bounds = [t.max_shape[axis] for t in types for axis in t.dynamic_axes]
+    if math.prod(bounds) > MOST_SHAPES:
+        return []
+    sets = []
+    for sizes in product(*(range(1, bound + 1) for bound in bounds)):
+        left, arrays = iter(sizes), []
+        for type_ in types:
+            shape = [next(left) if axis in type_.dynamic_axes else dim for axis, dim in enumerate(type_.max_shape)]
+            arrays.append(_filled(type_.with_shape(tuple(shape)), "random", 1.0, rng))
+        sets.append(InputSet("all shapes", tuple(arrays), True))
+    return sets
+
+
 def with_small_integers(input_set: InputSet, ports: Sequence[Port], rng: np.random.Generator) -> InputSet:
     """The set with integers that serve as indices near zero: large ones may be outside of what they index."""
     limit = int(rng.choice((1, 2, 4)))
@@ -89,6 +109,9 @@ _PLANNED = (
     ("random", 3.0),
 )
 
+
+MOST_SHAPES = 256
+"""Combinations of inputs' dimensions up to which all are tried where no other set runs."""
 
 PATTERNS = ("noise", "faint noise", "random extremes", "equal pixels", "sparse", "smooth", "weak noise")
 """Fillings of further sets."""

@@ -27,6 +27,7 @@ from tflmgen.reference.input_sets import (
     InputSet,
     make_input_sets,
     make_more_sets,
+    sets_of_all_shapes,
     with_small_integers,
 )
 from tflmgen.reference.module_interpreter import ModuleInterpreter
@@ -129,7 +130,6 @@ def validate(model: Model, module: Module, effort: Effort, claims: Claims) -> Va
         run.result = replace(run.result, out_of_time=True)
     except BudgetError:
         run.result = replace(run.result, over_budget=True)
-    run.check_refusals()
     taken = {side for side in run.sides if side[:2] in run.branches}
     return replace(run.result, branches=(len(taken), sum(run.branches.values())))
 
@@ -163,17 +163,11 @@ class _Run:
             t.has_rank or t.dtype is None for g in model.subgraphs for t in g.tensors
         )
 
-    def check_refusals(self) -> None:
-        """Raises InternalError if the graph has ended every set with an error, and the file none."""
-        result = self.result
-        if self._refused and self._refused == result.undefined and not result.equal + result.undecided + result.cut:
-            raise InternalError(f"{self._module.path}: validation: the graph ends all input sets with an error")
-
     def signature(self, entry: Signature, signature: ModuleSignature) -> None:
         """Runs the sets of one signature. Raises BudgetError when the effort is made."""
         has_state = bool(self._module.function(signature.function).state)
         rng = np.random.default_rng(SEED)
-        count = self._count if signature.inputs else 1
+        count, before, refused = self._count if signature.inputs else 1, self._runs, self._refused
         invokes = INVOKES if has_state else 1
         start = planned = self._budget.nanoseconds
         share = QUICK_SHARE * self._whole
@@ -191,6 +185,32 @@ class _Run:
             self.result = replace(self.result, sets=self.result.sets + MORE_SETS)
             for candidate in make_more_sets(signature.inputs, rng):
                 self._candidate(entry, signature, candidate, invokes)
+        if self._refused > refused and self._runs == before:
+            self._run_in_some_shape(entry, signature, rng, invokes)
+
+    @property
+    def _runs(self) -> int:
+        """Sets that neither the file nor the graph has ended with an error."""
+        return self.result.equal + self.result.undecided + self.result.cut
+
+    def _run_in_some_shape(
+        self, entry: Signature, signature: ModuleSignature, rng: np.random.Generator, invokes: int
+    ) -> None:
+        """Raises InternalError if the graph ends with an error whatever shapes its inputs have, and the file does not.
+
+        Firmware may take less than the file: one size of an image of all that a transposed convolution reads.
+        """
+        before, refused = self._runs, self._refused
+        sets = sets_of_all_shapes(signature.inputs, rng)
+        for candidate in sets:
+            self.result = replace(self.result, sets=self.result.sets + 1)
+            self._candidate(entry, signature, candidate, invokes)
+            if self._runs > before:
+                return
+        if sets and self._refused == refused + len(sets):
+            raise InternalError(
+                f"{self._module.path}: validation: the graph ends with an error for all shapes of inputs"
+            )
 
     def _candidate(self, entry: Signature, signature: ModuleSignature, candidate: InputSet, invokes: int) -> None:
         self._budget.spend(STEP + FILLING * sum(array.size for array in candidate.arrays))
@@ -253,20 +273,20 @@ class _Run:
         """True if all outputs are equal. Raises InternalError if they are not, in float64 either."""
         self._compiled.reset()
         for k, (arrays, want) in enumerate(zip(sequence, wanted, strict=True)):
-            trace = Trace(self._model)
-            got = self._outputs_of_graph(entry, signature, candidate, sequence[: k + 1], trace)
+            trace, past = Trace(self._model), sequence[: k + 1]
+            got = self._outputs_of_graph(entry, signature, candidate, past, trace)
             has_other_shapes = [a.shape for a in got] != [a.shape for a in want]
-            if has_other_shapes and self._has_run_time_shapes and self._is_inadmissible(entry, sequence[: k + 1]):
+            if has_other_shapes and self._has_run_time_shapes and self._is_inadmissible(entry, signature, past):
                 raise RunTimeError("the shapes are other ones than the file's types and the user's bounds admit")
             output = differing(got, want, magnitude_of(arrays))
             if output is None:
                 continue
             if not self._has_floats:
-                raise InternalError(self._difference(entry, signature, candidate, sequence[: k + 1], output))
-            if self._equal_in_float64(entry, signature, sequence[: k + 1]):
+                raise InternalError(self._difference(entry, signature, candidate, past, output))
+            if self._equal_in_float64(entry, signature, past):
                 continue
-            if not self._rounding_decides(entry, sequence[: k + 1], got, want):
-                raise InternalError(self._difference(entry, signature, candidate, sequence[: k + 1], output))
+            if not self._rounding_decides(entry, past, got, want):
+                raise InternalError(self._difference(entry, signature, candidate, past, output))
             self.result = replace(self.result, undecided=self.result.undecided + 1)
             return False
         return True
@@ -278,8 +298,10 @@ class _Run:
         budget.nanoseconds = min(budget.nanoseconds, times * work + more)
         return budget
 
-    def _is_inadmissible(self, entry: Signature, sequence: Sequence[tuple[Array, ...]]) -> bool:
-        return has_inadmissible_shapes(self._model, self._module, entry, sequence)
+    def _is_inadmissible(
+        self, entry: Signature, signature: ModuleSignature, sequence: Sequence[tuple[Array, ...]]
+    ) -> bool:
+        return has_inadmissible_shapes(self._model, self._module, entry, signature.outputs, sequence)
 
     def _outputs_of_graph(
         self,
@@ -305,7 +327,7 @@ class _Run:
             # Where shapes come with the run, firmware answers such operands with an error code. That a tensor has no
             # room is an error only where the file's tensors are larger than they may be.
             is_argument = isinstance(error, RunTimeError) and not isinstance(error, BoundError)
-            is_too_large = self._has_run_time_shapes and self._is_inadmissible(entry, sequence)
+            is_too_large = self._has_run_time_shapes and self._is_inadmissible(entry, signature, sequence)
             self._refused += is_argument and not is_too_large and candidate.planned
             if self._has_run_time_shapes and (is_argument or is_too_large):
                 raise RunTimeError(str(error)) from error

@@ -34,6 +34,117 @@ def choice() -> Any:
     return _function(run, (), (4,), dtypes=[tf.int32])
 
 
+def _body(run: Callable[..., Any], *specs: Any) -> Any:
+    """A branch or a loop's body, for operations that take functions."""
+    return tf.function(run, autograph=False).get_concrete_function(*specs)
+
+
+def _counted(bounds: Callable[[Any], Sequence[Any]]) -> Any:
+    """A For from, to and by what `bounds` makes of an input."""
+
+    def run(n: Any, x: Any) -> Any:
+        start, limit, delta = bounds(n)
+        body = _body(lambda i, v: v * 0.5 + tf.cast(i, tf.float32), tf.TensorSpec((), tf.int32), tf.TensorSpec((3,)))
+        return tf.raw_ops.For(start=start, limit=limit, delta=delta, input=[x], body=body)[0] * 2.0
+
+    return _function(run, (), (3,), dtypes=[tf.int32])
+
+
+def counted_up() -> Any:
+    return _counted(lambda n: (0, tf.abs(n) % 8, 2))
+
+
+def counted_down() -> Any:
+    return _counted(lambda n: (tf.abs(n) % 8, 0, -1))
+
+
+def counted_either_way() -> Any:
+    return _counted(lambda n: (0, n % 8 - 4, tf.where(n % 8 < 4, -1, 2)))
+
+
+def range_loop() -> Any:
+    def run(n: Any, x: Any) -> Any:
+        for i in tf.range(n):
+            x = x * 0.5 + tf.cast(i, tf.float32)
+        return x
+
+    return _function(run, (), (3,), dtypes=[tf.int32])
+
+
+def choice_by_number() -> Any:
+    def run(n: Any, x: Any) -> Any:
+        row = tf.TensorSpec((3,))
+        then, otherwise = _body(lambda v: v * 2.0, row), _body(lambda v: v - 1.0, row)
+        counted = tf.raw_ops.If(cond=n % 3, input=[x], Tout=[tf.float32], then_branch=then, else_branch=otherwise)
+        return tf.raw_ops.StatelessIf(
+            cond=x[0], input=counted, Tout=[tf.float32], then_branch=otherwise, else_branch=then
+        )[0]
+
+    return _function(run, (), (3,), dtypes=[tf.int32])
+
+
+def stateless() -> Any:
+    """StatelessIf and StatelessWhile by their own names."""
+
+    def run(n: Any, x: Any) -> Any:
+        count, row = tf.TensorSpec((), tf.int32), tf.TensorSpec((3,))
+        then, otherwise = _body(lambda v: v * 2.0, row), _body(lambda v: v - 1.0, row)
+        chosen = tf.raw_ops.StatelessIf(
+            cond=n > 2, input=[x], Tout=[tf.float32], then_branch=then, else_branch=otherwise
+        )
+        proceeds = _body(lambda k, _: k < 5, count, row)
+        step = _body(lambda k, v: (k + 1, v * 0.5 + 1.0), count, row)
+        return tf.raw_ops.StatelessWhile(input=[n % 9, *chosen], cond=proceeds, body=step)[1]
+
+    return _function(run, (), (3,), dtypes=[tf.int32])
+
+
+class Counter(tf.Module):  # type: ignore[misc]
+    """Variables that branches read and change."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = tf.Variable([1.0, 2.0, 3.0])
+        self.count = tf.Variable(0)
+
+    @tf.function(input_signature=[tf.TensorSpec((3,))])  # type: ignore[untyped-decorator]
+    def __call__(self, x: Any) -> Any:
+        def grown() -> Any:
+            self.count.assign_add(1)
+            return x * self.scale
+
+        def halved() -> Any:
+            self.scale.assign(self.scale * 0.5)
+            return x + self.scale
+
+        return tf.cond(tf.reduce_sum(x) > 0.0, grown, halved), self.count.read_value()
+
+
+def variables_in_branches() -> Any:
+    return Counter()
+
+
+def unknown_composite() -> Any:
+    twice = tf.function(lambda v: tf.tanh(v) * 2.0, experimental_implements="acme.twice_tanh", autograph=False)
+    return _function(lambda x: tf.cond(tf.reduce_sum(x) > 0.0, lambda: twice(x), lambda: x) + twice(x), (3,))
+
+
+def embedding_composite() -> Any:
+    table = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    lookup = tf.function(lambda t, i: tf.gather(t, i), experimental_implements="embedding_lookup", autograph=False)
+    return _function(lambda i: lookup(table, i % 3) * 2.0, (4,), dtypes=[tf.int32])
+
+
+def embedding_layer() -> Any:
+    inputs = keras.Input((4,), batch_size=1, dtype="int32", name="ids")
+    return keras.Model(inputs, layers.Embedding(5, 3)(inputs % 5))
+
+
+def layer_norm() -> Any:
+    inputs = keras.Input((4, 6), batch_size=1, name="tokens")
+    return keras.Model(inputs, layers.LayerNormalization()(inputs))
+
+
 def rows() -> Any:
     def run(x: Any) -> Any:
         return tf.scan(lambda a, b: a * 0.5 + b, x), tf.map_fn(lambda row: tf.tanh(row) * 2.0, x)

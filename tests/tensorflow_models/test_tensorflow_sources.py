@@ -58,6 +58,10 @@ def converted(process: TensorFlowProcess, source: Path | str, choices: Conversio
         ("product_of_inputs", {"BATCH_MATMUL", "RELU"}, "activations kept"),
         ("product_in_a_loop", {"WHILE", "BATCH_MATMUL", "RELU6"}, "activations kept"),
         ("choice", {"IF"}, "Case written as If"),
+        ("counted_up", {"WHILE", "LESS"}, "For written as While"),
+        ("counted_down", {"WHILE", "GREATER"}, "For written as While"),
+        ("counted_either_way", {"WHILE", "LOGICAL_OR"}, "For written as While"),
+        ("choice_by_number", {"IF", "NOT_EQUAL"}, "2 If on a number compared with 0"),
         ("checked_shape", {"ABS", "ADD"}, ""),
     ],
 )
@@ -66,6 +70,28 @@ def test_what_the_converter_breaks_is_mended(process: TensorFlowProcess, name: s
     assert has <= set(result.model.operator_names)
     assert any(mend in text for text in result.mends) or not mend
     assert result.proof.equal >= 12
+    taken, count = result.proof.branches
+    assert taken == count
+
+
+@pytest.mark.parametrize(
+    ("name", "has"),
+    [
+        ("range_loop", {"WHILE": 1}),
+        ("stateless", {"IF": 1, "WHILE": 1}),
+        ("variables_in_branches", {"IF": 1, "ASSIGN_VARIABLE": 4}),
+        ("unknown_composite", {"IF": 1, "TANH": 2}),
+        ("embedding_composite", {"GATHER": 1}),
+        ("embedding_layer", {"GATHER": 1}),
+        ("layer_norm", {"MEAN": 2, "RSQRT": 1}),
+    ],
+)
+def test_control_flow_and_composites_arrive_once(process: TensorFlowProcess, name: str, has: dict[str, int]) -> None:
+    """Nothing is unrolled or written twice; composites are the operators of their bodies, or a kernel's."""
+    result = converted(process, f"{MODELS}:{name}")
+    operators = [op.name for graph in result.model.subgraphs for op in graph.operators]
+    assert {key: operators.count(key) for key in has} == has
+    assert (result.proof.equal, result.proof.undecided, result.proof.unsupported) == (12, 0, "")
     taken, count = result.proof.branches
     assert taken == count
 

@@ -12,15 +12,22 @@ from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.framework import function_pb2, node_def_pb2
+
+from tflmgen.tensorflow_worker.graph_functions import (
+    add_call,
+    add_constant,
+    add_function,
+    add_node,
+    bodies_of,
+    return_outputs,
+)
 
 CASES = frozenset({"Case", "StatelessCase"})
 
 
 def lower_cases(graph_def: Any, _: Sequence[str]) -> str:
     """Rewrites each Case of the graph and of its functions, which come to have more functions."""
-    bodies = [graph_def.node, *(function.node_def for function in graph_def.library.function)]
-    cases = [node for nodes in bodies for node in nodes if node.op in CASES]
+    cases = [node for nodes in bodies_of(graph_def) for node in nodes if node.op in CASES]
     for number, node in enumerate(cases):
         _Tree(graph_def.library, node, number).build()
     return f"{len(cases)} Case written as If" if cases else ""
@@ -42,10 +49,10 @@ class _Tree:
         """Makes the node a call of the tree, which has the operands and results of the Case."""
         count = len(self._branches)
         root = self._function(f"{self._prefix}_root")
-        _constant(root, "zero", 0)
-        _constant(root, "last", count - 1)
-        _node(root, "GreaterEqual", "is_branch", ["index", "zero:output:0"], T=tf.int32)
-        chosen = _node(root, "SelectV2", "chosen", ["is_branch:z:0", "index", "last:output:0"], T=tf.int32)
+        add_constant(root, "zero", 0)
+        add_constant(root, "last", count - 1)
+        add_node(root, "GreaterEqual", "is_branch", ["index", "zero:output:0"], T=tf.int32)
+        chosen = add_node(root, "SelectV2", "chosen", ["is_branch:z:0", "index", "last:output:0"], T=tf.int32)
         self._return(root, self._calling(root, self._tree(0, count), [f"{chosen.name}:output:0", *self._names]))
         types = [tf.int32.as_datatype_enum, *self._operands]
         node = self._node
@@ -64,10 +71,10 @@ class _Tree:
             self._return(body, self._calling(body, self._branches[low], self._names))
             return name
         middle = (low + high) // 2
-        _constant(body, "middle", middle)
-        _node(body, "Less", "is_below", ["index", "middle:output:0"], T=tf.int32)
+        add_constant(body, "middle", middle)
+        add_node(body, "Less", "is_below", ["index", "middle:output:0"], T=tf.int32)
         operands = ["is_below:z:0", "index", *self._names]
-        choice = _node(body, f"{self._suffix}If", "choice", operands, Tcond=tf.bool)
+        choice = add_node(body, f"{self._suffix}If", "choice", operands, Tcond=tf.bool)
         choice.attr["Tin"].list.type.extend([tf.int32.as_datatype_enum, *self._operands])
         choice.attr["Tout"].list.type.extend(self._results)
         choice.attr["then_branch"].func.name = self._tree(low, middle)
@@ -82,39 +89,13 @@ class _Tree:
 
     def _function(self, name: str) -> Any:
         """A new function of the index and the operands, without nodes."""
-        function = self._library.function.add()
-        assert isinstance(function, function_pb2.FunctionDef)
-        function.signature.name = name
-        function.signature.is_stateful = not self._suffix
-        function.signature.input_arg.add(name="index", type=tf.int32.as_datatype_enum)
-        for operand, type_ in zip(self._names, self._operands, strict=True):
-            function.signature.input_arg.add(name=operand, type=type_)
-        for number, type_ in enumerate(self._results):
-            function.signature.output_arg.add(name=f"result_{number}", type=type_)
-        return function
+        inputs = {"index": tf.int32.as_datatype_enum, **dict(zip(self._names, self._operands, strict=True))}
+        return add_function(self._library, name, inputs, self._results, is_stateful=not self._suffix)
 
     def _calling(self, body: Any, function: str, operands: Sequence[str]) -> Any:
-        call = _node(body, self._call, "call", operands)
         takes_index = len(operands) > len(self._operands)
-        call.attr["Tin"].list.type.extend([*([tf.int32.as_datatype_enum] if takes_index else []), *self._operands])
-        call.attr["Tout"].list.type.extend(self._results)
-        call.attr["f"].func.name = function
-        return call
+        types = [*([tf.int32.as_datatype_enum] if takes_index else []), *self._operands]
+        return add_call(body, self._call, function, operands, types, self._results)
 
     def _return(self, body: Any, node: Any) -> None:
-        for number in range(len(self._results)):
-            body.ret[f"result_{number}"] = f"{node.name}:output:{number}"
-
-
-def _node(body: Any, op: str, name: str, inputs: Sequence[str], **types: Any) -> Any:
-    node = body.node_def.add(name=name, op=op)
-    assert isinstance(node, node_def_pb2.NodeDef)
-    node.input.extend(inputs)
-    for key, dtype in types.items():
-        node.attr[key].type = dtype.as_datatype_enum
-    return node
-
-
-def _constant(body: Any, name: str, value: int) -> None:
-    node = _node(body, "Const", name, [], dtype=tf.int32)
-    node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value, tf.int32))
+        return_outputs(body, [f"{node.name}:output:{number}" for number in range(len(self._results))])

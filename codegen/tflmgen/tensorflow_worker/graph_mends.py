@@ -9,7 +9,9 @@ from typing import Any
 import tensorflow as tf
 
 from tflmgen.tensorflow_worker.case_branches import lower_cases
+from tflmgen.tensorflow_worker.for_loops import lower_for_loops
 from tflmgen.tensorflow_worker.matmul_activations import keep_activations
+from tflmgen.tensorflow_worker.number_conditions import compare_conditions
 from tflmgen.tensorflow_worker.tensor_arrays import lower_tensor_arrays
 
 Mend = Callable[[Any, Sequence[str]], str]
@@ -26,7 +28,7 @@ def _drop_shape_checks(graph_def: Any, _: Sequence[str]) -> str:
     return ""
 
 
-BEFORE_FREEZING: tuple[Mend, ...] = (lower_cases,)
+BEFORE_FREEZING: tuple[Mend, ...] = (lower_cases, lower_for_loops, compare_conditions)
 """What freezing would lower to control flow that the converter does not know."""
 BEFORE_STRUCTURE: tuple[Mend, ...] = (keep_activations, lower_tensor_arrays)
 """What depends on which operands are constants, before control flow of version 1 becomes If and While."""

@@ -49,6 +49,7 @@ ONLY_IN = {
     "tflite_micro": {"compare"},
     "ai_edge_litert": set[str](),
     "pandas": {"api"},
+    "PIL": {"emulators"},
     "pytest": {"api"},
     "typing_extensions": {"api"},
     "dask": {"sweep"},

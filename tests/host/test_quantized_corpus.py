@@ -24,7 +24,7 @@ from support.quantized_corpus import (
 )
 from support.tools import requires_compiler, requires_qemu
 from tflmgen.compare.oracle import tflm_outputs
-from tflmgen.emulators import read_vectors
+from tflmgen.emulators import read_input_sets
 from tflmgen.frontend import read_model
 from tflmgen.quantize import observed_build
 
@@ -54,7 +54,7 @@ def test_a_model_with_state_runs_in_order_on_one_interpreter() -> None:
     path = CORPUS / "keras" / "k2_lstm_fused_i8io.tflite"
     model = read_model(path)
     with observed_build(model) as build:
-        vectors = read_vectors(path.with_suffix(".npz"), build.signatures, None, expected=True)
+        vectors = read_input_sets(path.with_suffix(".npz"), build.signatures, None, expected=True)
     golden = [vector_set.expected[0] for vector_set in vectors.sets]
     in_order = tflm_outputs(path, vectors.sets, ARENA, 120, stateful=True)
     afresh = tflm_outputs(path, vectors.sets, ARENA, 120)

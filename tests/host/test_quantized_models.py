@@ -9,7 +9,7 @@ import pytest
 from support.corpus import CORPUS, corpus_manifest, requires_corpus
 from support.silent_watcher import SilentWatcher
 from tflmgen.compare.oracle import tflm_outputs
-from tflmgen.emulators import Vectors, read_vectors
+from tflmgen.emulators import Vectors, read_input_sets
 from tflmgen.frontend import Model, find_bounds, import_model, read_model
 from tflmgen.ir import DType
 from tflmgen.kernels import OPERATORS
@@ -44,7 +44,7 @@ def float_models() -> list[str]:
 
 def vectors_of(path: Path, model: Model) -> Vectors:
     module = import_model(model, find_bounds(model, (), None, None), OPERATORS)
-    return read_vectors(path.with_suffix(".npz"), module.signatures, None, expected=False)
+    return read_input_sets(path.with_suffix(".npz"), module.signatures, None, expected=False)
 
 
 def assert_equal_to_tflm(name: str, dtype: DType, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from tflmgen.emulators import (
     VectorSet,
     choose_signature,
     generator_inputs,
-    read_vectors,
+    read_input_sets,
     run_set,
     run_sets,
     running,
@@ -71,7 +71,7 @@ def bench_inputs(model: PlannedModel, path: Path | None, key: str | None) -> Vec
     """Input sets of the file `path`; without one, a generated set for the signature `key`, or the only one."""
     signatures = model.compilation.module.signatures
     if path is not None:
-        return read_vectors(path, signatures, key, False, model.frozen.places)
+        return read_input_sets(path, signatures, key, False, model.frozen.places)
     number = choose_signature(signatures, key, str(model.path))
     return Vectors((VectorSet(GENERATED, number, generator_inputs(signatures[number])),))
 

@@ -9,7 +9,15 @@ from pathlib import Path
 from tflmgen.api.invokes import Invokes, invoke_sets
 from tflmgen.api.planned_model import PlannedModel
 from tflmgen.compare import VECTORS, Difference, Reference, Tolerance, difference, find_references, largest_distance
-from tflmgen.emulators import Result, Vectors, VectorSet, choose_signature, read_vectors, seeded_sets
+from tflmgen.emulators import (
+    Result,
+    Vectors,
+    VectorSet,
+    choose_signature,
+    has_inputs_only,
+    read_input_sets,
+    seeded_sets,
+)
 from tflmgen.errors import TflmgenError
 from tflmgen.ir import Signature
 from tflmgen.options import SessionOptions
@@ -51,11 +59,12 @@ def compare_outputs(
 ) -> Comparison:
     """Runs the input sets of a file, or seeded ones, and compares the outputs with those expected.
 
-    vectors_path  inputs and expected outputs; None: seeded inputs, and the references that are available
+    vectors_path  inputs and expected outputs, or inputs alone; None: seeded inputs. Without expected outputs, the
+                  references that are available
     """
     signatures = model.compilation.module.signatures
     vectors = sets_of(model.path, vectors_path, signatures, session.signature, model.frozen.places)
-    if vectors_path is None:
+    if vectors_path is None or has_inputs_only(vectors_path):
         references = find_references(
             model.path, model.board, model.compilation, vectors.sets, model.options, session, console
         )
@@ -74,7 +83,7 @@ def sets_of(
     frozen  positions of inputs that became constants
     """
     if path is not None:
-        return read_vectors(path, signatures, key, True, frozen)
+        return read_input_sets(path, signatures, key, not has_inputs_only(path), frozen)
     numbers = range(len(signatures)) if key is None else [choose_signature(signatures, key, str(model))]
     return Vectors(seeded_sets(signatures, list(numbers)))
 

@@ -41,15 +41,17 @@ BoardName = Annotated[
     ),
 ]
 OptionalInputs = Annotated[
-    Path | None, typer.Option("--inputs", readable=False, metavar="IN.npz", help="Inputs of the counted invokes.")
+    Path | None,
+    typer.Option("--inputs", readable=False, metavar="FILE", help="Inputs of the counted invokes."),
 ]
 Inputs = Annotated[
     Path,
     typer.Option(
         "--inputs",
         readable=False,
-        metavar="IN.npz",
-        help="One array per input name, or sets: s0_in_0, s0_in_1, s1_in_0 and so on.",
+        metavar="FILE",
+        help=".npz: one array per input name, or sets: s0_in_0, s0_in_1, s1_in_0 and so on. Or .csv, .wav or .png, or "
+        "a folder of such files.",
     ),
 ]
 Outputs = Annotated[
@@ -61,9 +63,9 @@ Calibration = Annotated[
     typer.Option(
         "--calibration",
         readable=False,
-        metavar="CAL.npz",
-        help="Typical inputs: one array per input name with the samples along a first dimension, or sets: s0_in_0, "
-        "s1_in_0 and so on.",
+        metavar="FILE",
+        help="Typical inputs. .npz: one array per input name with the samples along a first dimension, or sets: "
+        "s0_in_0, s1_in_0 and so on. Or .csv, .wav or .png, or a folder of such files.",
     ),
 ]
 BoardList = Annotated[

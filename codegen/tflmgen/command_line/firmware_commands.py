@@ -60,8 +60,9 @@ def compare(
         typer.Option(
             "--vectors",
             readable=False,
-            metavar="V.npz",
-            help="Inputs and expected outputs. Without: seeded inputs, compared with the host build and TFLite Micro.",
+            metavar="FILE",
+            help="Inputs and expected outputs (.npz), or inputs (.csv, .wav, .png). "
+            "Without: seeded inputs, compared with the host build and TFLite Micro.",
         ),
     ] = None,
     atol: Annotated[float, typer.Option("--atol", metavar="A", min=0.0, help="Absolute tolerance for floats.")] = 1e-5,

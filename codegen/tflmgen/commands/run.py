@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.api import invoke_sets, plan_file
-from tflmgen.emulators import Result, VectorSet, check_session_options, read_vectors, write_outputs
+from tflmgen.emulators import Result, VectorSet, check_session_options, read_input_sets, write_outputs
 from tflmgen.ir import Signature
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
 from tflmgen.project import board_for, check_writable, require_compiler
@@ -23,7 +23,7 @@ def run_command(
     session_options: SessionOptions,
     output: OutputOptions,
 ) -> None:
-    """Runs each input set of `inputs` (.npz) and writes the outputs to `outputs` (.npz)."""
+    """Runs each input set of the file `inputs` and writes the outputs to `outputs` (.npz)."""
     console = Console(output)
     board = board_for(board_name, options)
     check_session_options(board, session_options)
@@ -33,7 +33,7 @@ def run_command(
     if not is_attached:
         require_compiler(board)
     signatures = planned.compilation.module.signatures
-    vectors = read_vectors(inputs, signatures, key, False, planned.frozen.places)
+    vectors = read_input_sets(inputs, signatures, key, False, planned.frozen.places)
     ran = invoke_sets(planned, vectors, session_options, console)
     write_outputs(outputs, vectors, signatures, [result.outputs for result in ran.results])
     sets = [_set_json(*pair, signatures) for pair in zip(vectors.sets, ran.results, strict=True)]

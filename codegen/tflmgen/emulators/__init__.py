@@ -9,6 +9,7 @@ from tflmgen.emulators.execute import STATUS, Result, StatusError, run_set, run_
 from tflmgen.emulators.firmware_session import check_session_options, running
 from tflmgen.emulators.frozen_inputs import Frozen, freeze_inputs
 from tflmgen.emulators.input_bounds import shapes_of_inputs
+from tflmgen.emulators.input_files import arrays_by_name, has_inputs_only, read_input_sets
 from tflmgen.emulators.invoke_cost import NO_CYCLES, NOTHING, Cycles, Tally
 from tflmgen.emulators.link import FAULT, REFUSED, REPLY, Decoder, Frame, Request
 from tflmgen.emulators.npz import (
@@ -17,7 +18,6 @@ from tflmgen.emulators.npz import (
     VectorSet,
     choose_signature,
     read_arrays,
-    read_vectors,
     vector_set_of,
     write_outputs,
 )
@@ -50,15 +50,17 @@ __all__ = [
     "VectorSet",
     "Vectors",
     "VectorsError",
+    "arrays_by_name",
     "blocks_of",
     "check_session_options",
     "choose_signature",
     "find_port",
     "freeze_inputs",
     "generator_inputs",
+    "has_inputs_only",
     "open_serial",
     "read_arrays",
-    "read_vectors",
+    "read_input_sets",
     "run_set",
     "run_sets",
     "running",

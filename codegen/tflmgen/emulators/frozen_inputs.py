@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tflmgen.emulators.npz import Array, VectorsError, read_arrays
+from tflmgen.emulators.input_files import arrays_by_name
+from tflmgen.emulators.npz import Array, VectorsError
 from tflmgen.errors import ModelError
 from tflmgen.frontend import ShapeInputError, is_lowered, read_source, source_inputs
 from tflmgen.options import BuildOptions
@@ -39,7 +40,7 @@ def freeze_inputs(model: Path, inputs: Path | None, options: BuildOptions) -> Fr
     if inputs is None or not is_lowered(model):
         return Frozen(options)
     ports = source_inputs(model)
-    arrays = read_arrays(inputs)
+    arrays = arrays_by_name(inputs)
     first_arrays = {
         name: array for place, name in enumerate(ports) if (array := _first(arrays, name, place)) is not None
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tflmgen.applications import read_program
-from tflmgen.emulators.npz import read_shapes
+from tflmgen.emulators.input_files import arrays_by_name
 from tflmgen.frontend import Model, Shape, Signature, TensorKey, is_lowered
 from tflmgen.options import BuildOptions
 
@@ -21,14 +21,15 @@ def shapes_of_inputs(
 
     key  signature of sets that name none
 
-    Models of other formats have static shapes. Arrays that don't fit the model are ignored; read_vectors() reports
+    Models of other formats have static shapes. Arrays that don't fit the model are ignored; read_input_sets() reports
     them later.
     """
     if is_lowered(model_path):
         return {}
     model = read_program(model_path, options)
     shapes: dict[TensorKey, set[Shape]] = {}
-    for tensor_key, shape in _inputs_of(model, read_shapes(inputs), key):
+    stored = {name: array.shape for name, array in arrays_by_name(inputs).items()}
+    for tensor_key, shape in _inputs_of(model, stored, key):
         tensor = model.subgraphs[tensor_key[0]].tensors[tensor_key[1]]
         signature = tensor.shape_signature or ()
         if -1 in signature and len(shape) == len(tensor.shape):

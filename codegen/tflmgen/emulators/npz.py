@@ -85,11 +85,6 @@ def vector_set_of(label: str, arrays: Mapping[str, Array], signatures: Sequence[
     return _Reader(Path(label), arrays, signatures, None, False, ()).named(number)
 
 
-def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """Array name -> shape, for all arrays of a file."""
-    return {name: array.shape for name, array in read_arrays(path).items()}
-
-
 def write_outputs(
     path: Path, vectors: Vectors, signatures: Sequence[Signature], outputs: Sequence[Sequence[Array]]
 ) -> None:

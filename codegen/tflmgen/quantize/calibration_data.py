@@ -1,4 +1,4 @@
-"""Calibration data: input sets of an .npz file, checked, and split into sets for ranges and sets held out."""
+"""Calibration data: input sets of a file, checked, and split into sets for ranges and sets held out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tflmgen.emulators import Vectors, VectorsError, VectorSet, read_arrays, read_vectors
+from tflmgen.emulators import Vectors, VectorsError, VectorSet, arrays_by_name, read_input_sets
 from tflmgen.ir import Port, Signature
 
 FEW_SAMPLES = 32
@@ -45,7 +45,7 @@ def read_calibration(path: Path, signatures: Sequence[Signature], key: str | Non
 
     Raises VectorsError for arrays that are missing, do not fit the model, or are not finite.
     """
-    vectors = _stacked(path, signatures, key) or read_vectors(path, signatures, key, expected=False)
+    vectors = _stacked(path, signatures, key) or read_input_sets(path, signatures, key, expected=False)
     for number, vector_set in enumerate(vectors.sets):
         _check_finite(path, vectors, number, vector_set, signatures)
     fit, held_out = split(vectors)
@@ -70,7 +70,7 @@ def split(vectors: Vectors) -> tuple[Vectors, Vectors]:
 
 def _stacked(path: Path, signatures: Sequence[Signature], key: str | None) -> Vectors | None:
     """Samples of the simple form with a dimension for them; None if the file is not of this form."""
-    arrays = read_arrays(path)
+    arrays = arrays_by_name(path)
     keys = [signature.key for signature in signatures]
     if len(signatures) > 1 and key not in keys:
         return None

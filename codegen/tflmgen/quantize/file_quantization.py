@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tflmgen.emulators import read_arrays, shapes_of_inputs
+from tflmgen.emulators import arrays_by_name, shapes_of_inputs
 from tflmgen.errors import Location, ModelError, Problem, TflmgenError
 from tflmgen.frontend import TFLITE_ONLY, Model, Shape, TensorKey, read_source, write_model
 from tflmgen.ir import DType
@@ -74,7 +74,7 @@ def quantize_file(
     options: SourceOptions = TFLITE_ONLY,
     keeps_state: bool = True,
 ) -> QuantizedFile:
-    """Quantises a model with the input sets of an .npz file.
+    """Quantises a model with the input sets of a file.
 
     signature    key of the signature of sets that name none
     options      how a model that is no .tflite file is read
@@ -120,7 +120,7 @@ def web_members(assignment: Assignment, calibration: Calibration) -> dict[Tensor
 def _shapes(path: Path, source: Model, calibration: Path, signature: str | None) -> dict[TensorKey, Shape]:
     """Largest shapes of dynamic inputs. A first dimension of 1 counts samples where the file names inputs, not sets."""
     shapes = shapes_of_inputs(path, calibration, signature)
-    if any(name.startswith("s0_in_") for name in read_arrays(calibration)):
+    if any(name.startswith("s0_in_") for name in arrays_by_name(calibration)):
         return shapes
     stored = {key: source.subgraphs[key[0]].tensors[key[1]].shape for key in shapes}
     return {key: s for key, s in shapes.items() if stored[key][:1] != (1,) or stored[key][1:] != s[1:]}

@@ -1,0 +1,67 @@
+"""Input sets of files of any kind: archives (npz.py), tables, sound and images, and folders of the latter three."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tflmgen.emulators.csv_inputs import csv_sets
+from tflmgen.emulators.media_inputs import png_set, wav_sets
+from tflmgen.emulators.npz import Array, Vectors, VectorsError, VectorSet, choose_signature, read_arrays, read_vectors
+from tflmgen.ir import Port, Signature
+
+_SUFFIXES = (".csv", ".wav", ".png")
+
+
+def has_inputs_only(path: Path) -> bool:
+    """Whether the file, or folder of files, has inputs without names of arrays, and no expected outputs."""
+    return path.is_dir() or path.suffix.lower() in _SUFFIXES
+
+
+def arrays_by_name(path: Path) -> Mapping[str, Array]:
+    """Arrays of an archive; none for other kinds of files. Raises VectorsError if an archive cannot be read."""
+    return {} if has_inputs_only(path) else read_arrays(path)
+
+
+def read_input_sets(
+    path: Path, signatures: Sequence[Signature], key: str | None, expected: bool, frozen: Sequence[int] = ()
+) -> Vectors:
+    """Input sets of a file, or of a folder's files in the order of their names; see read_vectors().
+
+    Raises VectorsError where they don't fit the model.
+    """
+    if not has_inputs_only(path):
+        return read_vectors(path, signatures, key, expected, frozen)
+    number = choose_signature(signatures, key, str(path))
+    ports = signatures[number].inputs
+    for port in ports:
+        if not port.type.is_static:
+            raise VectorsError(f"{path}: input '{port.name}' is {port.type}, of open shape. Use .npz")
+    try:
+        sets = [pair for file in _files(path) for pair in _sets(file, ports)]
+    except OSError as error:
+        raise VectorsError(f"{error.filename or path}: cannot be read: {error.strerror or error}") from error
+    return Vectors(tuple(VectorSet(label, number, inputs) for inputs, label in sets))
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    files = sorted(file for file in path.iterdir() if file.suffix.lower() in _SUFFIXES)
+    if not files:
+        raise VectorsError(f"{path}: the folder has no {', '.join(_SUFFIXES)} file")
+    return files
+
+
+def _sets(path: Path, ports: Sequence[Port]) -> list[tuple[tuple[Array, ...], str]]:
+    """Inputs and label of each set of one file."""
+    if path.suffix.lower() == ".csv":
+        if not ports:
+            raise VectorsError(f"{path}: the model has no inputs")
+        return [(inputs, "") for inputs in csv_sets(path, ports)]
+    if len(ports) != 1:
+        names = ", ".join(f"'{port.name}'" for port in ports) or "none"
+        raise VectorsError(f"{path}: fills one input, and the model has {len(ports)}: {names}. Use .npz or .csv")
+    if path.suffix.lower() == ".png":
+        return [((png_set(path, ports[0]),), path.name)]
+    return [((window,), label) for window, label in wav_sets(path, ports[0])]

@@ -14,7 +14,8 @@ FOLDERS = (".ci", "boards", "codegen", "docs", "examples", "firmware", "schema",
 """Every folder at the top; a new one needs a reason."""
 
 FILES = (
-    "CHANGELOG.md LICENSE LICENSE-EXCEPTION README.md mkdocs.yml pyproject.toml .clang-format .gitattributes .gitignore"
+    "CHANGELOG.md LICENSE LICENSE-EXCEPTION README.md action.yml mkdocs.yml pyproject.toml .clang-format "
+    ".gitattributes .gitignore"
 )
 """Every file at the top, with spaces between."""
 

@@ -124,6 +124,28 @@ def variables_in_branches() -> Any:
     return Counter()
 
 
+class Shared(tf.Module):  # type: ignore[misc]
+    """Two signatures: one changes a variable that the other reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.total = tf.Variable([0.0, 0.0])
+        self.weights = tf.Variable([[1.0, 2.0], [3.0, -4.0]])
+
+    @tf.function(input_signature=[tf.TensorSpec((2,))])  # type: ignore[untyped-decorator]
+    def add(self, x: Any) -> Any:
+        self.total.assign_add(x)
+        return {"total": self.total.read_value()}
+
+    @tf.function(input_signature=[tf.TensorSpec((1, 2))])  # type: ignore[untyped-decorator]
+    def read(self, v: Any) -> Any:
+        return {"y": tf.matmul(v, self.weights) + self.total}
+
+
+def signatures() -> Any:
+    return Shared()
+
+
 def unknown_composite() -> Any:
     twice = tf.function(lambda v: tf.tanh(v) * 2.0, experimental_implements="acme.twice_tanh", autograph=False)
     return _function(lambda x: tf.cond(tf.reduce_sum(x) > 0.0, lambda: twice(x), lambda: x) + twice(x), (3,))
@@ -258,6 +280,8 @@ def save(path: str, name: str) -> None:
     model = globals()[name]()
     if path.endswith((".keras", ".h5")):
         model.save(path)
+    elif isinstance(model, Shared):
+        tf.saved_model.save(model, path, signatures={"add": model.add, "read": model.read})
     else:
         model.export(path, verbose=False)
 

@@ -111,6 +111,25 @@ def test_layers_of_keras_equal_keras(process: TensorFlowProcess, name: str) -> N
     assert max(result.proof.errors.values()) <= 1e-4
 
 
+def test_saved_models_of_keras_and_of_several_signatures(process: TensorFlowProcess, tmp_path: Path) -> None:
+    """Keras exports a batch of any size, and weights that TensorFlow's converter leaves to nobody to initialise."""
+    names = ("lstm", "gru_rows", "signatures")
+    words = [interpreter() or "", str(MODELS), *(f"{name}={tmp_path / name}" for name in names)]
+    subprocess.run(words, check=True, capture_output=True)
+    for name in names[:2]:
+        result = converted(process, tmp_path / name)
+        assert any("open batches" in mend for mend in result.mends)
+        assert (result.proof.equal, result.proof.undecided, result.proof.unsupported) == (12, 0, "")
+        assert "WHILE" in result.model.operator_names
+        assert not {"VAR_HANDLE", "READ_VARIABLE"} & set(result.model.operator_names)
+    result = converted(process, tmp_path / "signatures")
+    assert sorted(signature.key for signature in result.model.signatures) == ["add", "read"]
+    assert (result.proof.equal, result.proof.unsupported) == (24, "")
+    read = next(signature for signature in result.model.signatures if signature.key == "read")
+    operators = result.model.subgraphs[read.subgraph].operators
+    assert [op.name for op in operators].count("READ_VARIABLE") == 1
+
+
 @requires_corpus
 @pytest.mark.parametrize("name", ["v1_cond", "v1_while", "v1_dynamic_rnn"])
 def test_graphs_of_tensorflow_1_equal_their_recorded_outputs(process: TensorFlowProcess, name: str) -> None:

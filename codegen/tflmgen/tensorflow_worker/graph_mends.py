@@ -12,6 +12,7 @@ from tflmgen.tensorflow_worker.case_branches import lower_cases
 from tflmgen.tensorflow_worker.for_loops import lower_for_loops
 from tflmgen.tensorflow_worker.matmul_activations import keep_activations
 from tflmgen.tensorflow_worker.number_conditions import compare_conditions
+from tflmgen.tensorflow_worker.open_batches import fix_rows_of_lists
 from tflmgen.tensorflow_worker.tensor_arrays import lower_tensor_arrays
 
 Mend = Callable[[Any, Sequence[str]], str]
@@ -32,7 +33,7 @@ BEFORE_FREEZING: tuple[Mend, ...] = (lower_cases, lower_for_loops, compare_condi
 """What freezing would lower to control flow that the converter does not know."""
 BEFORE_STRUCTURE: tuple[Mend, ...] = (keep_activations, lower_tensor_arrays)
 """What depends on which operands are constants, before control flow of version 1 becomes If and While."""
-AFTER_STRUCTURE: tuple[Mend, ...] = (_drop_shape_checks,)
+AFTER_STRUCTURE: tuple[Mend, ...] = (_drop_shape_checks, fix_rows_of_lists)
 """What would take shapes away from loop variables before."""
 AFTER_FREEZING: tuple[Mend, ...] = (*AFTER_STRUCTURE, *BEFORE_STRUCTURE)
 """Both, for a graph without control flow of version 1."""

@@ -148,6 +148,7 @@ class ConvertOptions:
     tolerance        greatest difference of floats, relative to the greatest magnitude of the tensor
     quantize         calibration data: the result is quantised, to another file
     keep             folder for the intermediate files
+    keras_objects    Python file with the classes and functions of a Keras file's own
     """
 
     inputs: str | None = None
@@ -157,6 +158,7 @@ class ConvertOptions:
     tolerance: float = 1e-4
     quantize: Path | None = None
     keep: Path | None = None
+    keras_objects: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,14 @@ def test_absent_from_this_python(monkeypatch: pytest.MonkeyPatch, words: tuple[s
     assert INSTALL in message
 
 
+def test_objects_of_keras_are_for_keras_files_and_must_be_there() -> None:
+    absent = tflmgen("convert", "net.keras", "--keras-objects", "cells.py")
+    assert (absent.code, "--keras-objects cells.py: there is no such file" in absent.err) == (2, True)
+    Path("graph.pb").write_bytes(b"any")
+    other = tflmgen("convert", "graph.pb", "--keras-objects", "cells.py")
+    assert (other.code, "--keras-objects is for Keras files" in other.err) == (2, True)
+
+
 def test_absent_from_the_python_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Python with the standard library only."""
     Path("python").write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')

@@ -222,8 +222,8 @@ def stateful_lstm() -> Any:
 class LeakyCell(layers.Layer):  # type: ignore[misc, name-defined]
     """A recurrent cell of our own: v' = v / 2 + tanh(dense(x))."""
 
-    def __init__(self, units: int) -> None:
-        super().__init__()
+    def __init__(self, units: int, **settings: Any) -> None:
+        super().__init__(**settings)
         self.state_size = self.units = units
         self.dense = layers.Dense(units, activation="tanh")
 

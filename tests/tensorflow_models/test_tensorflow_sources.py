@@ -201,6 +201,25 @@ def test_a_difference_is_refused_with_the_first_tensor(
     assert "; the first tensor that differs is '" in str(refused.value)
 
 
+def test_a_keras_file_with_a_cell_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is refused with advice; with the cell's file it converts, and the next command uses the result."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(VARIABLE, interpreter() or "")
+    subprocess.run([interpreter() or "", str(MODELS), "custom_cell=net.keras"], check=True, capture_output=True)
+    refused = tflmgen("convert", "net.keras")
+    assert refused.code == 1
+    assert "--keras-objects FILE.py" in refused.err
+    assert not Path("net.tflite").exists()
+    done = tflmgen("convert", "net.keras", "--keras-objects", str(MODELS))
+    assert done.code == 0, done.err
+    assert "Compared: 12 input sets equal the source's" in done.out
+    assert "net.tflite is net.keras, converted before." in tflmgen("inspect", "net.keras").out
+    Path("broken.py").write_text("import keras\n\nraise ValueError('no cells today')\n")
+    broken = tflmgen("convert", "net.keras", "--keras-objects", "broken.py")
+    assert broken.code == 1
+    assert "broken.py: line 3 raises ValueError: no cells today" in broken.err
+
+
 def test_one_command_from_keras_to_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The converted file is kept and used again; a file that is no conversion is left alone."""
     monkeypatch.chdir(tmp_path)

@@ -28,6 +28,10 @@ def converted(
         raise UsageError(f"--inputs and --outputs are for frozen graphs; {source.path} is a {source.title}")
     if source.kind != "saved_model" and options.signature is not None:
         raise UsageError(f"--signature is for SavedModels; {source.path} is a {source.title}")
+    if source.kind != "keras" and options.keras_objects is not None:
+        raise UsageError(f"--keras-objects is for Keras files; {source.path} is a {source.title}")
+    if options.keras_objects is not None and not options.keras_objects.is_file():
+        raise UsageError(f"--keras-objects {options.keras_objects}: there is no such file")
     if options.keep is not None and options.keep.is_file():
         raise UsageError(f"--keep {options.keep} is a file; give a folder")
     check_writable(target)
@@ -39,6 +43,7 @@ def converted(
         calibration=options.calibration,
         tolerance=options.tolerance,
         keep=options.keep,
+        keras_objects=options.keras_objects,
         digest=digest_of(source, shapes),
     )
     with console.progress(f"Converting {source.path.name}") as progress:

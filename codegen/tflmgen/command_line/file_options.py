@@ -80,6 +80,13 @@ FILE_GROUPS: Mapping[type, Mapping[str, Any]] = {
         "keep": typer.Option(
             "--keep", metavar="DIR", show_default="none are kept", help="Folder for the intermediate files."
         ),
+        "keras_objects": typer.Option(
+            "--keras-objects",
+            readable=False,
+            metavar="FILE.py",
+            show_default=False,
+            help="Python file with the classes and functions of your own that a Keras file names.",
+        ),
     },
     DiffOptions: {
         "allow": typer.Option(

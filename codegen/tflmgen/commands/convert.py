@@ -73,8 +73,8 @@ def _convert_lowered(
         )
     if replace(choices, quantize=None) != ConvertOptions():
         raise UsageError(
-            "--inputs, --outputs, --signature, --calibration, --tolerance and --keep are for TensorFlow's sources; "
-            f"{source} is of another format"
+            "--inputs, --outputs, --signature, --calibration, --tolerance, --keep and --keras-objects are for "
+            f"TensorFlow's sources; {source} is of another format"
         )
     console = Console(output)
     check_writable(path)

@@ -25,6 +25,7 @@ class ConversionSettings:
     calibration      input sets on which it is compared, too
     tolerance        greatest difference of floats, relative to the greatest magnitude of the tensor
     keep             folder for the intermediate files
+    keras_objects    Python file with the classes and functions of a Keras file's own
     digest           of the source and the options, kept in the file
     """
 
@@ -35,6 +36,7 @@ class ConversionSettings:
     calibration: Path | None = None
     tolerance: float = 1e-4
     keep: Path | None = None
+    keras_objects: Path | None = None
     digest: str = ""
 
 
@@ -69,6 +71,7 @@ def convert_in(
         signature=settings.signature,
         inputs=list(settings.inputs),
         outputs=list(settings.outputs),
+        objects=None if settings.keras_objects is None else str(settings.keras_objects.resolve()),
         shapes={key: list(shape) for key, shape in (settings.shapes or {}).items()},
     )
     entries = source_entries(description)

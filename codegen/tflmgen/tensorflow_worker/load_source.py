@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tflmgen.tensorflow_worker.source_error import SourceError
 Request = Mapping[str, Any]
 KERAS_SIGNATURES = {"serve", "serving_default"}
 """Two names of one function, in what Keras exports."""
+_CAUSE = "Exception encountered: "
 
 
 def load_source(request: Request) -> Program:
@@ -30,17 +32,29 @@ def _keras_file(request: Request) -> Program:
     import keras
 
     path = Path(request["source"])
+    objects = _objects_of(request.get("objects"))
     try:
-        model = keras.models.load_model(path, compile=False)
+        model = keras.models.load_model(path, compile=False, custom_objects=objects)
     except Exception as error:
         lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        # Keras nests its errors: the innermost says which class it is about.
+        causes = [line.partition(_CAUSE)[2] for line in lines if line.startswith(_CAUSE)]
         advice = ""
         if "custom" in str(error) or "Could not locate class" in str(error):
-            advice = "A model with classes of your own is given as FILE.py:FUNCTION, a function that loads it"
+            advice = "Name the file with the classes of your own: --keras-objects FILE.py, for tflmgen convert"
         elif path.suffix == ".h5" and "No model config" in str(error):
             advice = "It has weights alone. Load them into the model, and save that as a .keras file"
-        raise SourceError(f"Keras cannot load it: {lines[0]}", advice) from None
+        raise SourceError(f"Keras cannot load it: {[*lines[:1], *causes][-1]}", advice) from None
     return _keras_model(model, request)
+
+
+def _objects_of(file: str | None) -> dict[str, Any]:
+    """Classes and functions that a Python file defines, by name. What it registers with Keras is known anyway."""
+    if file is None:
+        return {}
+    with _located(Path(file), f"{Path(file).name}: "):
+        module = _imported(Path(file))
+    return {name: value for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__}
 
 
 def _keras_model(model: Any, request: Request) -> Program:
@@ -113,19 +127,38 @@ def _frozen(request: Request) -> Program:
 
 def _python(request: Request) -> Program:
     path, name = Path(request["source"]), request["function"]
+    with _located(path):
+        model = getattr(_imported(path), name, None)
+        if model is None:
+            raise SourceError(f"it has no function '{name}'")
+        if not _is_traceable(model):
+            model = model()
+    if hasattr(model, "layers") and hasattr(model, "inputs"):
+        return _keras_model(model, request)
+    if isinstance(model, tf.Module) and callable(model) and _is_traceable(type(model).__call__):
+        return _traced(model.__call__, request, model)
+    if not _is_traceable(model):
+        raise SourceError(f"'{name}' returns {type(model).__name__}, neither a Keras model nor a tf.function")
+    return _traced(model, request, model)
+
+
+def _imported(path: Path) -> Any:
+    """The module of a Python file, which may import what is beside it."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.resolve().parent))
     sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@contextmanager
+def _located(path: Path, prefix: str = "") -> Iterator[None]:
+    """Makes what a Python file raises a SourceError with the file's line."""
     try:
-        spec.loader.exec_module(module)
-        model = getattr(module, name, None)
-        if model is None:
-            raise SourceError(f"it has no function '{name}'")
-        if not _is_traceable(model):
-            model = model()
+        yield
     except SourceError:
         raise
     except Exception as error:
@@ -134,14 +167,7 @@ def _python(request: Request) -> Program:
             line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == str(path) else line
             trace = trace.tb_next
         where = f"line {line} raises " if line else ""
-        raise SourceError(f"{where}{type(error).__name__}: {error}") from None
-    if hasattr(model, "layers") and hasattr(model, "inputs"):
-        return _keras_model(model, request)
-    if isinstance(model, tf.Module) and callable(model) and _is_traceable(type(model).__call__):
-        return _traced(model.__call__, request, model)
-    if not _is_traceable(model):
-        raise SourceError(f"'{name}' returns {type(model).__name__}, neither a Keras model nor a tf.function")
-    return _traced(model, request, model)
+        raise SourceError(f"{prefix}{where}{type(error).__name__}: {error}") from None
 
 
 def _is_traceable(value: Any) -> bool:

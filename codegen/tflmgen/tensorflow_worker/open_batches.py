@@ -30,7 +30,8 @@ def fix_rows_of_lists(graph_def: Any, _: Sequence[str]) -> str:
     fixed = 0
     for nodes in bodies_of(graph_def) if batch is not None else ():
         constants = {node.name: node for node in nodes if node.op == "Const"}
-        wanted, others = set(), set()
+        wanted: set[str] = set()
+        others: set[str] = set()
         for node in nodes:
             for place, name in enumerate(node.input):
                 is_shape = _ELEMENT_SHAPES.get(node.op) == place

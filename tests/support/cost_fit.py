@@ -13,10 +13,10 @@ from support.cost_samples import Sample
 
 Floats = NDArray[np.float64]
 
-CAUTION = 0.1
+CAUTION = 0.15
 """Relative error of a layer for which no term's part is changed by more than as much."""
 
-LITTLE = 0.03
+LITTLE = 0.08
 """Part of a term's cycles that may be saved without being said."""
 
 
@@ -42,8 +42,9 @@ class Alone:
 def left_alone(family: str, counted: Sequence[Alone]) -> dict[str, float]:
     """The part of each term's cycles that is left where calls are alone, on any core; those of all of it left out.
 
-    Least squares of weighted relative errors of what is saved, between none of a term's cycles and all; terms that few
-    samples tell apart save the same rather than one of them much (Hoerl and Kennard 1970, ridge regression).
+    More than all of it is left where specialised loops take longer, as on an M55 those without low-overhead branches.
+    Least squares of weighted relative errors of what is saved; terms that few samples tell apart save the same rather
+    than one of them much (Hoerl and Kennard 1970, ridge regression).
     """
     terms = list(cost_models()[family].counts(counted[0].samples[0].numbers))
     rows, saved = [], []
@@ -53,11 +54,12 @@ def left_alone(family: str, counted: Sequence[Alone]) -> dict[str, float]:
         rows.append(taken / _cycles(alone.samples)[:, None] * weight[:, None])
         saved.append(rows[-1].sum(axis=1) - weight)
     ridge = CAUTION * np.eye(len(terms))
-    coefficients = non_negative_least_squares(np.vstack([*rows, ridge]), np.concatenate([*saved, np.zeros(len(terms))]))
+    wanted = np.concatenate([*saved, np.zeros(len(terms))])
+    coefficients = np.linalg.lstsq(np.vstack([*rows, ridge]), wanted, rcond=None)[0]
     left = {
         term: round(float(max(0.0, 1 - saving)), 2)
         for term, saving in zip(terms, coefficients, strict=True)
-        if saving > LITTLE
+        if abs(saving) > LITTLE
     }
     return {term: part for term, part in left.items() if any(term in alone.cycles for alone in counted)}
 

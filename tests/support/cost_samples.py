@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -284,10 +283,11 @@ def measure_model(path: Path, board: str) -> list[Sample]:
 
 def samples(counted: Iterable[CountedCall], taken: Mapping[tuple[str, Params | None], Kernel]) -> list[Sample]:
     """The counted calls of a model that have a family; `taken`: its kernels, by what a call says."""
-    known = [(taken.get((call.call.function, call.call.params)), call.cycles) for call in counted]
-    calls = Counter(kernel.family for kernel, _ in known if kernel is not None)
-    return [
-        Sample(kernel.function, kernel.family, numbers_of(kernel), cycles, calls[kernel.family] == 1)
-        for kernel, cycles in known
-        if kernel is not None and kernel.family
-    ]
+    of_families = []
+    for call in counted:
+        kernel = taken.get((call.call.function, call.call.params))
+        if kernel is not None and kernel.family:
+            others = (taken.get((other.function, other.params)) for other in call.beside)
+            alone = all(other is None or other.family != kernel.family for other in others)
+            of_families.append(Sample(kernel.function, kernel.family, numbers_of(kernel), call.cycles, alone))
+    return of_families

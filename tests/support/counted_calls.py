@@ -20,11 +20,15 @@ class DoesNotFitError(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class CountedCall:
-    """A call, the cycles of one execution, and those that the plan estimates, 0 where it has no estimate."""
+    """A call, the cycles of one execution, and those that the plan estimates, 0 where it has no estimate.
+
+    beside: the program's other calls, of branches not taken, too.
+    """
 
     call: KernelCall
     cycles: float
     expected: int
+    beside: tuple[KernelCall, ...]
 
 
 def counted_calls(path: Path, board: str, *options: str) -> list[CountedCall]:
@@ -46,6 +50,7 @@ def counted_calls(path: Path, board: str, *options: str) -> list[CountedCall]:
             calls[row["step"]],
             row["cycles_estimated"] / row["executions"],
             (row["expected"] or {"cycles": 0})["cycles"],
+            tuple(call for step, call in calls.items() if step != row["step"]),
         )
         for row in done.json["operators"]
         if row["executions"] and row["step"] in calls

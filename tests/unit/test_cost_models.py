@@ -172,8 +172,8 @@ def test_fewest_cycles(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_first_where_cycles_are_near(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert choose(monkeypatch, small=549, large=500, portable=501).kernel.function == "tflmgen_small"
-    assert choose(monkeypatch, small=551, large=500, portable=501).kernel.function == "tflmgen_large"
+    assert choose(monkeypatch, small=524, large=500, portable=501).kernel.function == "tflmgen_small"
+    assert choose(monkeypatch, small=526, large=500, portable=501).kernel.function == "tflmgen_large"
 
 
 def test_a_portable_one_may_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:

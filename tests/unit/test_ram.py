@@ -122,7 +122,7 @@ def test_balanced_trades_cycles_for_as_great_a_part_of_the_memory() -> None:
     selection = M4.select(filters())
     fastest = next(plans_by_speed(filters(), selection))
     balanced = best_candidate(filters(), selection)
-    assert balanced.extra_cycles <= selection.cycles * TUNING.balanced_slowdown * TUNING.similar_cycles
+    assert balanced.extra_cycles <= selection.cycles * TUNING.balanced_slowdown
     assert balanced.extra_cycles * fastest.bytes <= (fastest.bytes - balanced.bytes) * selection.cycles
 
 

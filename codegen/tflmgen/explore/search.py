@@ -54,10 +54,10 @@ class Candidate:
 
 def best_candidate(module: Module, selection: Selection) -> Candidate:
     """The best plan with the fastest kernels, or with slower ones that save at least as large a part of the memory as
-    they take of the cycles, up to TUNING.balanced_slowdown; as estimates err, a tenth more counts as that."""
+    they take of the cycles, up to TUNING.balanced_slowdown."""
     plans = plans_by_speed(module, selection)
     best = next(plans)
-    allowed_cycles = selection.cycles * TUNING.balanced_slowdown * TUNING.similar_cycles
+    allowed_cycles = selection.cycles * TUNING.balanced_slowdown
     for plan in takewhile(lambda plan: plan.extra_cycles <= allowed_cycles, plans):
         if plan.cost < best.cost and _is_worth_it(plan, best, selection.cycles):
             best = plan

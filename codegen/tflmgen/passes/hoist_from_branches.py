@@ -8,9 +8,6 @@ from dataclasses import replace
 from tflmgen.ir import Block, If, Module, Node, Op, Rewriter, Value, definitions_in, operands_of, substitute
 from tflmgen.passes.common_subexpressions import expression
 
-SLACK = 16
-"""Bytes by which the outputs of a hoisted operator may exceed its inputs: they are live from before the If."""
-
 
 def share_branches(module: Module) -> Module:
     """Moves an operator that both branches of an If apply to the same outer values before the If."""
@@ -44,7 +41,7 @@ def _pair(then_block: Block, else_block: Block) -> tuple[Op, Op] | None:
 
 
 def _outer(block: Block) -> dict[Hashable, Op]:
-    """Operators of a block that read only outer values and write at most SLACK bytes more than they read, by key."""
+    """Operators of a block that read only outer values and write no more bytes than they read, by key."""
     inside = set(definitions_in(block))
     return {
         expression(node): node
@@ -54,8 +51,9 @@ def _outer(block: Block) -> dict[Hashable, Op]:
 
 
 def _is_small(op: Op) -> bool:
+    """Whether its outputs, which are live from before the If once it is hoisted, take no more bytes than its inputs."""
     read: set[Value] = {v for v in operands_of(op) if not v.is_constant}
-    return sum(v.type.bytes for v in op.outputs) <= sum(v.type.bytes for v in read) + SLACK
+    return sum(v.type.bytes for v in op.outputs) <= sum(v.type.bytes for v in read)
 
 
 def _without(block: Block, node: Op) -> Block:

@@ -19,18 +19,15 @@ from tflmgen.ir import (
     uses_in,
     with_regions,
 )
-from tflmgen.kernels import traits_of
-
-SLACK = 16
-"""Bytes by which code moved out of one loop may enlarge the live values of the loop: a few scalars."""
+from tflmgen.kernels import TUNING, traits_of
 
 
 def hoist(module: Module) -> Module:
     """Moves operators with loop-invariant inputs out of a loop's condition and body.
 
     Operators move in groups: one that the rest of the loop reads, with the invariant operators that only it needs. A
-    group moves if the bytes live through the loop grow by at most SLACK. Operators that may return an error stay;
-    other kernels never trap, so that running them before a loop without iterations is harmless.
+    group moves if the bytes live through the loop grow by at most TUNING.loop_invariant_bytes. Operators that may
+    return an error stay; other kernels never trap, so that running them before a loop without iterations is harmless.
     """
     return replace(module, functions=tuple(replace(f, body=_block(f.body, frozenset())) for f in module.functions))
 
@@ -68,7 +65,7 @@ def _hoist(node: While, live_after: frozenset[Value]) -> tuple[list[Node], While
     for last in candidates:
         group = moved | _needs(last, candidates)
         nodes = [candidate for candidate in candidates if candidate.id in group]
-        if group != moved and _through(node, nodes, live_after) <= before + SLACK:
+        if group != moved and _through(node, nodes, live_after) <= before + TUNING.loop_invariant_bytes:
             moved = group
     hoisted = [candidate for candidate in candidates if candidate.id in moved]
     condition, body = (

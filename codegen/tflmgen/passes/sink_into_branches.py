@@ -6,9 +6,6 @@ from dataclasses import replace
 
 from tflmgen.ir import Block, If, Module, Node, Op, Value, blocks_of, operands_of, uses_in, with_regions
 
-SLACK = 16
-"""Bytes by which the inputs that then live until the branch may exceed the operator's outputs, which no longer do."""
-
 Place = tuple[int, int]
 """(index of a node in its block, index of one of its regions; -1: the node itself)."""
 
@@ -56,5 +53,5 @@ def _destination(op: Op, nodes: list[Node | None], users: dict[Value, set[Place]
         return None
     # Inputs with a reader at or after the If are live until there in any case.
     longer = {v for v in operands_of(op) if not v.is_constant and all(user < index for user, _ in users.get(v, ()))}
-    fits = sum(v.type.bytes for v in longer) <= sum(v.type.bytes for v in op.outputs) + SLACK
+    fits = sum(v.type.bytes for v in longer) <= sum(v.type.bytes for v in op.outputs)
     return (index, region) if fits else None

@@ -47,6 +47,18 @@ class Windows:
         return self.columns * self.depth % 4 != 0
 
     @property
+    def has_part_vectors(self) -> bool:
+        """Whether a tap that is copied by itself is no whole number of vectors, or kernels look each value up."""
+        return self.depth % self.by.values > 0 or self.n.get("dilation_width", 1) > 1
+
+    @property
+    def by_value(self) -> bool:
+        """Whether windows inside the input are gathered value by value: their rows are no whole vectors of values."""
+        if self.n.get("dilation_width", 1) > 1:
+            return True
+        return self.rows > 1 and self.columns * self.depth % self.by.values > 0
+
+    @property
     def pieces(self) -> int:
         """Values of windows that are no part of a row's whole words, which kernels may fill up. A tap of a dilated
         window, which is copied by itself, takes as long as two."""
@@ -223,6 +235,7 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     "row": Term("rows of windows inside the input", lambda w: w.rows_inside),
     "tap": Term("taps of windows inside the input", lambda w: w.taps_inside),
     "dilated_tap": Term("taps inside of dilated windows", lambda w: w.taps_inside * w.is_dilated),
+    "dilated_value": Term("values inside of dilated windows", lambda w: w.taps_inside * w.depth * w.is_dilated),
     "value": Term("values of windows inside the input", lambda w: w.taps_inside * w.channels),
     "window": Term("values of all windows", lambda w: w.pixels * w.values),
     "row_output": Term("rows inside, for each output", lambda w: w.rows_inside * w.outputs),
@@ -236,19 +249,24 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     "alone": Term("windows gathered one by one", lambda w: w.alone),
     "alone_row": Term("rows of those", lambda w: w.alone * w.rows),
     "alone_value": Term("values of those", lambda w: w.alone * w.values),
+    "alone_single_value": Term(
+        "values of those but of whole vectors of channels", lambda w: w.alone * w.values * w.has_part_vectors
+    ),
     "alone_odd_value": Term("values of those with odd pixels", lambda w: w.alone * w.values * w.is_odd),
     "cut": Term("windows gathered from a line of which some reach out", lambda w: w.cut),
     "cut_row": Term("rows of those", lambda w: w.cut * w.rows),
     "cut_value": Term("values of those", lambda w: w.cut * w.values),
     "cut_odd_value": Term("values of those with odd pixels", lambda w: w.cut * w.values * w.is_odd),
     "gathered_step": Term("steps of gathering blocks of pixels", lambda w: w.blocks * w.steps),
+    "single_step": Term("those of windows gathered value by value", lambda w: w.blocks * w.steps * w.by_value),
     "line_gather": Term("gathered blocks of pixels of a line", lambda w: w.line_blocks),
     "line_gather_row": Term("rows of those", lambda w: w.line_blocks * w.rows),
     "line_gather_step": Term("steps of those", lambda w: w.line_blocks * w.steps),
     # Blocks of pixels by channels, and steps in them
     "block": Term("blocks of pixels by output channels", lambda w: w.blocks * w.groups),
-    "own_scale_block": Term(
-        "blocks whose channels have scales of their own", lambda w: w.flag("own_scales") * w.blocks * w.groups
+    "scaled_block": Term(
+        "blocks whose channels have scales of their own, twice where results may be negative",
+        lambda w: (w.flag("own_scales") + w.flag("signed")) * w.blocks * w.groups,
     ),
     "step": Term("steps of values in blocks", lambda w: w.blocks * w.groups * w.steps),
     "pass": Term("passes of eight steps in blocks", lambda w: w.blocks * w.groups * ceil(w.steps / 8)),

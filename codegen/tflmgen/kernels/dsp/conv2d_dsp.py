@@ -245,7 +245,7 @@ KERNEL = KernelDeclaration(
     (Computes(Convolution, conv2d_dsp),),
     {
         "conv2d_dsp": convolution_cost(
-            "conv2d few channels", "alone row pixel window piece block own_scale_block step", 3, 2, 4, has_call=False
+            "conv2d few channels", "alone pixel window piece block scaled_block step", 3, 2, 4, has_call=False
         ),
         "conv2d_split_dsp": convolution_cost(
             "conv2d long windows", "pixel alone_row gathered_step step pass signed", 3, 2, 4

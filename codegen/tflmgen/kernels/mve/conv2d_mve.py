@@ -173,7 +173,7 @@ KERNEL = KernelDeclaration(
     (Computes(Convolution, conv2d_mve),),
     {
         "conv2d_mve": convolution_cost(
-            "conv2d", "line line_gather gathered_step cut_value alone_value block step", 4, 2, 16
+            "conv2d", "line line_gather gathered_step single_step alone_single_value block step", 4, 2, 16
         )
     },
     (Cases("scaled_conv2d scaled_grouped"),),

@@ -159,7 +159,12 @@ KERNEL = KernelDeclaration(
     (Computes(Convolution, conv2d_thumb),),
     {
         "conv2d_thumb": convolution_cost(
-            "conv2d", "pixel alone_row gathered_step dilated_tap block step signed", 4, 1, 4
+            "conv2d",
+            "pixel alone_row gathered_step padding_value dilated_value block step signed",
+            4,
+            1,
+            4,
+            has_call=False,
         )
     },
     (Cases("scaled_conv2d scaled_grouped"),),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from support.onnx_nodes import NodeTest, Outcome, node_tests, outcomes
+from support.onnx_nodes import NodeTest, Outcome, node_tests, outcomes, tests_of_collections
 
 PAGE = Path(__file__).parents[1] / "docs" / "use" / "onnx-operators.md"
 
@@ -31,6 +31,13 @@ name ends in `_expanded` has the operator's definition by other operators as its
 | reason | tests |
 | --- | --- |
 {reasons}
+
+## Sequences and optional values
+
+{collections} tests have inputs or outputs that are sequences or optional values, which a function on a device cannot
+have. They are not counted above:
+
+{names}
 """
 
 
@@ -52,6 +59,8 @@ def page(tests: Sequence[NodeTest], results: Sequence[Outcome]) -> str:
         refused=verdicts["refused"],
         wrong=verdicts["wrong"],
         rows="\n".join(rows),
+        collections=len(tests_of_collections()),
+        names="\n".join(f"- {name}" for name in tests_of_collections()),
         reasons="\n".join(f"| {reason} | {count} |" for reason, count in sorted(reasons.items())),
     )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -79,6 +80,20 @@ def node_tests() -> tuple[NodeTest, ...]:
     return tuple(tests)
 
 
+@cache
+def tests_of_collections() -> tuple[str, ...]:
+    """Names of the tests of ONNX's own domain whose inputs or outputs are sequences or optional values."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cases = collect_testcases(None)
+    names = set()
+    for case in cases:
+        values = [] if case.model is None else [*case.model.graph.input, *case.model.graph.output]
+        if any(value.type.WhichOneof("value") in ("sequence_type", "optional_type") for value in values):
+            names.add(case.name)
+    return tuple(sorted(names))
+
+
 def _array(value: Any) -> Array:
     return np.asarray(numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value)
 
@@ -105,6 +120,28 @@ def lowered(test: NodeTest) -> tuple[Model, tuple[Array, ...]]:
             constants |= {name: inputs[name] for name in cause.inputs}
             continue
         return model, tuple(inputs[name] for name, _ in model.signatures[0].inputs)
+
+
+def direct_lowerings() -> dict[str, list[str]]:
+    """By TFLite operator, those of ONNX's that become it and what moves its operands in a quarter of their tests."""
+    becomes: dict[str, Counter[str]] = defaultdict(Counter)
+    for test in node_tests():
+        if len(test.model.graph.node) > 1 or not test.inputs:
+            continue
+        try:
+            model, inputs = lowered(test)
+        except ModelError:
+            continue
+        names = {op.name for op in model.subgraphs[0].operators}
+        own = names - {"TRANSPOSE", "RESHAPE", "CAST"} or names
+        if inputs:
+            becomes[test.model.graph.node[0].op_type][own.pop() if len(own) == 1 else ""] += 1
+    direct: dict[str, list[str]] = defaultdict(list)
+    for operator, counts in sorted(becomes.items()):
+        for name, count in counts.items():
+            if name and 4 * count >= counts.total():
+                direct[name].append(operator)
+    return direct
 
 
 def outcomes(tests: Sequence[NodeTest]) -> Iterator[Outcome]:

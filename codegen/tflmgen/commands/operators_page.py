@@ -1,22 +1,22 @@
-"""docs/use/operators.md, made from the operator table: `python -m tflmgen.commands.operators_page` prints it."""
+"""docs/use/operators.md, made from the operator table; its test writes it with --update-golden."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
-from tflmgen.commands.operator_table import CONTROL, SPLIT_UP, VARIABLES, OperatorRow, operator_rows, type_lines
+from tflmgen.commands.operator_table import CONTROL, SPLIT_UP, VARIABLES, OperatorRow, type_lines
 from tflmgen.ir import DType
-from tflmgen.kernels import OPERATORS, declarations
+from tflmgen.kernels import declarations
 
 COLUMNS = (DType.FLOAT32, DType.INT8, DType.INT16, DType.UINT8, DType.INT32, DType.INT64, DType.BOOL)
 
 _HEAD = """\
 # Operators
 
-This page is made from the support rules in `codegen/tflmgen/kernels/` by
-`python -m tflmgen.commands.operators_page`; `tflmgen operators` prints the same, `tflmgen operators NAME` one operator
-with its rules. A test holds the page to the code, and the differential tests hold the code to the references.
+This page is made from the support rules in `codegen/tflmgen/kernels/` and the lowering of ONNX; `tflmgen operators`
+prints the same, `tflmgen operators NAME` one operator with its rules. A test holds the page to the code, and the
+differential tests hold the code to the references.
 
 {count} operators have kernels. Each is compared with a reference in each type: **TFLM** is TFLite Micro, integers bit
 for bit, floats within 1e-5; **LiteRT**, its reference kernels, where TFLite Micro has no kernel or not for this type; ✓
@@ -29,7 +29,9 @@ any other operator is refused by name.
 
 ## Types
 
-The element type is that of the operand that decides on the kernel: mostly the first input.
+The element type is that of the operand that decides on the kernel: mostly the first input. ONNX: operators of ONNX
+that become this one alone in a quarter of ONNX's own tests of them or more; If becomes `IF`, Loop and Scan `WHILE`,
+others several operators ([all of them](onnx-operators.md)).
 
 """
 
@@ -45,13 +47,17 @@ in the portable kernels.
 SETS = {"thumb": "every Cortex-M", "dsp": "DSP extension", "mve": "MVE"}
 
 
-def page(rows: list[OperatorRow]) -> str:
-    """Markdown text of the page."""
+def page(rows: list[OperatorRow], onnx: Mapping[str, Sequence[str]]) -> str:
+    """Markdown text of the page. onnx: names of ONNX's operators, by the operator that each becomes."""
     names = [[f"`{name}`" for name in group] for group in (CONTROL, VARIABLES, SPLIT_UP)]
     control, variables, split_up = (", ".join(group[:-1]) + " and " + group[-1] for group in names)
     head = _wrapped(_HEAD.format(count=len(rows), control=control, variables=variables, split_up=split_up))
-    titles = ["operator", *(dtype.label for dtype in COLUMNS), "other types"]
-    grid = [_line(titles), _line(["---"] * len(titles)), *(_line(_cells(row)) for row in rows)]
+    titles = ["operator", *(dtype.label for dtype in COLUMNS), "other types", "ONNX"]
+    grid = [
+        _line(titles),
+        _line(["---"] * len(titles)),
+        *(_line([*_cells(row), ", ".join(onnx.get(row.name, ()))]) for row in rows),
+    ]
     details = [_section(row) for row in rows]
     parts = head + "\n".join(grid), _wrapped(_FASTER) + "\n\n" + "\n".join(_faster_kernels()), "## Signatures and rules"
     return "\n\n".join(parts) + "\n\n" + "\n".join(details)
@@ -105,7 +111,3 @@ def _wrapped(text: str) -> str:
     blocks = text.split("\n\n")
     filled = (b if b.startswith("#") else textwrap.fill(b, 120, break_long_words=False) for b in blocks)
     return "\n\n".join(filled)
-
-
-if __name__ == "__main__":
-    print(page(operator_rows(OPERATORS.values())), end="")

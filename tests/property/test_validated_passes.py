@@ -53,5 +53,5 @@ def test_another_number_of_rows_is_found() -> None:
     model, module = models[0], run_passes(models[1])
     assert equal_sets(model, module) > 0
     wrong = read_another_value(module, Seeded(3))
-    with pytest.raises(InternalError, match=r"has shape \[9, 2\] instead of \[13, 2\]"):
+    with pytest.raises(InternalError, match=r"has shape \[\d+, 2\] instead of \[\d+, 2\]"):
         equal_sets(model, wrong)

@@ -21,7 +21,7 @@ def has_inadmissible_shapes(
 
     One that the run time gives may be at most its bound; a static one is as it is. Inside of a Module values have the
     room of their bounds, so that it is the file that tells which dimensions the run time gives. Where no value has a
-    tensor's name, it has the dimensions of the output that it is, or those of the file, of the run time the least
+    tensor's name, it has the dimensions of the output that it is, or those of the file, of the run time the greatest
     bound of any port.
 
     ports  the outputs of `entry` in the Module
@@ -32,7 +32,7 @@ def has_inadmissible_shapes(
             shapes.setdefault(value.name, []).append(value.type.shape)
     for (_, tensor), port in zip(entry.outputs, ports, strict=True):
         shapes.setdefault(model.subgraphs[entry.subgraph].tensors[tensor].name, [port.type.shape])
-    bound = min((dim.max for dim in _port_dims(module) if not isinstance(dim, int)), default=0)
+    bound = max((dim.max for dim in _port_dims(module) if not isinstance(dim, int)), default=0)
     is_other = False
 
     def see(subgraph: int, tensor: int, array: Array) -> None:

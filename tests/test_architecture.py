@@ -112,10 +112,10 @@ NAMES_OPERATORS = {
         "passes.permutation passes.permuted passes.quantization passes.quantize_boundaries "
         "passes.refine_by_comparison passes.transposed_weights"
     ),
-    "sliding windows: cuts and joins tensors": "sliding.graph_builder",
+    "sliding windows: cuts and joins tensors": "sliding.graph_builder sliding.stage_hops",
     "applications: glue between models, and built-in stages made of operators": (
         "applications.application_graph applications.conditions applications.decision_builtins applications.glue_graph "
-        "applications.signal_builtins"
+        "applications.signal_builtins applications.window_glue"
     ),
     "quantisation: operators with weights, conversions, and operators that others stand in for": (
         "quantize.affine_functions quantize.constant_moves quantize.equalization quantize.float_simplification "

@@ -34,7 +34,7 @@ from tflmgen.plugins import load_operators
 from tflmgen.proof import Entry, check_constants, check_meaning, check_memory, check_text
 from tflmgen.reference import validated
 from tflmgen.settings import Settings, parse_options
-from tflmgen.sliding import slide_inputs
+from tflmgen.sliding import slide_inputs, slide_stages
 
 ARENA_LIMIT = 1 << 30
 
@@ -163,6 +163,7 @@ def optimise(
 ) -> tuple[Module, ...]:
     """Graphs after the passes, the fastest first: several for a fast plan in little RAM, else one."""
     analyze_ranges = not settings.options.no_range_analysis
+    imported = slide_stages(imported, selector.operators)
     if settings.is_fast and for_little_ram:
         modules = prepare_trade_offs(imported, selector, analyze_ranges)
     else:

@@ -20,7 +20,7 @@ from support.pipeline import compile_parsed
 from tflmgen.applications import read_program
 from tflmgen.options import BuildOptions
 
-STEPS, BATCH = 24, 8
+STEPS, BATCH = 40, 8
 
 
 def check_batch(seeds: range, tmp_path: Path) -> tuple[int, int]:

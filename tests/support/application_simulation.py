@@ -16,7 +16,7 @@ from tflmgen.ir import DType, Quantization
 from tflmgen.reference import Interpreter
 
 Array = NDArray[Any]
-WIDTH, ROWS = 4, 3
+WIDTH, ROWS = 4, 7
 SCALE, ZERO = 0.125, 3
 """Of every int8 tensor: a power of two, so that conversions are exact."""
 QUANTIZED = Quantization((SCALE,), (ZERO,))
@@ -33,6 +33,33 @@ def dense(rng: np.random.Generator, rows: int = 1) -> Model:
     weights = graph.constant("weights", values, Quantization((0.01,), (0,)))
     y = graph.tensor("scores", DType.INT8, (1, WIDTH), QUANTIZED)
     graph.operator("FULLY_CONNECTED", [flat, weights, -1], [y])
+    graph.inputs, graph.outputs = [x], [y]
+    return builder.model()
+
+
+def filtered(rng: np.random.Generator) -> Model:
+    """int8[1,ROWS,4] -> int8[1,4]: two convolutions along time, padded or not, then a product with all that is left."""
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x = graph.tensor("x", DType.INT8, (1, ROWS, WIDTH), QUANTIZED)
+    image, rows = graph.tensor("image", DType.INT8, (1, ROWS, 1, WIDTH), QUANTIZED), ROWS
+    graph.operator("RESHAPE", [x, graph.constant("shape", np.array([1, ROWS, 1, WIDTH], np.int32))], [image])
+    for number in range(2):
+        same = bool(rng.integers(2))
+        taps = rng.integers(-127, 128, (WIDTH, 2, 1, WIDTH)).astype(np.int8)
+        filters = graph.constant(f"filters {number}", taps, Quantization((0.01,), (0,)))
+        rows -= 0 if same else 1
+        output = graph.tensor(f"rows {number}", DType.INT8, (1, rows, 1, WIDTH), QUANTIZED)
+        bias = graph.constant(f"bias {number}", np.zeros(WIDTH, np.int32), Quantization((SCALE * 0.01,), (0,)))
+        graph.operator(
+            "CONV_2D", [image, filters, bias], [output], {"padding": int(not same), "stride_h": 1, "stride_w": 1}
+        )
+        image = output
+    flat = graph.tensor("flat", DType.INT8, (1, rows * WIDTH), QUANTIZED)
+    graph.operator("RESHAPE", [image, graph.constant("flat shape", np.array([1, rows * WIDTH], np.int32))], [flat])
+    values = rng.integers(-127, 128, (WIDTH, rows * WIDTH)).astype(np.int8)
+    y = graph.tensor("scores", DType.INT8, (1, WIDTH), QUANTIZED)
+    graph.operator("FULLY_CONNECTED", [flat, graph.constant("weights", values, Quantization((0.01,), (0,))), -1], [y])
     graph.inputs, graph.outputs = [x], [y]
     return builder.model()
 
@@ -68,7 +95,7 @@ def summed(rng: np.random.Generator) -> Model:
     return builder.model()
 
 
-MODELS = {"dense": dense, "scaled": scaled, "summed": summed}
+MODELS = {"dense": dense, "scaled": scaled, "summed": summed, "filtered": filtered}
 
 
 @dataclass
@@ -209,17 +236,29 @@ def random_application(seed: int, folder: Path) -> tuple[Path, dict[str, dict[st
         name, sources = f"s{number}", ["x", "y"]
         sources += [f"{n}.scores" for n, t in tables.items() if t.get("builtin") not in ("argmax", "debounce")]
         indices = [f"{n}.index" for n, t in tables.items() if t.get("builtin") == "argmax"]
-        kinds = ["dense", "scaled", "summed", "window", "argmax", "smooth", *(["debounce"] * 2 if indices else [])]
+        kinds = [
+            "dense",
+            "scaled",
+            "summed",
+            "window",
+            "filtered",
+            "filtered",
+            "argmax",
+            "smooth",
+            *(["debounce"] * 2 if indices else []),
+        ]
         kind = choose.choice(kinds)
         table: dict[str, Any] = {"input": choose.choice(indices if kind == "debounce" else sources)}
-        if kind in ("dense", "scaled", "summed", "window"):
+        if kind == "window" or kind in MODELS:
             model = dense(rng, ROWS) if kind == "window" else MODELS[kind](rng)
             (folder / f"{name}.tflite").write_bytes(write_model(model))
             table["model"] = f"{name}.tflite"
         else:
             table["builtin"] = kind
-        if kind == "window":
+        if kind in ("window", "filtered"):
             table |= {"slide": [1, 1], "catch_up": choose.choice(["keep", "restart"])}
+        if kind == "window":
+            table |= {"reuse": False}
         if kind == "smooth":
             table |= {
                 "window": choose.randint(1, 3),
@@ -267,7 +306,7 @@ def _text(tables: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _value(value: object) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    return f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def output_names(tables: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -22,7 +22,7 @@ BUILTIN = "builtin:"
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 _INPUT_KEYS = {"period", "type", "shape", "scale", "zero_point"}
-_STAGE_KEYS = {"model", "builtin", "input", "when", "every", "slide", "catch_up"}
+_STAGE_KEYS = {"model", "builtin", "input", "when", "every", "slide", "catch_up", "reuse"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,7 @@ class AppStage:
     every     of the calls in which it could run, it runs in the first of so many
     slide     axis and rows per call of its first input's window; None: it takes whole inputs
     restarts  its window begins anew after a call in which the stage was skipped
+    reuses    a run computes what is new in its window; else the whole window
     settings  further keys, which the built-in knows
     """
 
@@ -63,6 +64,7 @@ class AppStage:
     every: int
     slide: tuple[int, int] | None
     restarts: bool
+    reuses: bool
     settings: Mapping[str, Any]
 
 
@@ -88,9 +90,12 @@ class AppFile:
 
     def fail(self, key: str, rule: str, advice: str = "") -> NoReturn:
         """Raises ModelError. key: TABLE.NAME.KEY, whose line the message names, or that of its table."""
+        raise ModelError([Problem(Location(self.place(key)), rule, advice)])
+
+    def place(self, key: str) -> str:
+        """PATH:LINE: KEY, for messages."""
         line = self._line(key)
-        where = f"{self.path}:{line}: {key}" if line else f"{self.path}: {key}" if key else str(self.path)
-        raise ModelError([Problem(Location(where), rule, advice)])
+        return f"{self.path}:{line}: {key}" if line else f"{self.path}: {key}" if key else str(self.path)
 
     def _line(self, key: str) -> int:
         """The line that sets a key, counted from 1; that of its table, or 0 where there is none."""
@@ -204,7 +209,7 @@ def _stage(file: AppFile, name: str, table: Mapping[str, Any]) -> AppStage:
     sources = [table["input"]] if isinstance(table.get("input"), str) else table.get("input")
     if not _is_texts(sources) or not sources:
         file.fail(f"{where}.input", 'is what the stage reads: "audio", "vad.scores", or a list of several')
-    every, when, slide, catch_up = (table.get(k, d) for k, d in _DEFAULTS.items())
+    every, when, slide, catch_up, reuse = (table.get(k, d) for k, d in _DEFAULTS.items())
     if type(every) is not int or not 0 < every < 1 << 30:
         file.fail(f"{where}.every", "is a whole number of at least 1")
     if not isinstance(when, str):
@@ -215,14 +220,20 @@ def _stage(file: AppFile, name: str, table: Mapping[str, Any]) -> AppStage:
         file.fail(f"{where}.slide", "is [axis, rows per call], as in [1, 1]")
     if catch_up not in ("keep", "restart"):
         file.fail(f"{where}.catch_up", f'{catch_up!r} is neither "keep" nor "restart"')
-    if "catch_up" in table and slide is None:
-        file.fail(f"{where}.catch_up", "is for stages that slide")
+    if not isinstance(reuse, bool):
+        file.fail(f"{where}.reuse", "is true or false")
+    for key in ("catch_up", "reuse"):
+        if key in table and slide is None:
+            file.fail(f"{where}.{key}", "is for stages that slide")
+    if builtin and "reuse" in table:
+        file.fail(f"{where}.reuse", "is for models: a builtin computes its whole window")
     settings = {key: value for key, value in table.items() if key not in _STAGE_KEYS}
     if model and settings:
         _check_keys(file, where, table, _STAGE_KEYS)
     path = file.path.parent / model if model else None
     window = None if slide is None else (slide[0], slide[1])
-    return AppStage(name, path, builtin, tuple(sources), when, every, window, catch_up == "restart", settings)
+    restarts, reuses = catch_up == "restart", bool(model) and window is not None and reuse
+    return AppStage(name, path, builtin, tuple(sources), when, every, window, restarts, reuses, settings)
 
 
-_DEFAULTS: Mapping[str, Any] = {"every": 1, "when": "", "slide": None, "catch_up": "keep"}
+_DEFAULTS: Mapping[str, Any] = {"every": 1, "when": "", "slide": None, "catch_up": "keep", "reuse": True}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -14,29 +14,12 @@ from tflmgen.applications.app_file import AppInput, Application, AppStage
 from tflmgen.applications.conditions import Comparison, Condition, Element, Logical, parse_condition
 from tflmgen.applications.glue_graph import BOOL, INT, GlueGraph, Initials
 from tflmgen.applications.stage_body import Body, Builtin, StageContext, model_body
+from tflmgen.applications.window_glue import Pushed, Window, WindowGlue
 from tflmgen.frontend import Model, ModelBuilder
-from tflmgen.ir import DType, TensorType
+from tflmgen.ir import DType, StageWindow, TensorType
 
 RAN = "ran"
 """Output of every stage: whether it ran in this call."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """A window along an axis that takes `hop` rows at a time, complete after so many pushes."""
-
-    type: TensorType
-    axis: int
-    hop: int
-
-    @property
-    def rows(self) -> TensorType:
-        shape = self.type.max_shape
-        return self.type.with_shape((*shape[: self.axis], self.hop, *shape[self.axis + 1 :]))
-
-    @property
-    def pushes(self) -> int:
-        return -(-self.type.max_shape[self.axis] // self.hop)
 
 
 def compose(app: Application, read: Callable[[Path], Model], builtins: Mapping[str, Builtin]) -> Model:
@@ -53,6 +36,7 @@ class _Composer:
         self._main, self._initials = GlueGraph(self._builder, "application"), Initials()
         self._values: dict[str, dict[str, int]] = {}
         self._ran: dict[str, int | None] = {}
+        self._windows: list[StageWindow] = []
 
     def model(self) -> Model:
         for stage in self._ordered():
@@ -68,7 +52,7 @@ class _Composer:
         self._builder.signature("step", graph, inputs, outputs)
         model = self._builder.model()
         digest = hashlib.sha256(repr((model.subgraphs, model.signatures)).encode()).hexdigest()
-        return Model(model.name, digest, "", model.subgraphs, model.signatures)
+        return Model(model.name, digest, "", model.subgraphs, model.signatures, tuple(self._windows))
 
     def _read(self, stage: AppStage, read: Callable[[Path], Model]) -> Model:
         assert stage.model is not None
@@ -109,25 +93,50 @@ class _Composer:
             rule = f"has {len(stage.inputs)} tensors, and the stage takes {len(body.wanted)}"
             self._file.fail(f"stage.{stage.name}.input", rule)
         window = self._window(stage, body)
-        first = window.rows if window is not None else body.wanted[0]
+        first = window.of_rows(window.rows) if window is not None else body.wanted[0]
         sources = [
             self._source(stage, text, wanted)
             for text, wanted in zip(stage.inputs, (first, *body.wanted[1:]), strict=True)
         ]
+        for source, wanted in zip(sources, (first, *body.wanted[1:]), strict=True):
+            if wanted is not None:
+                self._check_conversion(stage, source, wanted)
         fresh = self._fresh([text.partition(".")[0] for text in stage.inputs])
         when = self._condition(stage) if stage.when else None
         runs = self._all([fresh, when])
-        if window is not None:
-            self._check_conversion(stage, sources[0], window.rows)
-            sources[0], complete = self._moved(stage, window, sources[0], fresh, when)
-            runs = self._all([runs, complete])
-        if stage.every > 1:
+        if window is None:
             runs = self._every(stage, runs)
-        for source, wanted in zip(sources, body.wanted, strict=True):
-            if wanted is not None:
-                self._check_conversion(stage, source, wanted)
-        self._values[stage.name] = dict(zip(body.outputs, self._run(stage, body, sources, runs), strict=True))
+            outputs = self._run(stage, body, sources, runs)
+        else:
+            outputs, runs = self._windowed(stage, body, window, sources, Pushed(sources[0], fresh, when))
+        self._values[stage.name] = dict(zip(body.outputs, outputs, strict=True))
         self._ran[stage.name] = runs
+
+    def _windowed(
+        self, stage: AppStage, body: Body, window: Window, sources: Sequence[int], pushed: Pushed
+    ) -> tuple[list[int], int]:
+        """The outputs of a stage with a window, and whether it runs."""
+        glue = WindowGlue(self._builder, self._main, self._initials, stage.name, window)
+        operands = [glue.moved("window", window.count, pushed), *sources[1:]]
+        runs = self._every(stage, self._all([pushed.fresh, pushed.when, glue.complete(pushed)]))
+        assert runs is not None
+        if not stage.reuses:
+            return self._run(stage, body, operands, runs), runs
+        key = f"stage.{stage.name}.slide"
+        if window.hop >= window.count:
+            rule = f"a run takes {window.hop} new rows, and the window has {window.count}: there is nothing to reuse"
+            self._file.fail(key, rule, "Set reuse = false")
+        if (stage.when and not stage.restarts) or body.keeps_state:
+            slide = glue.for_gaps(pushed, runs)
+            branch = len(self._builder.subgraphs)
+            outputs = self._run(stage, body, operands, runs)
+        else:
+            slide = glue.for_each_hop(pushed)
+            hops = glue.hops(pushed, f"{stage.name}/every")
+            branch = len(self._builder.subgraphs)
+            outputs = self._run_hops(stage, body, operands, hops, runs)
+        self._windows.append(replace(slide, place=self._file.place(key), subgraph=branch))
+        return outputs, runs
 
     def _body(self, stage: AppStage) -> Body:
         if stage.model is not None:
@@ -230,7 +239,7 @@ class _Composer:
             self._file.fail(key, f"{written} is no element of '{element.stage}.{element.output}', which is {type_}")
         return int(np.ravel_multi_index(element.index, shape))
 
-    def _window(self, stage: AppStage, body: Body) -> _Window | None:
+    def _window(self, stage: AppStage, body: Body) -> Window | None:
         if stage.slide is None:
             return None
         axis, hop = stage.slide
@@ -240,45 +249,12 @@ class _Composer:
         axis %= len(type_.shape)
         if hop > type_.max_shape[axis]:
             self._file.fail(key, f"the window has {type_.max_shape[axis]} rows, fewer than come in a call")
-        return _Window(type_, axis, hop)
+        return Window(type_, axis, hop, stage.every, stage.restarts)
 
-    def _moved(
-        self, stage: AppStage, window: _Window, rows: int, fresh: int | None, when: int | None
-    ) -> tuple[int, int]:
-        """The window with the new rows, and whether it is complete."""
-        main, name = self._main, f"{stage.name}/window"
-        self._initials.add(name, window.type)
-        self._initials.add(f"{name}/pushes", INT)
-        old = main.read(name, window.type)
-        if fresh is None:
-            moved = self._shifted(main, window, old, rows)
-        else:
-            then, orelse = GlueGraph(self._builder, f"{name}/moved"), GlueGraph(self._builder, f"{name}/kept")
-            for graph in (then, orelse):
-                graph.graph.inputs = [
-                    graph.tensor("window", window.type),
-                    graph.tensor("rows", main.type_of(rows)),
-                ]
-            then.graph.outputs = [self._shifted(then, window, *then.graph.inputs)]
-            orelse.graph.outputs = [orelse.graph.inputs[0]]
-            (moved,) = main.branch(fresh, (old, rows), then, orelse, [name])
-        main.assign(name, moved)
-        pushes = main.read(f"{name}/pushes", INT)
-        step = main.integers([1]) if fresh is None else main.op("CAST", (fresh,), INT)
-        pushed = main.op("MINIMUM", (main.op("ADD", (pushes, step), INT), main.integers([window.pushes])), INT)
-        if stage.restarts and when is not None:
-            pushed = main.op("MUL", (pushed, main.op("CAST", (when,), INT)), INT)
-        main.assign(f"{name}/pushes", pushed)
-        return moved, main.compared("GREATER_EQUAL", pushed, window.pushes)
-
-    @staticmethod
-    def _shifted(graph: GlueGraph, window: _Window, old: int, rows: int) -> int:
-        converted = graph.converted(rows, window.rows)
-        assert converted is not None
-        return graph.shifted(old, converted, window.axis)
-
-    def _every(self, stage: AppStage, runs: int | None) -> int:
-        """Whether the stage runs, of calls in which it could: in the first of so many."""
+    def _every(self, stage: AppStage, runs: int | None) -> int | None:
+        """Whether the stage runs, of calls in which it could: in the first of so many; None: always."""
+        if stage.every == 1:
+            return runs
         main, name = self._main, self._initials.add(f"{stage.name}/every", INT)
         seen = main.read(name, INT)
         step = main.integers([1]) if runs is None else main.op("CAST", (runs,), INT)
@@ -326,6 +302,33 @@ class _Composer:
         for name, result in zip(names, results, strict=False):
             main.assign(name, result)
         return results
+
+    def _run_hops(self, stage: AppStage, body: Body, sources: Sequence[int], hops: int | None, runs: int) -> list[int]:
+        """The outputs of a stage that computes in calls with a hop, and gives what it computes where it runs."""
+        main, names = self._main, [f"{stage.name}.{name}" for name in body.outputs]
+        then, orelse = (GlueGraph(self._builder, f"{stage.name}{end}") for end in ("", "/no hop"))
+        complete, waits = (GlueGraph(self._builder, f"{stage.name}/{end}") for end in ("complete", "incomplete"))
+        taken = [then.tensor(f"{stage.name}/{i}", main.type_of(v)) for i, v in enumerate(sources)]
+        results = self._built(then, body, taken, ())
+        types = [then.type_of(tensor) for tensor in results]
+        for name, type_ in zip(names, types, strict=True):
+            self._initials.add(name, type_)
+        last = [main.read(name, type_) for name, type_ in zip(names, types, strict=True)]
+        for graph, place in ((complete, 0), (waits, len(types))):
+            graph.graph.inputs = [graph.tensor(f"{i}", type_) for i, type_ in enumerate((*types, *types))]
+            graph.graph.outputs = graph.graph.inputs[place : place + len(types)]
+        flag = then.tensor("runs", BOOL)
+        before = [then.tensor(f"{name}/last", type_) for name, type_ in zip(names, types, strict=True)]
+        then.graph.inputs = [*taken, flag, *before]
+        then.graph.outputs = then.branch(flag, (*results, *before), complete, waits, names)
+        operands = [*sources, runs, *last]
+        orelse.graph.inputs = [orelse.tensor(f"{stage.name}/{i}", main.type_of(v)) for i, v in enumerate(operands)]
+        orelse.graph.outputs = orelse.graph.inputs[len(sources) + 1 :]
+        always = main.constant([True], DType.BOOL)
+        outputs = main.branch(always if hops is None else hops, operands, then, orelse, names)
+        for name, output in zip(names, outputs, strict=True):
+            main.assign(name, output)
+        return outputs
 
     def _built(self, graph: GlueGraph, body: Body, sources: Sequence[int], timer: Sequence[int]) -> list[int]:
         converted = [

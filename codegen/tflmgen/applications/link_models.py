@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tflmgen.frontend import CONTROL_FLOW, CUSTOM, Model, Operator, Signature, SubGraph
+from tflmgen.ir import StageWindow
 
 INITIALISER = "init_subgraph_index"
 """Option of the operator that runs a subgraph once, which CONTROL_FLOW does not have."""
@@ -21,6 +22,7 @@ def link(models: Mapping[str, Model], name: str, sha256: str) -> Model:
     buffers: dict[bytes, int] = {b"": 0}
     graphs: list[SubGraph] = []
     signatures: list[Signature] = []
+    windows: list[StageWindow] = []
     for key, model in models.items():
         first = len(graphs)
         places = {graph.index: graph.index + first for graph in model.subgraphs}
@@ -31,7 +33,15 @@ def link(models: Mapping[str, Model], name: str, sha256: str) -> Model:
         own = model.signatures or (Signature("", 0, (), ()),)
         keys = [key] if len(own) == 1 else [f"{key}_{signature.key}" for signature in own]
         signatures += [replace(s, key=k, subgraph=s.subgraph + first) for s, k in zip(own, keys, strict=True)]
-    return Model(name, sha256, "", tuple(graphs), tuple(signatures))
+        windows += [_moved_window(window, key, places) for window in model.windows]
+    return Model(name, sha256, "", tuple(graphs), tuple(signatures), tuple(windows))
+
+
+def _moved_window(window: StageWindow, key: str, places: Mapping[int, int]) -> StageWindow:
+    window_name, newest, left = (
+        f"{key}.{name}" if name else "" for name in (window.window, window.newest, window.left)
+    )
+    return replace(window, subgraph=places[window.subgraph], window=window_name, newest=newest, left=left)
 
 
 def moved(graph: SubGraph, key: str, places: Mapping[int, int], buffer_of: Callable[[bytes], int]) -> SubGraph:

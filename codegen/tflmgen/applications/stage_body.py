@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from tflmgen.applications.app_file import AppFile, AppStage
 from tflmgen.applications.glue_graph import GlueGraph, Initials, type_of
 from tflmgen.applications.link_models import moved, references_of
-from tflmgen.frontend import Model, ModelBuilder, SubGraph
+from tflmgen.frontend import CUSTOM, Model, ModelBuilder, SubGraph
 from tflmgen.ir import TensorType
 
 Build = Callable[[GlueGraph, Sequence[int]], list[int]]
@@ -24,6 +24,7 @@ class Body:
     outputs  names
     hold     calls that its timer counts up to, starting from there; 0: it has none
     initial  what outputs are before the stage runs first, other than zeros
+    keeps_state  whether a run depends on those before it
     """
 
     wanted: tuple[TensorType | None, ...]
@@ -31,6 +32,7 @@ class Body:
     build: Build
     hold: int = 0
     initial: Mapping[str, int] = field(default_factory=dict)
+    keeps_state: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,14 @@ def model_body(file: AppFile, stage: AppStage, model: Model, builder: ModelBuild
     def build(graph: GlueGraph, inputs: Sequence[int]) -> list[int]:
         return graph.graft(_linked(entry, model, f"{stage.name}/model", builder), inputs)
 
-    return Body(wanted, distinct, build)
+    return Body(wanted, distinct, build, keeps_state=_keeps_state(model))
+
+
+def _keeps_state(model: Model) -> bool:
+    """Whether a model may keep state: variables, or custom operators, which may do anything."""
+    return any(t.dtype is None or t.is_variable for g in model.subgraphs for t in g.tensors) or any(
+        name.startswith(CUSTOM) for name in model.operator_names
+    )
 
 
 def _linked(entry: SubGraph, model: Model, key: str, builder: ModelBuilder) -> SubGraph:

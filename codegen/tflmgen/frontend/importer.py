@@ -40,8 +40,8 @@ def import_model(model: Model, bounds: Bounds = NO_BOUNDS, operators: Operators 
     shared = {i for i, count in counts.items() if count > 1} | set(entries) | called
     importer = ControlFlowImporter(context, shared)
     imported = {index: _entry(context, importer, model.subgraphs[index]) for index in entries}
-    functions = {index: _uncalled(context, importer, index, function) for index, function in imported.items()}
-    signatures = tuple(_signature(context, model, s, functions) for s in _signatures(model))
+    entered = {index: _uncalled(context, importer, index, function) for index, function in imported.items()}
+    signatures = tuple(_signature(context, model, s, entered) for s in _signatures(model))
     _report_open(context, importer.functions)
     if context.problems:
         raise ModelError(dict.fromkeys(context.problems))
@@ -50,7 +50,10 @@ def import_model(model: Model, bounds: Bounds = NO_BOUNDS, operators: Operators 
         for name, v in context.variables.items()
     }
     notes = tuple(dict.fromkeys(context.notes))
-    return Module(model.name, model.sha256, tuple(importer.functions), signatures, context.constants, state, notes)
+    functions = tuple(importer.functions)
+    return Module(
+        model.name, model.sha256, functions, signatures, context.constants, state, notes, windows=model.windows
+    )
 
 
 def _image(context: Context, name: str, data: bytes) -> str:

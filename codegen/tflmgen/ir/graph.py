@@ -226,6 +226,29 @@ class Removed:
 
 
 @dataclass(frozen=True, slots=True)
+class StageWindow:
+    """A window in the state, on which a branch computes: a stage of an application that reuses rows of its last run.
+
+    stage     its name; `place` is its setting in the application's file, for messages
+    subgraph  of the file, which is the branch
+    window    variable that holds the whole window on exit; each run finds it `hop` rows further along `axis`
+    newest    variable that holds the newest `hop` rows on exit, where the branch runs for every hop; else empty
+    left      where it may miss hops: variable that is 0 on entry if the window moved by one hop since the last run
+    invokes   so many complete the window and move it on from there
+    """
+
+    stage: str
+    place: str
+    subgraph: int
+    window: str
+    axis: int
+    hop: int
+    newest: str
+    left: str
+    invokes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Module:
     """A whole model.
 
@@ -234,6 +257,7 @@ class Module:
     narrowed      id of a value -> its remaining channels
     removed_macs  (subgraph, operator) of the file -> multiply-accumulates that value-range analysis removed
     hops          the work of a hop of each signature with sliding windows
+    windows       of an application's stages, which are to slide
     """
 
     path: str
@@ -247,6 +271,7 @@ class Module:
     removed: tuple[Removed, ...] = ()
     removed_macs: Mapping[tuple[int, int], int] = field(default_factory=dict)
     hops: tuple[HopWork, ...] = ()
+    windows: tuple[StageWindow, ...] = ()
 
     def function(self, name: str) -> Function:
         return next(f for f in self.functions if f.name == name)

@@ -37,11 +37,16 @@ class LayerWork:
 
 @dataclass(frozen=True, slots=True)
 class HopWork:
-    """The work of a hop of one signature; cache_bytes: of the rows that are kept in the state."""
+    """The work of a hop of one signature, or of one stage of an application.
+
+    cache_bytes  of the rows that are kept in the state
+    invokes      of an application that complete the window and move it on; 0: the signature has a count of its own
+    """
 
     signature: str
     layers: tuple[LayerWork, ...]
     cache_bytes: int
+    invokes: int = 0
 
     @property
     def macs(self) -> int:

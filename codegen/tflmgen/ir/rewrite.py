@@ -96,11 +96,11 @@ class Rewriter:
 
 
 class Ids:
-    """Generator of ids that no node or value of a module has."""
+    """Generator of ids that no node or value of these modules has."""
 
-    def __init__(self, module: Module) -> None:
-        self._last = max((v.home.id for v in module.state.values()), default=0)
-        for function in module.functions:
+    def __init__(self, *modules: Module) -> None:
+        self._last = max((v.home.id for module in modules for v in module.state.values()), default=0)
+        for function in (function for module in modules for function in module.functions):
             values = (*function.inputs, *definitions_in(function.body), *uses_in(function.body))
             self._last = max([self._last, *(v.id for v in values), *(n.id for n in walk(function.body))])
 

@@ -168,7 +168,7 @@ class _Run:
         has_state = bool(self._module.function(signature.function).state)
         rng = np.random.default_rng(SEED)
         count, before, refused = self._count if signature.inputs else 1, self._runs, self._refused
-        invokes = INVOKES if has_state else 1
+        invokes = max([INVOKES if has_state else 1, *(hop.invokes for hop in self._module.hops)])
         start = planned = self._budget.nanoseconds
         share = QUICK_SHARE * self._whole
         self._search = BranchSearch()

@@ -5,6 +5,7 @@ Decided here: which rows of each tensor are reused, which are computed, and what
 """
 
 from tflmgen.sliding.slid_module import slide_inputs
+from tflmgen.sliding.stage_hops import slide_stages
 from tflmgen.sliding.window_request import WindowRequest, parse_slides
 
-__all__ = ["WindowRequest", "parse_slides", "slide_inputs"]
+__all__ = ["WindowRequest", "parse_slides", "slide_inputs", "slide_stages"]

@@ -23,8 +23,8 @@ def rows_of(type_: TensorType, axis: int, count: int) -> TensorType:
 class GraphBuilder:
     """New nodes in order, and the constants that they read besides the module's own."""
 
-    def __init__(self, module: Module, operators: Operators) -> None:
-        self._ids = Ids(module)
+    def __init__(self, module: Module, operators: Operators, ids: Ids | None = None) -> None:
+        self._ids = ids or Ids(module)
         self._operators = operators
         self.constants = dict(module.constants)
         self.nodes: list[Node] = []

@@ -20,6 +20,28 @@ class Part:
     value: Value
 
 
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """What the nodes of a hop compute.
+
+    caches  name -> what stands for the rows that the hop before left
+    nexts   what each cache holds after this hop
+    """
+
+    results: tuple[Value, ...]
+    caches: Mapping[str, Value]
+    nexts: tuple[Value, ...]
+
+
+def cached(cone: Cone, inputs: Mapping[Value, Part]) -> dict[Value, Span]:
+    """Tensors with a cache, and its rows in this window: of all but inputs that are there whole."""
+    return {
+        value: span
+        for value, span in cone.caches.items()
+        if value not in inputs or inputs[value].span != (0, cone.tracks[value].rows)
+    }
+
+
 class Rewrite:
     """One function's nodes, one after the other."""
 
@@ -31,23 +53,15 @@ class Rewrite:
     def run(self, module: Module, sliding: Mapping[Value, Value], counter: str, pushes: int) -> Module:
         """The module with the function rewritten. sliding: input -> the newest rows of it."""
         function, builder, cone = self._function, self._builder, self._cone
-        for value, rows in sliding.items():
-            track = cone.tracks[value]
-            self._parts[value] = [Part((track.rows - track.hop, track.rows), rows)]
-        state: dict[str, Value] = {}
-        for number, (value, span) in enumerate(cone.caches.items()):
-            type_ = rows_of(value.type, cone.tracks[value].axis, span[1] - span[0])
-            kept = builder.value(f"rows of {value.name}", type_)
-            state[f"rows {number} of {value.name}"] = kept
-            self._parts.setdefault(value, []).append(Part(span, kept))
+        newest = {
+            value: Part((cone.tracks[value].rows - cone.tracks[value].hop, cone.tracks[value].rows), rows)
+            for value, rows in sliding.items()
+        }
+        hop = self.hop(newest)
         count = builder.value("pushes", builder.integers([0]).type)
-        for node in function.body.nodes:
-            self._node(node)
-        results = [self._whole(value) for value in function.body.results]
-        nexts = [self._next(value) for value in cone.caches]
-        state[counter] = count
-        nexts.append(builder.counted(count, pushes, self._origin))
-        body = replace(function.body, nodes=tuple(builder.nodes), results=(*results, *nexts))
+        state = {**hop.caches, counter: count}
+        counted = builder.counted(count, pushes, self._origin)
+        body = replace(function.body, nodes=tuple(builder.nodes), results=(*hop.results, *hop.nexts, counted))
         inputs = (*(sliding.get(v, v) for v in function.inputs), *state.values())
         changed = replace(function, inputs=inputs, body=body, state=tuple(state))
         variables = {name: self._variable(name, value) for name, value in state.items()}
@@ -57,6 +71,20 @@ class Rewrite:
             constants=builder.constants,
             state={**module.state, **variables},
         )
+
+    def hop(self, newest: Mapping[Value, Part]) -> Hop:
+        """Adds the nodes of a hop to the builder. newest: input -> the rows of it that exist before the hop."""
+        self._parts.update({value: [part] for value, part in newest.items()})
+        caches: dict[str, Value] = {}
+        kept = cached(self._cone, newest)
+        for number, (value, span) in enumerate(kept.items()):
+            type_ = rows_of(value.type, self._cone.tracks[value].axis, span[1] - span[0])
+            cache = caches[f"rows {number} of {value.name}"] = self._builder.value(f"rows of {value.name}", type_)
+            self._parts.setdefault(value, []).append(Part(span, cache))
+        for node in self._function.body.nodes:
+            self._node(node)
+        results = tuple(self._whole(value) for value in self._function.body.results)
+        return Hop(results, caches, tuple(self._next(value) for value in kept))
 
     def _variable(self, name: str, value: Value) -> Variable:
         key = f"state.{name}"

@@ -38,7 +38,9 @@ def slide_inputs(module: Module, requests: Sequence[WindowRequest], operators: O
 
 def _slid(module: Module, signature: Signature, requests: Sequence[WindowRequest], operators: Operators) -> Module:
     function = module.function(signature.function)
-    slides = {port.name: _slide(module, port, r) for port in signature.inputs for r in requests if r.input == port.name}
+    slides = {
+        port.name: slide_of(module, port, r) for port in signature.inputs for r in requests if r.input == port.name
+    }
     ports = tuple(replace(port, slide=slides.get(port.name)) for port in signature.inputs)
     _check_function(module, signature)
     inputs = {
@@ -55,7 +57,7 @@ def _slid(module: Module, signature: Signature, requests: Sequence[WindowRequest
     cone = cone_of(function, inputs, Recognition(module.constants, operators, module.path))
     macs = {node.id: macs_of(node) for node in walk(function.body) if isinstance(node, Op)}
     layers = layers_of(function, cone, macs)
-    _check_saving(module, layers)
+    check_saving(module, layers)
     builder = GraphBuilder(module, operators)
     newest = {
         value: builder.value(port.name, port.invoke_type)
@@ -67,18 +69,18 @@ def _slid(module: Module, signature: Signature, requests: Sequence[WindowRequest
     origin = next((node.origin for node in function.body.nodes), Origin(0, function.name, 0, ""))
     slid = Rewrite(function, cone, builder, origin).run(module, newest, counter, changed.pushes)
     signatures = tuple(changed if s is signature else s for s in module.signatures)
-    hop = HopWork(signature.key, layers, _cache_bytes(cone))
+    hop = HopWork(signature.key, layers, cache_bytes(cone))
     return replace(slid, signatures=signatures, hops=(*slid.hops, hop))
 
 
-def _cache_bytes(cone: Cone) -> int:
+def cache_bytes(cone: Cone) -> int:
     def row_bytes(value: Value) -> int:
         return value.type.bytes // cone.tracks[value].rows
 
     return sum((end - first) * row_bytes(value) for value, (first, end) in cone.caches.items())
 
 
-def _slide(module: Module, port: Port, request: WindowRequest) -> Slide:
+def slide_of(module: Module, port: Port, request: WindowRequest) -> Slide:
     """The slide of an input. Raises ModelError where its window cannot slide so."""
     shape = port.type.max_shape
     axis = normalize_axis(request.axis, len(shape))
@@ -112,7 +114,7 @@ def _check_function(module: Module, signature: Signature) -> None:
         raise ModelError([Problem(Location(module.path), f"--slide: {reason}")])
 
 
-def _check_saving(module: Module, layers: Sequence[LayerWork]) -> None:
+def check_saving(module: Module, layers: Sequence[LayerWork]) -> None:
     """Raises ModelError where a hop computes as much as a whole window; names what stops the reuse."""
     if any(layer.row_wise and layer.computed < layer.rows for layer in layers if layer.macs) or (
         not any(layer.macs for layer in layers) and any(layer.computed < layer.rows for layer in layers)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tflmgen.ir import BlockQuantization, DType, Quantization
+from tflmgen.ir import BlockQuantization, DType, Quantization, StageWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +89,17 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A whole file. `name` is the path as the user gave it, `sha256` the hexadecimal digest of all its bytes."""
+    """A whole file. `name` is the path as the user gave it, `sha256` the hexadecimal digest of all its bytes.
+
+    windows  of an application's stages, which are to slide; a file has none
+    """
 
     name: str
     sha256: str
     description: str
     subgraphs: tuple[SubGraph, ...]
     signatures: tuple[Signature, ...]
+    windows: tuple[StageWindow, ...] = ()
 
     @property
     def operator_names(self) -> tuple[str, ...]:

@@ -1,0 +1,159 @@
+"""Windows of stages: rows pushed into variables, whether a window is complete, and when a sliding stage computes a hop.
+
+A stage that runs for every hop once its window is complete computes hops from the first push on, so that it never needs
+a whole window. One that may miss hops (`when` with `catch_up = "keep"`) goes on from its last run if the window has
+moved by one hop since, and computes a whole window otherwise. `sliding/` rewrites the branches accordingly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tflmgen.applications.glue_graph import INT, GlueGraph, Initials
+from tflmgen.frontend import ModelBuilder
+from tflmgen.ir import StageWindow, TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window along an axis that takes `rows` rows at a time.
+
+    every     hops between two runs
+    restarts  it begins anew after a call in which `when` was false
+    """
+
+    type: TensorType
+    axis: int
+    rows: int
+    every: int
+    restarts: bool
+
+    @property
+    def count(self) -> int:
+        """Rows of the whole window."""
+        return self.type.max_shape[self.axis]
+
+    @property
+    def pushes(self) -> int:
+        """Pushes that complete the window."""
+        return -(-self.count // self.rows)
+
+    @property
+    def hop(self) -> int:
+        """Rows by which the window moves from one run to the next."""
+        return self.rows * self.every
+
+    def of_rows(self, count: int) -> TensorType:
+        shape = self.type.max_shape
+        return self.type.with_shape((*shape[: self.axis], count, *shape[self.axis + 1 :]))
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """Where the rows of a window come from.
+
+    rows   tensor of the new rows
+    fresh  whether there are new ones; None: always
+    when   the stage's condition; None: it has none
+    """
+
+    rows: int
+    fresh: int | None
+    when: int | None
+
+
+class WindowGlue:
+    """The variables of one stage's window. name: of the stage."""
+
+    def __init__(self, builder: ModelBuilder, main: GlueGraph, initials: Initials, name: str, window: Window) -> None:
+        self._builder, self._main, self._initials = builder, main, initials
+        self.name, self.window = name, window
+
+    def variable(self, name: str) -> str:
+        return f"{self.name}/{name}"
+
+    def moved(self, variable: str, count: int, pushed: Pushed) -> int:
+        """Pushes the rows into a variable of the last `count` rows; its new contents."""
+        main, type_ = self._main, self.window.of_rows(count)
+        name = self._initials.add(self.variable(variable), type_)
+        old = main.read(name, type_)
+        if pushed.fresh is None:
+            moved = self._shifted(main, old, pushed.rows)
+        else:
+            then, orelse = GlueGraph(self._builder, f"{name}/moved"), GlueGraph(self._builder, f"{name}/kept")
+            for graph in (then, orelse):
+                graph.graph.inputs = [graph.tensor("window", type_), graph.tensor("rows", main.type_of(pushed.rows))]
+            then.graph.outputs = [self._shifted(then, *then.graph.inputs)]
+            orelse.graph.outputs = [orelse.graph.inputs[0]]
+            (moved,) = main.branch(pushed.fresh, (old, pushed.rows), then, orelse, [name])
+        main.assign(name, moved)
+        return moved
+
+    def _shifted(self, graph: GlueGraph, old: int, rows: int) -> int:
+        converted = graph.converted(rows, self.window.of_rows(self.window.rows))
+        assert converted is not None
+        return graph.shifted(old, converted, self.window.axis)
+
+    def complete(self, pushed: Pushed) -> int:
+        """Whether all rows of the window have come."""
+        main, name = self._main, self._initials.add(self.variable("window/pushes"), INT)
+        pushes, limit = main.read(name, INT), main.integers([self.window.pushes])
+        count = main.op("MINIMUM", (main.op("ADD", (pushes, self._step(pushed)), INT), limit), INT)
+        if self.window.restarts and pushed.when is not None:
+            count = main.op("MUL", (count, main.op("CAST", (pushed.when,), INT)), INT)
+        main.assign(name, count)
+        return main.compared("GREATER_EQUAL", count, self.window.pushes)
+
+    def _step(self, pushed: Pushed) -> int:
+        main = self._main
+        return main.integers([1]) if pushed.fresh is None else main.op("CAST", (pushed.fresh,), INT)
+
+    def hops(self, pushed: Pushed, counter: str) -> int | None:
+        """Whether a stage that computes each hop computes one in this call; None: always.
+
+        counter  variable that counts calls in which the stage could run, up to `every`; it is up to date
+        """
+        main, every = self._main, self.window.every
+        flags = [flag for flag in (pushed.fresh, pushed.when) if flag is not None]
+        runs = None if not flags else flags[0] if len(flags) == 1 else main.both(*flags)
+        if every == 1:
+            return runs
+        # Pushes until the next hop: such that the call which completes the window computes one if it runs.
+        start = self.window.pushes - 1
+        name = self._initials.add(self.variable("phase"), INT, start % every)
+        phase = main.read(name, INT)
+        step = main.op("MUL", (self._step(pushed), main.integers([every - 1])), INT)
+        following = self._modulo(main.op("ADD", (phase, step), INT))
+        if self.window.restarts and pushed.when is not None:
+            seen = main.read(counter, INT)
+            anew = self._modulo(main.op("SUB", (main.integers([start + every]), seen), INT))
+            holds = main.op("CAST", (pushed.when,), INT)
+            change = main.op("MUL", (main.op("SUB", (following, anew), INT), holds), INT)
+            following = main.op("ADD", (anew, change), INT)
+        main.assign(name, following)
+        due = main.compared("EQUAL", phase, 0)
+        return due if runs is None else main.both(due, runs)
+
+    def _modulo(self, value: int) -> int:
+        main = self._main
+        return main.op("FLOOR_MOD", (value, main.integers([self.window.every])), INT)
+
+    def for_gaps(self, pushed: Pushed, runs: int) -> StageWindow:
+        """The window of a stage that may miss hops: a variable is 0 if the next push makes a hop since its last run."""
+        main, name = self._main, self._initials.add(self.variable("left"), INT, -1)
+        below = main.op("SUB", (main.read(name, INT), self._step(pushed)), INT)
+        stays = main.op("MAXIMUM", (below, main.integers([-1])), INT)
+        ran = main.op("CAST", (runs,), INT)
+        rest = main.op("SUB", (main.integers([self.window.every - 1]), stays), INT)
+        main.assign(name, main.op("ADD", (stays, main.op("MUL", (rest, ran), INT)), INT))
+        return self._described("", name)
+
+    def for_each_hop(self, pushed: Pushed) -> StageWindow:
+        """The window of a stage that computes each hop: a variable holds the rows of one."""
+        self.moved("newest", self.window.hop, pushed)
+        return self._described(self.variable("newest"), "")
+
+    def _described(self, newest: str, left: str) -> StageWindow:
+        window, invokes = self.window, self.window.pushes + 2 * self.window.every
+        whole = self.variable("window")
+        return StageWindow(self.name, "", -1, whole, window.axis, window.hop, newest, left, invokes)

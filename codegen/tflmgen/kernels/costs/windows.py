@@ -220,6 +220,10 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     "part": Term("convolutions that a grouped or transposed one consists of", lambda _: 1),
     "line": Term("output lines", lambda w: w.lines),
     "pixel": Term("output pixels", lambda w: w.pixels),
+    "spread_pixel": Term(
+        "output pixels of other windows than a line of single pixels",
+        lambda w: w.pixels * (w.taps > 1 or w.n["input_width"] != w.pixels),
+    ),
     "output": Term("outputs", lambda w: w.pixels * w.outputs),
     "signed": Term(
         "outputs of kernels whose results may be negative", lambda w: w.flag("signed") * w.pixels * w.outputs
@@ -287,6 +291,8 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     "large_four_row": Term(
         "rows of fours of channels but of two by two", lambda w: (w.rows_inside - 2 * w.small) * (w.channels // 4)
     ),
+    "group_row": Term("rows inside of blocks of channels", lambda w: w.rows_inside * w.groups),
+    "group_tap": Term("taps inside of those", lambda w: w.taps_inside * w.groups),
     "rest": Term("channels of a pixel beyond fours", lambda w: w.pixels * (w.channels % 4)),
     "rest_row": Term("rows inside of those", lambda w: w.rows_inside * (w.channels % 4)),
     "rest_tap": Term("taps inside of those", lambda w: w.taps_inside * (w.channels % 4)),

@@ -28,11 +28,12 @@ STACK_WORDS = header_constant("conv2d_s16_dsp.h", "TFLMGEN_CONV2D_S16_DSP_STACK_
 
 
 def conv2d_s16_dsp(request: Int16Convolution) -> Kernel | None:
-    """The kernel of a convolution without groups; None for a single channel or fewer than three pixels."""
+    """The kernel of a convolution without groups; None for a single channel, for fewer than three pixels, and
+    on cores with MVE, whose kernels compute each such layer faster."""
     op, window, layer = request.op, request.window, request.layer
     channels, terms = layer.weights.shape
     pixels = math.prod(op.outputs[0].max_shape[:3])
-    if channels < 2 or pixels < BLOCK:
+    if channels < 2 or pixels < BLOCK or "mve" in request.target.instructions:
         return None
     words = words_of_four(layer.weights)
     steps = words.shape[1]

@@ -16,8 +16,10 @@ CHANNELS = header_constant("depthwise_conv2d_s16_dsp.h", "TFLMGEN_DEPTHWISE_S16_
 """Channels that are computed at a time."""
 
 
-def depthwise_conv2d_s16_dsp(request: Int16Depthwise) -> Kernel:
-    """The kernel of a convolution with one filter per channel."""
+def depthwise_conv2d_s16_dsp(request: Int16Depthwise) -> Kernel | None:
+    """The kernel of a convolution with one filter per channel; None on cores with MVE, whose kernel is faster."""
+    if "mve" in request.target.instructions:
+        return None
     op, window, layer = request.op, request.window, request.layer
     channels, taps = layer.weights.shape
     weights = layer.weights.T.copy()

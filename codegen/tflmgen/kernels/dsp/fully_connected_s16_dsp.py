@@ -22,8 +22,11 @@ STACK_DEPTH = header_constant("fully_connected_s16_dsp.h", "TFLMGEN_FULLY_CONNEC
 """Values of a row that is copied to the stack."""
 
 
-def fully_connected_s16_dsp(request: Int16MatrixProduct) -> Kernel:
-    """The kernel; a long row that is not of whole fours is copied to the arena."""
+def fully_connected_s16_dsp(request: Int16MatrixProduct) -> Kernel | None:
+    """The kernel; a long row that is not of whole fours is copied to the arena. None on cores with MVE, whose kernel is
+    faster."""
+    if "mve" in request.target.instructions:
+        return None
     op, layer, batches = request.op, request.layer, request.batches
     units, depth = layer.weights.shape
     scratch = Scratch(8 * -(-depth // 4)) if depth % 4 and depth > STACK_DEPTH else Null()

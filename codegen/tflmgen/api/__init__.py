@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tflmgen.api.application_run import ApplicationRun, Stream, run_application
     from tflmgen.api.bench_figures import Measured, bench_json, operator_figures
     from tflmgen.api.board_fit import BoardFit, fit_boards, fit_of, named_boards
     from tflmgen.api.build_choices import CompileOptions, build_options
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from tflmgen.api.records import MissingPackageError, Records
 
 _MODULES = {
+    "application_run": "ApplicationRun Stream run_application",
     "board_fit": "BoardFit fit_boards fit_of named_boards",
     "build_diff": "BuildDiff Change GrownError compare_builds parse_allowances read_build",
     "build_choices": "CompileOptions build_options",
@@ -82,6 +84,7 @@ _MODULES = {
 
 __all__ = [
     "GENERATED",
+    "ApplicationRun",
     "Bench",
     "BoardFit",
     "Buffer",
@@ -109,6 +112,7 @@ __all__ = [
     "ProjectBuild",
     "Records",
     "Signature",
+    "Stream",
     "Tensor",
     "bench_attached",
     "bench_inputs",
@@ -146,6 +150,7 @@ __all__ = [
     "quantization_lines",
     "quantize_to",
     "read_build",
+    "run_application",
     "save_project",
     "sets_of",
     "source_file",

@@ -22,6 +22,7 @@ from tflmgen.emulators import (
     VectorSet,
     choose_signature,
     generator_inputs,
+    has_inputs_only,
     read_input_sets,
     run_set,
     run_sets,
@@ -71,9 +72,16 @@ def bench_inputs(model: PlannedModel, path: Path | None, key: str | None) -> Vec
     """Input sets of the file `path`; without one, a generated set for the signature `key`, or the only one."""
     signatures = model.compilation.module.signatures
     if path is not None:
-        return read_input_sets(path, signatures, key, False, model.frozen.places)
+        vectors = read_input_sets(path, signatures, key, False, model.frozen.places)
+        return in_sequence(model, path, vectors)
     number = choose_signature(signatures, key, str(model.path))
     return Vectors((VectorSet(GENERATED, number, generator_inputs(signatures[number])),))
+
+
+def in_sequence(model: PlannedModel, path: Path | None, vectors: Vectors) -> Vectors:
+    """Sets of a file of samples, of which an application takes one after the other, each in the state of the last."""
+    is_series = path is not None and has_inputs_only(path) and model.application is not None
+    return replace(vectors, stateful=True) if is_series else vectors
 
 
 def bench_sets(

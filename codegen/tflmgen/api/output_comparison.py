@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tflmgen.api.invokes import Invokes, invoke_sets
+from tflmgen.api.invokes import Invokes, in_sequence, invoke_sets
 from tflmgen.api.planned_model import PlannedModel
 from tflmgen.compare import VECTORS, Difference, Reference, Tolerance, difference, find_references, largest_distance
 from tflmgen.emulators import (
@@ -64,9 +64,10 @@ def compare_outputs(
     """
     signatures = model.compilation.module.signatures
     vectors = sets_of(model.path, vectors_path, signatures, session.signature, model.frozen.places)
+    vectors = in_sequence(model, vectors_path, vectors)
     if vectors_path is None or has_inputs_only(vectors_path):
         references = find_references(
-            model.path, model.board, model.compilation, vectors.sets, model.options, session, console
+            model.path, model.board, model.compilation, vectors, model.options, session, console
         )
     else:
         references = [Reference(VECTORS, [vector_set.expected for vector_set in vectors.sets])]

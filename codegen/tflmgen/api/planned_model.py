@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tflmgen.applications import Application, is_application, read_application
 from tflmgen.compiler import Compilation
 from tflmgen.emulators import Frozen, freeze_inputs, shapes_of_inputs
 from tflmgen.options import BuildOptions
@@ -33,6 +34,12 @@ class PlannedModel:
     @property
     def options(self) -> BuildOptions:
         return self.frozen.options
+
+    @property
+    def application(self) -> Application | None:
+        """The application, where it is compiled alone."""
+        is_alone = is_application(self.path) and not self.options.also
+        return read_application(self.path) if is_alone else None
 
     @property
     def plan(self) -> Json:

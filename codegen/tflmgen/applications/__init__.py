@@ -4,7 +4,26 @@ In: paths of models or of an application. Out: a Model with what all of them com
 Decided here: names of models in one library, when stages of an application run, and what built-ins compute.
 """
 
+from tflmgen.applications.app_file import Application, read_application
+from tflmgen.applications.decision_timeline import Event, StageRuns, Timeline, timeline_of
+from tflmgen.applications.expected_decisions import Expectation, Verdict, compared, read_expectations
 from tflmgen.applications.link_models import link
 from tflmgen.applications.program_source import is_application, library_stem, model_keys, read_program
 
-__all__ = ["is_application", "library_stem", "link", "model_keys", "read_program"]
+__all__ = [
+    "Application",
+    "Event",
+    "Expectation",
+    "StageRuns",
+    "Timeline",
+    "Verdict",
+    "compared",
+    "is_application",
+    "library_stem",
+    "link",
+    "model_keys",
+    "read_application",
+    "read_expectations",
+    "read_program",
+    "timeline_of",
+]

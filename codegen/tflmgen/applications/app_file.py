@@ -20,7 +20,7 @@ else:
 SUFFIX = ".toml"
 BUILTIN = "builtin:"
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 _INPUT_KEYS = {"period", "type", "shape", "scale", "zero_point"}
 _STAGE_KEYS = {"model", "builtin", "input", "when", "every", "slide", "catch_up", "reuse"}
 
@@ -196,7 +196,7 @@ def seconds(file: AppFile, key: str, text: object) -> float:
     match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*(s|ms|us)\s*", text) if isinstance(text, str) else None
     if match is None or float(match[1]) == 0:
         file.fail(key, f"{text!r} is no time", 'Write "10 ms" or "1 s"')
-    return float(match[1]) * _UNITS[match[2]]
+    return float(match[1]) * UNITS[match[2]]
 
 
 def _stage(file: AppFile, name: str, table: Mapping[str, Any]) -> AppStage:

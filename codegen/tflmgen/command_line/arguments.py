@@ -54,9 +54,33 @@ Inputs = Annotated[
         "a folder of such files.",
     ),
 ]
-Outputs = Annotated[
-    Path,
-    typer.Option("--outputs", metavar="OUT.npz", help="Output file: one array per output, or s0_out_0 and so on."),
+OptionalOutputs = Annotated[
+    Path | None,
+    typer.Option(
+        "--outputs",
+        metavar="OUT.npz",
+        show_default="none of an application",
+        help="Output file: one array per output, or s0_out_0 and so on.",
+    ),
+]
+Vectors = Annotated[
+    Path | None,
+    typer.Option(
+        "--vectors",
+        readable=False,
+        metavar="FILE",
+        help="Inputs and expected outputs (.npz), or inputs (.csv, .wav, .png). "
+        "Without: seeded inputs, compared with the host build and TFLite Micro.",
+    ),
+]
+Expected = Annotated[
+    Path | None,
+    typer.Option(
+        "--expect",
+        readable=False,
+        metavar="FILE",
+        help="Decisions of an application on --vectors, with their times: a .csv or .toml file.",
+    ),
 ]
 Calibration = Annotated[
     Path,

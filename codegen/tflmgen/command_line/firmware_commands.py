@@ -8,7 +8,17 @@ from typing import Annotated
 import typer
 
 from tflmgen.command_line.application import command, prepared
-from tflmgen.command_line.arguments import BoardName, Inputs, Models, OptionalInputs, Outputs, Report
+from tflmgen.command_line.arguments import (
+    BoardName,
+    Expected,
+    Inputs,
+    Models,
+    OptionalInputs,
+    OptionalOutputs,
+    Report,
+    Vectors,
+)
+from tflmgen.errors import UsageError
 from tflmgen.options import BuildOptions, MonitorOptions, OutputOptions, SessionOptions
 
 
@@ -38,12 +48,15 @@ def run(
     *,
     board: BoardName,
     inputs: Inputs,
-    outputs: Outputs,
+    outputs: OptionalOutputs = None,
     options: BuildOptions,
     session: SessionOptions,
     output: OutputOptions,
 ) -> None:
-    """Run MODEL's firmware on given inputs, on an emulated board or on this computer, and save its outputs."""
+    """Run MODEL's firmware on given inputs, on an emulated board or on this computer, and save its outputs.
+
+    Of an application (app.toml) with sound or tables it prints what is decided when, and which stages ran.
+    """
     from tflmgen.commands.run import run_command
 
     model, options = prepared(models, options, output)
@@ -55,21 +68,13 @@ def compare(
     models: Models,
     *,
     board: BoardName,
-    vectors: Annotated[
-        Path | None,
-        typer.Option(
-            "--vectors",
-            readable=False,
-            metavar="FILE",
-            help="Inputs and expected outputs (.npz), or inputs (.csv, .wav, .png). "
-            "Without: seeded inputs, compared with the host build and TFLite Micro.",
-        ),
-    ] = None,
+    vectors: Vectors = None,
     atol: Annotated[float, typer.Option("--atol", metavar="A", min=0.0, help="Absolute tolerance for floats.")] = 1e-5,
     rtol: Annotated[float, typer.Option("--rtol", metavar="R", min=0.0, help="Relative tolerance for floats.")] = 1e-5,
     junit: Annotated[
         Path | None, typer.Option("--junit", metavar="FILE", help="Write the results as JUnit XML too.")
     ] = None,
+    expect: Expected = None,
     layers: Annotated[
         bool,
         typer.Option(
@@ -86,8 +91,15 @@ def compare(
     from tflmgen.commands.test_layers import layers_command
     from tflmgen.compare import Tolerance
 
-    run_comparison = layers_command if layers else test_command
     model, options = prepared(models, options, output)
+    if expect is not None:
+        from tflmgen.commands.test_decisions import decisions_command
+
+        if vectors is None or layers:
+            raise UsageError("--expect needs --vectors with the application's inputs, and excludes --layers")
+        decisions_command(model, board, vectors, expect, junit, options, session, output)
+        return
+    run_comparison = layers_command if layers else test_command
     run_comparison(model, board, vectors, Tolerance(atol, rtol), junit, options, session, output)
 
 

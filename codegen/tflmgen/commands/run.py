@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.api import invoke_sets, plan_file
+from tflmgen.applications import is_application
+from tflmgen.commands.run_application import run_application_command
 from tflmgen.emulators import Result, VectorSet, check_session_options, read_input_sets, write_outputs
+from tflmgen.errors import UsageError
 from tflmgen.ir import Signature
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
 from tflmgen.project import board_for, check_writable, require_compiler
@@ -18,12 +21,20 @@ def run_command(
     model: Path,
     board_name: str,
     inputs: Path,
-    outputs: Path,
+    outputs: Path | None,
     options: BuildOptions,
     session_options: SessionOptions,
     output: OutputOptions,
 ) -> None:
-    """Runs each input set of the file `inputs` and writes the outputs to `outputs` (.npz)."""
+    """Runs each input set of the file `inputs` and writes the outputs to `outputs` (.npz); of applications a timeline.
+
+    Raises UsageError where there is no `outputs` for what is no application.
+    """
+    if is_application(model) and not options.also:
+        run_application_command(model, board_name, inputs, outputs, options, session_options, output)
+        return
+    if outputs is None:
+        raise UsageError("run needs --outputs OUT.npz; only an application (.toml) prints what it decides")
     console = Console(output)
     board = board_for(board_name, options)
     check_session_options(board, session_options)

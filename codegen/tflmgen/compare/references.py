@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tflmgen.compare.oracle import NAME as TFLM
 from tflmgen.compare.oracle import OracleError, tflm_outputs
 from tflmgen.compiler import Compilation
-from tflmgen.emulators import VectorSet, run_sets, running
+from tflmgen.emulators import Vectors, VectorSet, run_sets, running
 from tflmgen.errors import TflmgenError
 from tflmgen.options import BuildOptions, Emulator, SessionOptions
 from tflmgen.project import HOST, Board, plan_for
@@ -39,25 +39,28 @@ def find_references(
     model: Path,
     board: Board,
     compilation: Compilation,
-    sets: Sequence[VectorSet],
+    vectors: Vectors,
     options: BuildOptions,
     session: SessionOptions,
     console: Console,
 ) -> list[Reference]:
-    """References for seeded sets, unavailable ones included. Raises NoReferenceError if all are unavailable."""
+    """References for sets without expected outputs, unavailable ones included.
+
+    Raises NoReferenceError if all are unavailable.
+    """
     references = []
     if not board.is_host:
         host = plan_for(model, HOST, options)
         with running(host, HOST, options, replace(session, emulator=Emulator.AUTO, port=None), console) as run:
-            results = run_sets(run.session, host.module.signatures, sets)
+            results = run_sets(run.session, host.module.signatures, vectors.sets, vectors.stateful)
         references.append(Reference(HOST_BUILD, [result.outputs for result in results]))
     try:
         ports = (p for s in compilation.module.signatures for p in (*s.inputs, *s.outputs))
         if not all(port.type.is_static for port in ports):
             raise OracleError("the model's shapes are known at run time only")
         with console.progress(f"Running {TFLM}"):
-            outputs = _of_each_model([model, *(options.also or ())], compilation, sets, session.timeout)
-        references.append(_checked(outputs, compilation, sets))
+            outputs = _of_each_model([model, *(options.also or ())], compilation, vectors, session.timeout)
+        references.append(_checked(outputs, compilation, vectors.sets))
     except OracleError as error:
         references.append(Reference(TFLM, unused=str(error)))
     if all(reference.unused for reference in references):
@@ -67,12 +70,12 @@ def find_references(
 
 
 def _of_each_model(
-    models: Sequence[Path], compilation: Compilation, sets: Sequence[VectorSet], timeout: float
+    models: Sequence[Path], compilation: Compilation, vectors: Vectors, timeout: float
 ) -> list[Sequence[NDArray[Any]]]:
     """Outputs of each set, of the model that has its signature. Raises OracleError if one of them cannot be run."""
-    arena = int(compilation.plan["arena"]["bytes"])
+    arena, sets = int(compilation.plan["arena"]["bytes"]), vectors.sets
     if len(models) == 1:
-        return list(tflm_outputs(models[0], sets, arena, timeout))
+        return list(tflm_outputs(models[0], sets, arena, timeout, vectors.stateful))
     if len(compilation.module.signatures) != len(models):
         raise OracleError("it runs models of one signature, and one of these has several")
     outputs: list[Sequence[NDArray[Any]]] = [()] * len(sets)

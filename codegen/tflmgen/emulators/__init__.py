@@ -9,7 +9,7 @@ from tflmgen.emulators.execute import STATUS, Result, StatusError, run_set, run_
 from tflmgen.emulators.firmware_session import check_session_options, running
 from tflmgen.emulators.frozen_inputs import Frozen, freeze_inputs
 from tflmgen.emulators.input_bounds import shapes_of_inputs
-from tflmgen.emulators.input_files import arrays_by_name, has_inputs_only, read_input_sets
+from tflmgen.emulators.input_files import arrays_by_name, files_of_inputs, has_inputs_only, read_input_sets
 from tflmgen.emulators.invoke_cost import NO_CYCLES, NOTHING, Cycles, Tally
 from tflmgen.emulators.link import FAULT, REFUSED, REPLY, Decoder, Frame, Request
 from tflmgen.emulators.npz import (
@@ -54,6 +54,7 @@ __all__ = [
     "blocks_of",
     "check_session_options",
     "choose_signature",
+    "files_of_inputs",
     "find_port",
     "freeze_inputs",
     "generator_inputs",

@@ -38,13 +38,14 @@ def read_input_sets(
         if not port.type.is_static:
             raise VectorsError(f"{path}: input '{port.name}' is {port.type}, of open shape. Use .npz")
     try:
-        sets = [pair for file in _files(path) for pair in _sets(file, ports)]
+        sets = [pair for file in files_of_inputs(path) for pair in _sets(file, ports)]
     except OSError as error:
         raise VectorsError(f"{error.filename or path}: cannot be read: {error.strerror or error}") from error
     return Vectors(tuple(VectorSet(label, number, inputs) for inputs, label in sets))
 
 
-def _files(path: Path) -> list[Path]:
+def files_of_inputs(path: Path) -> list[Path]:
+    """The file, or the files of a folder in the order of their names. Raises VectorsError if it has none."""
     if not path.is_dir():
         return [path]
     files = sorted(file for file in path.iterdir() if file.suffix.lower() in _SUFFIXES)

@@ -1,0 +1,141 @@
+"""tflmgen test APP.toml --expect: decisions of an application and their times, against those of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tflmgen.api import ApplicationRun, MismatchError, plan_file, run_application
+from tflmgen.applications import Expectation, Verdict, compared, is_application, read_application, read_expectations
+from tflmgen.commands.run_application import event_json, seconds_of, time_text
+from tflmgen.compare import Case, junit_xml
+from tflmgen.emulators import check_session_options
+from tflmgen.errors import UsageError
+from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
+from tflmgen.project import board_for, check_writable, require_compiler, write_whole
+from tflmgen.terminal import Column, Console, Table, count
+
+DECISIONS = (
+    Column("file", priority=2),
+    Column("stage", min_width=8),
+    Column("expected", min_width=8),
+    Column("at", numeric=True),
+    Column("decided", min_width=8),
+    Column("at", numeric=True),
+    Column("result", min_width=10),
+)
+
+Checked = list[tuple[str, Verdict]]
+"""(file, verdict) of all files."""
+
+
+def decisions_command(
+    model: Path,
+    board_name: str,
+    inputs: Path,
+    expected: Path,
+    junit: Path | None,
+    options: BuildOptions,
+    session: SessionOptions,
+    output: OutputOptions,
+) -> None:
+    """Compares decisions on the files of `inputs` with those expected. Raises MismatchError if one differs."""
+    console = Console(output)
+    if not is_application(model) or options.also:
+        raise UsageError("--expect is for an application (.toml)")
+    app = read_application(model)
+    expectations = read_expectations(expected, app)
+    if app.period is None:
+        raise UsageError(f'{model}: --expect needs the time between calls: period = "10 ms" of an input')
+    board = board_for(board_name, options)
+    check_session_options(board, session)
+    if junit is not None:
+        check_writable(junit)
+    is_attached = session.port is not None
+    planned = plan_file(model, board, options, console, inputs=inputs, is_attached=is_attached)
+    if not is_attached:
+        require_compiler(board)
+    ran = run_application(planned, inputs, session, console)
+    checked = _checked(expectations, ran, app.period)
+    _report(console, model, board.id, ran, checked)
+    if junit is not None:
+        write_whole(junit, _junit(model, board.id, ran, checked))
+    wrong = sum(not verdict.is_met for _, verdict in checked)
+    if wrong:
+        raise MismatchError(f"{model}: FAILED: {wrong} of {len(checked)} decisions are not as expected")
+    console.line(f"passed: {_decisions(len(checked))} as expected" if checked else "passed: nothing was decided")
+
+
+def _checked(expectations: Sequence[Expectation], ran: ApplicationRun, period: float) -> Checked:
+    """Verdicts of all files. Raises UsageError for an expectation of a file that was not run."""
+    names = [stream.file for stream in ran.streams]
+    for expectation in expectations:
+        if expectation.file not in ("", *names):
+            raise UsageError(f"{expectation.place}: no file '{expectation.file}' was run; there are {', '.join(names)}")
+    return [
+        (stream.file, verdict)
+        for stream in ran.streams
+        for verdict in compared(expectations, stream.timeline.events, period, stream.file)
+    ]
+
+
+def _decisions(number: int) -> str:
+    return f"{count(number)} decision{'s are' if number != 1 else ' is'}"
+
+
+def _report(console: Console, model: Path, board: str, ran: ApplicationRun, checked: Checked) -> None:
+    console.json(
+        {
+            "model": model.name,
+            "board": board,
+            "emulator": ran.invokes.emulator,
+            "notes": list(ran.invokes.notes),
+            "checks": [
+                {
+                    "file": file,
+                    "expected": verdict.expectation
+                    and {
+                        "time_s": verdict.expectation.time,
+                        "stage": verdict.expectation.stage,
+                        "value": verdict.expectation.value,
+                        "tolerance_s": verdict.expectation.tolerance,
+                    },
+                    "decided": verdict.event and event_json(verdict.event, ran.period),
+                    "result": _result(verdict),
+                }
+                for file, verdict in checked
+            ],
+            "passed": all(verdict.is_met for _, verdict in checked),
+        }
+    )
+    rows = [_row(file, verdict, ran.period) for file, verdict in checked]
+    if rows:
+        console.table(Table(f"{model.name} on {ran.invokes.emulator}", DECISIONS, rows))
+    for note in ran.invokes.notes:
+        console.line(f"note: {note}")
+
+
+def _row(file: str, verdict: Verdict, period: float | None) -> tuple[str, ...]:
+    wanted, event = verdict.expectation, verdict.event
+    stage = wanted.stage if wanted is not None else event.stage if event is not None else ""
+    expected = ("", "") if wanted is None else (wanted.value, f"{wanted.time:.3f} s ± {wanted.tolerance:g}")
+    decided = ("", "") if event is None else (event.label or str(event.value), time_text(event.call, period))
+    return (file, stage, *expected, *decided, _result(verdict))
+
+
+def _result(verdict: Verdict) -> str:
+    return "ok" if verdict.is_met else "UNEXPECTED" if verdict.expectation is None else "MISSING"
+
+
+def _junit(model: Path, board: str, ran: ApplicationRun, checked: Checked) -> bytes:
+    cases = []
+    for file, verdict in checked:
+        wanted, event = verdict.expectation, verdict.event
+        words = f"{file}: "
+        if wanted is not None:
+            words += f"{wanted.stage} decides {wanted.value} at {wanted.time:.3f} s"
+        elif event is not None:
+            words += f"{event.stage} decides {event.label or event.value} at {seconds_of(event.call, ran.period)} s"
+        cases.append(Case(words, "" if verdict.is_met else _result(verdict)))
+    properties = [("board", board), ("emulator", ran.invokes.emulator)]
+    return junit_xml(f"{model.name} on {board}", cases, properties)

@@ -77,7 +77,7 @@ def test_bench_has_its_schema(plan: dict[str, Any]) -> None:
     schema = json.loads(files("tflmgen.schema").joinpath("bench.json").read_text())
     memory = dict.fromkeys(("arena_bytes", "weights_bytes", "code_bytes", "flash_bytes", "ram_bytes"), 1)
     about = {"tflmgen": "1", "model": plan["model"], "options": plan["options"], "board": "b", "emulator": "QEMU"}
-    about["slide"] = plan["slide"]
+    about["slide"], about["application"] = plan["slide"], None
     (step,) = [step["index"] for step in plan["steps"] if step["kind"] == "operator"]
     for measured in (_measured(50), _measured(50, OperatorCount(step, 1, 40))):
         figures = bench_json(plan, [measured], CYCLE_MODELS["cortex-m4"], CLOCK)

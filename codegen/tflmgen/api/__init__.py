@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tflmgen.api.application_figures import Supply, energy_json
     from tflmgen.api.application_run import ApplicationRun, Stream, run_application
     from tflmgen.api.bench_figures import Measured, bench_json, operator_figures
     from tflmgen.api.board_fit import BoardFit, fit_boards, fit_of, named_boards
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from tflmgen.api.records import MissingPackageError, Records
 
 _MODULES = {
+    "application_figures": "Supply energy_json",
     "application_run": "ApplicationRun Stream run_application",
     "board_fit": "BoardFit fit_boards fit_of named_boards",
     "build_diff": "BuildDiff Change GrownError compare_builds parse_allowances read_build",
@@ -113,6 +115,7 @@ __all__ = [
     "Records",
     "Signature",
     "Stream",
+    "Supply",
     "Tensor",
     "bench_attached",
     "bench_inputs",
@@ -129,6 +132,7 @@ __all__ = [
     "compile",
     "converted",
     "digest_of",
+    "energy_json",
     "export_library",
     "fit_boards",
     "fit_of",

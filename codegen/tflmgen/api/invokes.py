@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen import __version__
+from tflmgen.api.application_figures import application_json
 from tflmgen.api.bench_figures import Measured, bench_json, milliseconds
 from tflmgen.api.planned_model import Json, PlannedModel
 from tflmgen.emulators import (
@@ -100,6 +101,7 @@ def bench_sets(
         ran = {"emulator": run.session.emulator, "notes": _notes(model, run.session)}
         sizes = _sizes(run.firmware, model, console)
     cycle_model = CYCLE_MODELS.get(board.core, CycleModel(""))
+    counts = bench_json(model.plan, measured, cycle_model, board.clock)
     figures = {
         "tflmgen": __version__,
         "model": model.plan["model"],
@@ -108,8 +110,9 @@ def bench_sets(
         "slide": model.plan["slide"],
         **ran,
         "inputs": inputs,
-        **bench_json(model.plan, measured, cycle_model, board.clock),
+        **counts,
         "memory": sizes,
+        "application": application_json(model, measured, counts),
     }
     return figures, cycle_model
 

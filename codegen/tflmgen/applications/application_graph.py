@@ -16,7 +16,7 @@ from tflmgen.applications.glue_graph import BOOL, INT, GlueGraph, Initials
 from tflmgen.applications.stage_body import Body, Builtin, StageContext, model_body
 from tflmgen.applications.window_glue import Pushed, Window, WindowGlue
 from tflmgen.frontend import Model, ModelBuilder
-from tflmgen.ir import DType, StageWindow, TensorType
+from tflmgen.ir import DType, StagePart, StageWindow, TensorType
 
 RAN = "ran"
 """Output of every stage: whether it ran in this call."""
@@ -39,8 +39,7 @@ class _Composer:
         self._windows: list[StageWindow] = []
 
     def model(self) -> Model:
-        for stage in self._ordered():
-            self._stage(stage)
+        parts = [self._part(stage) for stage in self._ordered()]
         for unread in (i for i in self._app.inputs if i.name not in self._values):
             self._file.fail(f"input.{unread.name}", "is read by no stage")
         outputs = self._outputs()
@@ -48,11 +47,23 @@ class _Composer:
         graph.inputs = [self._values[i.name][""] for i in self._app.inputs]
         graph.outputs = [tensor for _, tensor in outputs]
         inputs = list(zip([i.name for i in self._app.inputs], graph.inputs, strict=True))
-        self._initials.write(self._main)
+        moved = self._initials.write(self._main)
         self._builder.signature("step", graph, inputs, outputs)
         model = self._builder.model()
+        stages = tuple(
+            replace(part, operators=range(part.operators.start + moved, part.operators.stop + moved)) for part in parts
+        )
         digest = hashlib.sha256(repr((model.subgraphs, model.signatures)).encode()).hexdigest()
-        return Model(model.name, digest, "", model.subgraphs, model.signatures, tuple(self._windows))
+        return Model(model.name, digest, "", model.subgraphs, model.signatures, tuple(self._windows), stages)
+
+    def _part(self, stage: AppStage) -> StagePart:
+        """Adds the stage; where it is."""
+        graphs, operators = self._builder.subgraphs, self._main.graph.operators
+        before = len(graphs), len(operators)
+        self._stage(stage)
+        return StagePart(
+            stage.name, range(before[0], len(graphs)), self._main.graph.index, range(before[1], len(operators))
+        )
 
     def _read(self, stage: AppStage, read: Callable[[Path], Model]) -> Model:
         assert stage.model is not None

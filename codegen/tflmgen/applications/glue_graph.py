@@ -186,16 +186,17 @@ class Initials:
         self._values[variable] = (np.ascontiguousarray(array, type_.dtype.numpy), type_)
         return variable
 
-    def write(self, main: GlueGraph) -> None:
-        """The subgraph, and the operator in `main` that runs it."""
+    def write(self, main: GlueGraph) -> int:
+        """Adds the subgraph and the operator in `main` that runs it; how many operators come before those of `main`."""
         if not self._values:
-            return
+            return 0
         graph = GlueGraph(main.model, "initial state")
         for name, (array, type_) in self._values.items():
             graph.assign(name, graph.graph.constant(name, array, type_.quantization, type_.dtype))
         main.graph.operator("CALL_ONCE", [], [], {"init_subgraph_index": graph.graph.index})
         operators = main.graph.operators
         main.graph.operators = [replace(op, index=i) for i, op in enumerate([operators[-1], *operators[:-1]])]
+        return 1
 
 
 def type_of(tensor: Tensor) -> TensorType:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from tflmgen.ir import (
     Removed,
     RowStream,
     Selected,
+    StagePart,
     StateVariable,
     Value,
     walk,
@@ -98,7 +99,14 @@ def plan_json(
         "weights": {"bytes": sources.weight_bytes},
         "signatures": [_signature(program, i) for i in range(len(program.signatures))],
         "slide": [_hop(hop) for hop in module.hops],
+        "stages": [{"name": part.name, "steps": _steps_of(part, steps)} for part in module.stages],
     }
+
+
+def _steps_of(part: StagePart, steps: Iterable[Json]) -> list[int]:
+    """Operators of a stage, by the places of the file that they come from."""
+    operators = (step for step in steps if step["kind"] == "operator")
+    return [step["index"] for step in operators if part.holds(step["subgraph"], step["operator"])]
 
 
 def _buffers(best: Candidate, subgraphs: Mapping[Value, int]) -> Iterator[Json]:

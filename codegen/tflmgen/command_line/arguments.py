@@ -82,6 +82,19 @@ Expected = Annotated[
         help="Decisions of an application on --vectors, with their times: a .csv or .toml file.",
     ),
 ]
+Current = Annotated[
+    float | None,
+    typer.Option(
+        "--current",
+        metavar="MA",
+        min=0.0,
+        help="What the processor draws while it computes, for an estimate of an application's energy.",
+    ),
+]
+IdleCurrent = Annotated[
+    float, typer.Option("--idle-current", metavar="MA", min=0.0, help="What it draws while it waits.")
+]
+Volts = Annotated[float, typer.Option("--volts", metavar="V", min=0.0, help="Of the supply, for the same estimate.")]
 Calibration = Annotated[
     Path,
     typer.Option(

@@ -10,13 +10,16 @@ import typer
 from tflmgen.command_line.application import command, prepared
 from tflmgen.command_line.arguments import (
     BoardName,
+    Current,
     Expected,
+    IdleCurrent,
     Inputs,
     Models,
     OptionalInputs,
     OptionalOutputs,
     Report,
     Vectors,
+    Volts,
 )
 from tflmgen.errors import UsageError
 from tflmgen.options import BuildOptions, MonitorOptions, OutputOptions, SessionOptions
@@ -110,15 +113,20 @@ def bench(
     board: BoardName,
     inputs: OptionalInputs = None,
     report: Report = None,
+    current: Current = None,
+    idle_current: IdleCurrent = 0.0,
+    volts: Volts = 3.3,
     options: BuildOptions,
     session: SessionOptions,
     output: OutputOptions,
 ) -> None:
     """Count the instructions of MODEL's firmware, per operator and in total, and measure its stack, flash and RAM."""
+    from tflmgen.api import Supply
     from tflmgen.commands.bench import bench_command
 
     model, options = prepared(models, options, output)
-    bench_command(model, board, inputs, report, options, session, output)
+    supply = None if current is None else Supply(current, idle_current, volts)
+    bench_command(model, board, inputs, report, options, session, output, supply)
 
 
 @command(epilog="Example:  tflmgen flash kws.tflite --board nucleo_f446re")

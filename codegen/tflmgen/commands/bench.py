@@ -5,7 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tflmgen.api import GENERATED, bench_attached, bench_inputs, bench_sets, check_countable, plan_file
+from tflmgen.api import (
+    GENERATED,
+    Supply,
+    bench_attached,
+    bench_inputs,
+    bench_sets,
+    check_countable,
+    energy_json,
+    plan_file,
+)
+from tflmgen.commands.bench_application import print_application
 from tflmgen.commands.bench_port import print_attached
 from tflmgen.commands.hop_table import print_hops
 from tflmgen.emulators import CycleModel, Cycles, check_session_options
@@ -55,10 +65,11 @@ def bench_command(
     options: BuildOptions,
     session: SessionOptions,
     output: OutputOptions,
+    supply: Supply | None = None,
 ) -> None:
-    """Counts the instructions of one invoke per input set of `inputs`, or of one with generated inputs.
+    """Counts one invoke per input set of `inputs`, or one with generated inputs.
 
-    report_path  HTML page with the figures and the plan; None: none is written
+    report_path  HTML page with the figures and the plan; supply: for an estimate of an application's energy
     """
     console = Console(output)
     board = board_for(board_name, options)
@@ -77,11 +88,21 @@ def bench_command(
         return
     label = GENERATED if inputs is None else inputs.name
     figures, cycle_model = bench_sets(planned, vectors, label, session, console)
+    if supply is not None:
+        _add_energy(figures, supply)
     console.json(figures)
     _print(console, board, figures, cycle_model)
     if report_path is not None:
         write_whole(report_path, report_html(planned.plan, board, bench=figures).encode())
         console.line(f"Wrote {report_path}.")
+
+
+def _add_energy(figures: dict[str, Any], supply: Supply) -> None:
+    """Raises UsageError where nothing is known of the time between calls, or of cycles."""
+    application = figures["application"]
+    if application is None or not application["duty"]:
+        raise UsageError("--current needs an application with a period, and a core whose cycles are estimated")
+    application["energy"] = energy_json(application, supply)
 
 
 def _check_usage(board: Board, report_path: Path | None, session: SessionOptions) -> None:
@@ -128,6 +149,7 @@ def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: 
         f"{count(memory['ram_bytes'])}; weights {count(memory['weights_bytes'])}, code {count(memory['code_bytes'])}, "
         f"flash {count(memory['flash_bytes'])}."
     )
+    print_application(console, report)
     print_hops(console, report)
     for note in report["notes"]:
         console.line(f"note: {note}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.bidirectional import without_bidirectional
@@ -51,9 +52,8 @@ def import_model(model: Model, bounds: Bounds = NO_BOUNDS, operators: Operators 
     }
     notes = tuple(dict.fromkeys(context.notes))
     functions = tuple(importer.functions)
-    return Module(
-        model.name, model.sha256, functions, signatures, context.constants, state, notes, windows=model.windows
-    )
+    module = Module(model.name, model.sha256, functions, signatures, context.constants, state, notes)
+    return replace(module, windows=model.windows, stages=model.stages)
 
 
 def _image(context: Context, name: str, data: bytes) -> str:

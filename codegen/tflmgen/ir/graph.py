@@ -249,6 +249,19 @@ class StageWindow:
 
 
 @dataclass(frozen=True, slots=True)
+class StagePart:
+    """Where a stage of an application is in the file: a range of subgraphs, and of the main subgraph's operators."""
+
+    name: str
+    subgraphs: range
+    main: int
+    operators: range
+
+    def holds(self, subgraph: int, operator: int) -> bool:
+        return subgraph in self.subgraphs or (subgraph == self.main and operator in self.operators)
+
+
+@dataclass(frozen=True, slots=True)
 class Module:
     """A whole model.
 
@@ -258,6 +271,7 @@ class Module:
     removed_macs  (subgraph, operator) of the file -> multiply-accumulates that value-range analysis removed
     hops          the work of a hop of each signature with sliding windows
     windows       of an application's stages, which are to slide
+    stages        of an application
     """
 
     path: str
@@ -272,6 +286,7 @@ class Module:
     removed_macs: Mapping[tuple[int, int], int] = field(default_factory=dict)
     hops: tuple[HopWork, ...] = ()
     windows: tuple[StageWindow, ...] = ()
+    stages: tuple[StagePart, ...] = ()
 
     def function(self, name: str) -> Function:
         return next(f for f in self.functions if f.name == name)

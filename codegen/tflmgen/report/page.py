@@ -14,6 +14,7 @@ from tflmgen.report.layer_texts import STREAM_COLUMNS, dead_rows, other_removals
 from tflmgen.report.memory import memory_bars
 from tflmgen.report.occupancy import Occupancy
 from tflmgen.report.palette import Palette
+from tflmgen.report.stage_rows import stage_table
 from tflmgen.report.steps import Plan, Steps, shape
 from tflmgen.report.tables import layer_parts, operator_columns, operator_rows, work_parts
 from tflmgen.report.timeline import LANE_HEIGHT, NAMES_HEIGHT, Timeline
@@ -29,8 +30,7 @@ def report_html(
     bench     output of `tflmgen bench --json` (schema/bench.json)
     """
     steps, occupancy = Steps(plan), Occupancy(plan)
-    palette, timeline = Palette(steps), Timeline(steps, occupancy.bytes)
-    peak = plan["arena"]["peak_step"]
+    palette, timeline, peak = Palette(steps), Timeline(steps, occupancy.bytes), plan["arena"]["peak_step"]
     has_arena = plan["arena"]["bytes"] > 0
     return render(
         "report/report.html.j2",
@@ -56,6 +56,7 @@ def report_html(
         streams=list(stream_tables(steps, palette)),
         stream_columns=STREAM_COLUMNS,
         sets=set_rows(bench),
+        **stage_table(steps, occupancy, bench),
         layers=layer_parts(steps, palette),
         work=work_parts(steps, palette, bench),
         bench=bench,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tflmgen.ir import BlockQuantization, DType, Quantization, StageWindow
+from tflmgen.ir import BlockQuantization, DType, Quantization, StagePart, StageWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,7 @@ class Model:
     """A whole file. `name` is the path as the user gave it, `sha256` the hexadecimal digest of all its bytes.
 
     windows  of an application's stages, which are to slide; a file has none
+    stages   of an application; a file has none
     """
 
     name: str
@@ -100,6 +101,7 @@ class Model:
     subgraphs: tuple[SubGraph, ...]
     signatures: tuple[Signature, ...]
     windows: tuple[StageWindow, ...] = ()
+    stages: tuple[StagePart, ...] = ()
 
     @property
     def operator_names(self) -> tuple[str, ...]:

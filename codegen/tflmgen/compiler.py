@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from tflmgen.applications import library_stem, read_program
 from tflmgen.backend import Json, Sources, constants_alone, emit, library_name, lower, plan_json, remarks_of
@@ -30,9 +32,9 @@ from tflmgen.kernels import Operators, Selector, reader_of, with_custom
 from tflmgen.memory import packing_bound
 from tflmgen.options import BuildOptions, Validate
 from tflmgen.passes import check_names, claims_of_ranges, limits_by_loop
-from tflmgen.plugins import load_operators
+from tflmgen.plugins import load_operators, references_of
 from tflmgen.proof import Entry, check_constants, check_meaning, check_memory, check_text
-from tflmgen.reference import validated
+from tflmgen.reference import Context, validated
 from tflmgen.settings import Settings, parse_options
 from tflmgen.sliding import slide_inputs, slide_stages
 
@@ -40,6 +42,17 @@ ARENA_LIMIT = 1 << 30
 
 InputShapes = Mapping[TensorKey, tuple[int, ...]] | None
 """Shapes of the user's inputs by dynamically shaped input tensor, or None; `--max-shape` overrides them."""
+
+
+class Report(Protocol):
+    """Told what is being done now and, where known, how many parts of it are done of how many."""
+
+    def __call__(self, text: str, done: int = 0, total: int = 0) -> None: ...
+
+
+def unreported(text: str, done: int = 0, total: int = 0) -> None:
+    """Where nobody wants to know."""
+    del text, done, total
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +70,14 @@ class Compilation:
     plugin_files: Mapping[str, bytes]
 
 
-def compile_model(path: Path, target: Target, options: BuildOptions, input_shapes: InputShapes = None) -> Compilation:
+def compile_model(
+    path: Path, target: Target, options: BuildOptions, input_shapes: InputShapes = None, report: Report = unreported
+) -> Compilation:
     """Compiles a .tflite file for one processor. Raises ModelError for a bad model, InternalError for a bad plan."""
     settings = parse_options(options)
     model, imported, selector = _imported(path, target, settings, input_shapes)
-    return _compiled(imported, library_name(options.name or library_stem(path, options)), selector, settings, model)
+    name = library_name(options.name or library_stem(path, options))
+    return _compiled(imported, name, selector, settings, model, report)
 
 
 def estimate_model(path: Path, target: Target, options: BuildOptions) -> Json:
@@ -106,7 +122,12 @@ def _imported(
 
 
 def _compiled(
-    imported: Module, name: str, selector: Selector, settings: Settings, model: Model | None = None
+    imported: Module,
+    name: str,
+    selector: Selector,
+    settings: Settings,
+    model: Model | None = None,
+    report: Report = unreported,
 ) -> Compilation:
     """model: the file, with which the graph is compared; None: there is none."""
     options = settings.options
@@ -124,8 +145,10 @@ def _compiled(
     checks = DeviceChecks(options.check_memory, options.check_weights.value)
     sources = emit(program, name, module.sha256, options.text, options.progress_hook, remarks=remarks, checks=checks)
     check_sources(program, name, sources, checks)
-    plan = _plan(plan_choice, program, sources, name, options)
-    plan["proof"] = _proof(model, module, settings.options.validate)
+    plan = {**_plan(plan_choice, program, sources, name, options), "proof": []}
+    if model is not None:
+        context = Context(references_of(selector.operators), imported, partial(report, "Validating, input sets"))
+        plan["proof"] = _proof(model, module, settings.options.validate, context)
     return Compilation(name, module, program, sources, plan, _plugin_files(modules[0], selector.operators))
 
 
@@ -149,11 +172,11 @@ def check_sources(program: Program, name: str, sources: Sources, checks: DeviceC
     check_text(program, name, sources.files, entries, checks)
 
 
-def _proof(model: Model | None, module: Module, effort: Validate) -> list[Json]:
+def _proof(model: Model, module: Module, effort: Validate, context: Context) -> list[Json]:
     """What was proved of this build, part by part: its name, a sentence for people, and the figures."""
     parts: list[Json] = []
-    if model is not None and effort is not Validate.OFF:
-        result = validated(model, module, effort.value, claims_of_ranges(module))
+    if effort is not Validate.OFF:
+        result = validated(model, module, effort.value, claims_of_ranges(module), context)
         parts.append({"part": "input sets", "text": result.text, **asdict(result), "branches": [*result.branches]})
     return parts
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from differential.mixed import batch_matmul, by_blocks, per_column
-from support.conv_cases import conv2d, depthwise_conv2d, fully_connected, with_int4_filter
+from support.conv_cases import conv2d, conv3d, depthwise_conv2d, fully_connected, with_int4_filter
 from support.kernel_harness import Case, Tensor, constant, make_case, tensor
 from support.mutate_packing import packing_of
 from support.recurrent_cases import fixed_lstm, float_lstm, quantized_lstm, svdf
-from tflmgen.ir import ConstantArray, DType, Kernel, OperatorInstance, TensorType
+from tflmgen.ir import ConstantArray, DType, Kernel, OperatorInstance, Quantization, TensorType
 from tflmgen.ir.kernel import Target
 from tflmgen.kernels import OPERATORS
 from tflmgen.kernels.operators.dynamic_rows import Filler
@@ -29,6 +29,14 @@ PADS = constant("int32", [[0, 0], [1, 2], [0, 1], [0, 0]])
 
 def image(dtype: str = "int8", shape: Sequence[int] = (1, 3, 5, 2)) -> Tensor:
     return tensor(dtype, shape, None if dtype in ("float32", "int32") else 0.1, 7 if dtype == "int8" else 0)
+
+
+def transform(name: str, dtype: str) -> Case:
+    """Of 16 real numbers: radix 4, and 2 inside; of 64 in int32."""
+    length = 64 if dtype == "int32" else 16
+    shapes = [(2, length), (2, length + 2)] if name == "SignalRfft" else [(2, length + 2), (2, length)]
+    options = {"fft_length": length, "T": 0}
+    return make_case(f"CUSTOM:{name}", [tensor(dtype, shapes[0])], [tensor(dtype, shapes[1])], options)
 
 
 def several(count: int, dtype: str) -> list[Tensor]:
@@ -64,6 +72,22 @@ CASES = {
         [tensor("uint32", (9,))],
         [tensor("int16", (9,))],
         {"input_correction_bits": 3, "output_scale": 1600},
+    ),
+    "Fourier int16": lambda: transform("SignalRfft", "int16"),
+    "Fourier int32": lambda: transform("SignalRfft", "int32"),
+    "Fourier float": lambda: transform("SignalRfft", "float32"),
+    "inverse Fourier int16": lambda: transform("SignalIrfft", "int16"),
+    "inverse Fourier int32": lambda: transform("SignalIrfft", "int32"),
+    "inverse Fourier float": lambda: transform("SignalIrfft", "float32"),
+    "bilinear int8": lambda: make_case("RESIZE_BILINEAR", [image(), constant("int32", [7, 3])], [image()]),
+    "bilinear float": lambda: make_case(
+        "RESIZE_BILINEAR",
+        [image("float32"), constant("int32", [5, 9])],
+        [image("float32")],
+        {"half_pixel_centers": True},
+    ),
+    "bilinear, corners aligned": lambda: make_case(
+        "RESIZE_BILINEAR", [image("float32"), constant("int32", [5, 2])], [image("float32")], {"align_corners": True}
     ),
     "quantize on a core without floats": lambda: replace(
         make_case("QUANTIZE", [image("float32", (40, 40))], [image("int8", (40, 40))]), target=SOFT
@@ -121,6 +145,7 @@ RECURRENT = {
 
 
 WEIGHTED = {
+    "CONV_3D": lambda rng: conv3d(rng, "float32"),
     "hybrid convolution": lambda rng: conv2d(rng, "hybrid"),
     "hybrid depthwise": lambda rng: depthwise_conv2d(rng, "hybrid"),
     "hybrid fully connected": lambda rng: fully_connected(rng, "hybrid"),
@@ -162,3 +187,20 @@ def test_changed_elements_are_refused(name: str) -> None:
 
 def test_a_changed_filler_is_refused() -> None:
     check("FILL_ROWS", *filled())
+
+
+@pytest.mark.parametrize(("source", "output"), [("int8", "int8"), ("int8", "int16"), ("int16", "int16")])
+def test_changed_exponentials_of_rows_in_use_are_refused(source: str, output: str) -> None:
+    scale, point = {"int8": (1 / 256, -128), "int16": (1 / 65536, -32768)}[output]
+    if source == "int16":
+        scale, point = 1 / 32768, 0
+    types = [
+        TensorType(DType[dtype.upper()], (2, 5), Quantization((s,), (p,)))
+        for dtype, s, p in ((source, 0.05, 3 if source == "int8" else 0), (output, scale, point))
+    ]
+    extent = TensorType(DType.INT32, ())
+    beta = OPERATORS["SOFTMAX"].attributes({"beta": 1.0})
+    op = OperatorInstance((types[0], extent), (types[1],), (None, None), beta)
+    kernel = OPERATORS["SOFTMAX_IN_USE"].kernel(op, HOST)
+    assert isinstance(kernel, Kernel)
+    check("SOFTMAX_IN_USE", op, kernel)

@@ -6,12 +6,17 @@ float32.
 
 from __future__ import annotations
 
+import itertools
+
+import numpy as np
 import pytest
 from support.mutate_module import read_another_value
 from support.random_models import MAKERS
+from support.random_patterns import PATTERNS
 from support.random_program import Seeded
 from tflmgen.errors import InternalError
-from tflmgen.frontend import Model
+from tflmgen.frontend import Model, import_model
+from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir import Module
 from tflmgen.passes import claims_of_ranges
 from tflmgen.passes.pipeline import PIPELINE, run_passes
@@ -44,6 +49,35 @@ def test_the_file_and_the_graph_are_equal(name: str, first: int) -> None:
             if module.functions != before:
                 sets += equal_sets(model, module)
     assert sets > SEEDS
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_pattern_is_work_for_its_pass(pattern: str) -> None:
+    make, name = PATTERNS[pattern]
+    worked = sets = 0
+    for seed in range(4):
+        model = parse_model(make(np.random.default_rng(seed)), f"{pattern} {seed}")
+        module = import_model(model)
+        for rewrite in PIPELINE * 2:
+            before, module = module.functions, rewrite(module)
+            worked += rewrite.__name__ == name and module.functions != before
+        sets += equal_sets(model, module)
+    assert worked
+    assert sets > 8
+
+
+@pytest.mark.sweep
+def test_every_pass_has_work() -> None:
+    worked = set()
+    for kind, seed in itertools.product(MAKERS, range(40)):
+        models = MAKERS[kind].models(kind, seed)
+        if models is None:
+            continue
+        module = models[1]
+        for rewrite in PIPELINE * 2:
+            before, module = module, rewrite(module)
+            worked |= {rewrite.__name__} if module.functions != before.functions else set()
+    assert worked == {rewrite.__name__ for rewrite in PIPELINE}
 
 
 def test_another_number_of_rows_is_found() -> None:

@@ -19,7 +19,7 @@ from tflmgen.errors import InternalError
 from tflmgen.frontend import Model
 from tflmgen.ir import Module, Program, verify
 from tflmgen.passes.pipeline import run_passes
-from tflmgen.reference import EFFORTS, Claims, Effort, validate
+from tflmgen.reference import EFFORTS, Claims, Context, Effort, validate
 
 from support import mutate, mutate_constants, mutate_meaning, mutate_module, mutate_packing, mutate_text
 from support.mutate_packing import MUTATORS as PACKING_MUTATORS
@@ -30,7 +30,7 @@ from support.random_program import Seeded
 from support.repository import ROOT
 from support.trial import is_proved, seeded_trials
 
-LONG = Effort(1000, 5.0)
+LONG = Effort(1000, 5.0, 100.0)
 """Input sets that a mutant's graph is compared on when quick validation accepts it, and seconds of work."""
 
 NAME = "m"
@@ -160,7 +160,9 @@ def passes(seed: int, count: int) -> Iterator[Mutant]:
         model, imported = models
         module = imported if number % 3 == 0 else run_passes(imported)
         choose = Seeded(number)
-        is_same = _validates(model, module, EFFORTS["quick"])
+        # A fault of the importer, which there is where the graph is the imported one, is in that, too.
+        context = Context() if module is imported else Context(imported=imported)
+        is_same = _validates(model, module, EFFORTS["quick"], context)
         if is_same is False:
             yield Mutant("none", f"{kind} {number}", False)
         if not is_same:  # or else every input set ends with an error of the model, by the file alone
@@ -168,24 +170,26 @@ def passes(seed: int, count: int) -> Iterator[Mutant]:
         for mutation in (*mutate_module.MUTATIONS, *mutate_constants.MUTATIONS):
             mutant = mutation(module, choose)
             if mutant.functions != module.functions or mutant.constants != module.constants:
-                yield _judged(model, module, mutant, mutation.__name__, f"{kind} {number}")
+                yield _judged(model, (module, mutant), context, mutation.__name__, f"{kind} {number}")
 
 
-def _validates(model: Model, module: Module, effort: Effort) -> bool | None:
+def _validates(model: Model, module: Module, effort: Effort, context: Context) -> bool | None:
     """Whether a graph is found to be the file's; None: no set has shown anything."""
     try:
-        result = validate(model, verify(module, "mutation"), effort, Claims())
+        result = validate(model, verify(module, "mutation"), effort, Claims(), context)
     except InternalError:
         return False
     return True if result.equal else None
 
 
-def _judged(model: Model, module: Module, mutant: Module, mutator: str, origin: str) -> Mutant:
-    if _validates(model, mutant, EFFORTS["quick"]) is False:
+def _judged(model: Model, graphs: tuple[Module, Module], context: Context, mutator: str, origin: str) -> Mutant:
+    """graphs: the right one and the mutant."""
+    module, mutant = graphs
+    if _validates(model, mutant, EFFORTS["quick"], context) is False:
         return Mutant(mutator, origin, True)
     if mutant.constants == module.constants and _finished(mutant) == _finished(module):
         return Mutant(mutator, origin, False, SAME_GRAPH)
-    same = _validates(model, mutant, LONG)
+    same = _validates(model, mutant, LONG, context)
     return Mutant(mutator, origin, False, ON_SETS if same else "")
 
 

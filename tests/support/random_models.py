@@ -17,6 +17,7 @@ from support.random_chain import random_chain
 from support.random_constants import constant_program
 from support.random_images import CHANNELS, random_image_model
 from support.random_layers import random_layers
+from support.random_patterns import random_pattern
 from support.random_program import Seeded, random_program
 from support.random_rows import MOST_ROWS, random_model
 
@@ -49,5 +50,6 @@ MAKERS: Mapping[str, RandomModels] = {
     "float layers": RandomModels(lambda seed: random_layers(np.random.default_rng(seed), "float32")[0]),
     "constants": RandomModels(constant_program),
     "dynamic rows": RandomModels(lambda seed: random_model(Random(seed)), ROWS),
+    "patterns": RandomModels(random_pattern),
     "dynamic images": RandomModels(lambda seed: random_image_model(Random(seed)), IMAGES),
 }

@@ -67,8 +67,8 @@ def plan_file(
     """
     frozen = freeze_inputs(path, inputs, options)
     shapes = None if inputs is None or is_attached else shapes_of_inputs(path, inputs, signature, options)
-    with console.progress(f"Planning {path.name}"):
-        compilation = plan_for(path, board, frozen.options, shapes)
+    with console.progress(f"Planning {path.name}") as progress:
+        compilation = plan_for(path, board, frozen.options, shapes, progress)
         if must_fit:
             check_plan(compilation.plan, board)
     return PlannedModel(path, board, compilation, frozen)

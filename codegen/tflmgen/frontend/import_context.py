@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -64,7 +65,8 @@ class Context:
         return Value(self.new_id(), name, type_, key)
 
     def folded(self, name: str, type_: TensorType, data: bytes) -> Value:
-        return self.constant(name, type_, data, f"folded.{self.new_id()}")
+        """A constant of the importer's own, called by a hash of its contents, as those that passes make."""
+        return self.constant(name, type_, data, f"folded.{hashlib.sha256(data).hexdigest()[:32]}")
 
     def location(self, origin: Origin) -> Location:
         return Location(self.model.name, origin.subgraph, origin.subgraph_name, origin.operator, origin.operator_name)

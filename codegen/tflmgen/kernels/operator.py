@@ -63,6 +63,9 @@ class Rule:
     offence: Callable[[OperatorInstance], str] | None = None
 
 
+Evaluate = Callable[[OperatorInstance, Sequence[NDArray[Any] | None]], Sequence[NDArray[Any]]]
+
+
 @dataclass(frozen=True, slots=True)
 class Operator:
     """A row of the operator table.
@@ -82,6 +85,8 @@ class Operator:
     the file's, the new contents as further outputs after the file's
     fault       what is wrong with TFLite Micro's kernel, where it gives other outputs than LiteRT's and ours: no test
     compares with it
+    evaluate    of a plug-in: outputs, and behind them the new contents of its state, for these elements of inputs and
+    state; validation calls it
     files       C files of a plug-in: headers and sources that go with the kernel
     traits      what passes may conclude about it (traits.py)
     """
@@ -99,6 +104,7 @@ class Operator:
     updates: tuple[int, ...] = ()
     state: Callable[[OperatorInstance], tuple[State, ...]] | None = None
     fault: str = ""
+    evaluate: Evaluate | None = None
     files: tuple[Path, ...] = ()
     traits: Traits = UNKNOWN
 

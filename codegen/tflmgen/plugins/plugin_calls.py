@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tflmgen.errors import TflmgenError
 from tflmgen.ir import Input, Kernel, OperatorInstance, Output, Pieces, Target, View
 from tflmgen.kernels import Operator, Options, Rule, Shape, State
+
+Array = NDArray[Any]
 
 
 class PluginError(TflmgenError):
@@ -34,7 +39,16 @@ def guarded_row(row: Operator, cls: type, path: Path) -> Operator:
     calls = _Calls(row, cls.__name__, path)
     state = row.state and calls.state
     rules = tuple(calls.rule(rule) for rule in row.rules)
-    return replace(row, attributes=calls.attributes, rules=rules, infer=calls.infer, kernel=calls.kernel, state=state)
+    evaluate = row.evaluate and calls.evaluate
+    return replace(
+        row,
+        attributes=calls.attributes,
+        rules=rules,
+        infer=calls.infer,
+        kernel=calls.kernel,
+        state=state,
+        evaluate=evaluate,
+    )
 
 
 class _Calls:
@@ -99,6 +113,21 @@ class _Calls:
         if written != set(range(len(op.outputs))):
             raise self._wrong("kernel", f"an operand for each of {len(op.outputs)} outputs", sorted(written))
         return kernel
+
+    def evaluate(self, op: OperatorInstance, inputs: Sequence[Array | None]) -> Sequence[Array]:
+        function = self._row.evaluate
+        assert function is not None
+        results = self._call(lambda instance: function(instance, inputs), op)
+        # An operator that keeps state has a fixed number of inputs, behind which its contents come.
+        expected = self._row.outputs + (len(op.inputs) - self._row.inputs[1] if self._row.state else 0)
+        if not isinstance(results, Sequence) or not all(isinstance(r, np.ndarray | np.generic) for r in results):
+            raise self._wrong("evaluate", "a sequence of arrays", results)
+        if len(results) != expected:
+            raise self._wrong("evaluate", f"{expected} arrays", f"{len(results)}")
+        for result, type_ in zip(results, op.outputs, strict=False):
+            if result.size != type_.elements and type_.is_static:
+                raise self._wrong("evaluate", f"an output of {type_.elements} elements", list(np.shape(result)))
+        return results
 
     def _call(self, function: Callable[[OperatorInstance], Any], op: OperatorInstance) -> Any:
         try:

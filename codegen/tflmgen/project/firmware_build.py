@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tflmgen.compiler import Compilation, compile_model, estimate_model
+from tflmgen.compiler import Compilation, Report, compile_model, estimate_model, unreported
 from tflmgen.frontend import TensorKey
 from tflmgen.ir import Target
 from tflmgen.options import BuildOptions
@@ -32,9 +32,11 @@ def compile_for(model: Path, board: Board, options: BuildOptions, input_shapes: 
     return compilation
 
 
-def plan_for(model: Path, board: Board, options: BuildOptions, input_shapes: InputShapes = None) -> Compilation:
+def plan_for(
+    model: Path, board: Board, options: BuildOptions, input_shapes: InputShapes = None, report: Report = unreported
+) -> Compilation:
     """`model` compiled for the processor of `board`, however much memory it needs, with room for the rows `given`."""
-    compilation = compile_model(model, _target(board, options), options, input_shapes)
+    compilation = compile_model(model, _target(board, options), options, input_shapes, report)
     return replace(compilation, plan={**compilation.plan, **_about(board)})
 
 

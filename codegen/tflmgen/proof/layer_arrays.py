@@ -15,6 +15,7 @@ from tflmgen.ir import OperatorInstance, TensorType
 from tflmgen.proof.array_calls import ArrayCall, Check, compare
 from tflmgen.proof.layer_numbers import Integers, fixed_point, zero_of
 from tflmgen.proof.table_arrays import CHECKS as OF_TABLES
+from tflmgen.proof.transform_arrays import CHECKS as OF_TRANSFORMS
 from tflmgen.reference import (
     SIGMOID_TABLE,
     SOFTMAX_TABLES,
@@ -58,18 +59,19 @@ def _sigmoid(call: ArrayCall) -> str | None:
 
 
 def _softmax(call: ArrayCall) -> str | None:
-    source = call.op.inputs[0]
+    """Behind the input and, where rows are as long as the run time says, their length."""
+    source, first = call.op.inputs[0], 2 if "_in_use_" in call.function else 1
     assert source is not None
     if call.function.endswith("_f32"):
         return None
     if source.dtype.label == "int16":
-        problems = (compare(call, i + 1, SOFTMAX_TABLES[i].astype(np.int16), "table") for i in range(2))
+        problems = (compare(call, first + i, SOFTMAX_TABLES[i].astype(np.int16), "table") for i in range(2))
         return next(filter(None, problems), "")
     exponentials = row_exponentials(source, getattr(call.op.attributes, "beta", 1.0)).astype(np.int32)
-    count = len(call.elements(1, "<i4"))
+    count = len(call.elements(first, "<i4"))
     if exponentials[count:].any():
         return f"table: ends after {count} elements"
-    return compare(call, 1, exponentials[:count], "table")
+    return compare(call, first, exponentials[:count], "table")
 
 
 def _scales_of(operand: int, argument: int) -> Check:
@@ -221,11 +223,13 @@ def _gates(op: OperatorInstance, first: int) -> Array | None:
 
 CHECKS: Mapping[str, Check] = {
     **OF_TABLES,
+    **OF_TRANSFORMS,
     "lookup.h": _lookup,
     "lookup_mve.h": _lookup,
     "interpolate.h": _interpolate,
     "quantized_unary.h": _sigmoid,
     "softmax.h": _softmax,
+    "softmax_in_use.h": _softmax,
     "conv2d_hybrid.h": _hybrid,
     "depthwise_conv2d_hybrid.h": _hybrid,
     "fully_connected_hybrid.h": _hybrid,

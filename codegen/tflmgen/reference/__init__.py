@@ -4,6 +4,7 @@ In: a Model or a Module, and inputs. Out: outputs, with state kept between invok
 Decided here: what each operator means, independent of its kernels, of the passes and of the importer.
 """
 
+from tflmgen.reference.branch_counts import branches_of
 from tflmgen.reference.evaluations import EVALUATIONS
 from tflmgen.reference.file_interpreter import Interpreter, Observe, type_of
 from tflmgen.reference.function_tables import (
@@ -11,15 +12,24 @@ from tflmgen.reference.function_tables import (
     SOFTMAX_TABLES,
     element_results,
     interpolated,
+    linear_steps,
     results_on_constants,
     row_exponentials,
 )
 from tflmgen.reference.input_sets import InputSet, make_input_sets, with_small_integers
 from tflmgen.reference.module_interpreter import ModuleInterpreter, ObserveValue
-from tflmgen.reference.operation import Array, Operation, RunTimeError, UnsupportedError
+from tflmgen.reference.operation import (
+    Array,
+    CustomReference,
+    CustomReferences,
+    Operation,
+    RunTimeError,
+    UnsupportedError,
+)
 from tflmgen.reference.range_claims import ClaimError, Claims
-from tflmgen.reference.validation import EFFORTS, Effort, Validation, branches_of, validate
+from tflmgen.reference.validation import Context, validate
 from tflmgen.reference.validation_cache import validated
+from tflmgen.reference.validation_result import EFFORTS, Effort, Validation
 from tflmgen.reference.work_budget import Budget, BudgetError
 
 __all__ = [
@@ -32,6 +42,9 @@ __all__ = [
     "BudgetError",
     "ClaimError",
     "Claims",
+    "Context",
+    "CustomReference",
+    "CustomReferences",
     "Effort",
     "InputSet",
     "Interpreter",
@@ -45,6 +58,7 @@ __all__ = [
     "branches_of",
     "element_results",
     "interpolated",
+    "linear_steps",
     "make_input_sets",
     "results_on_constants",
     "row_exponentials",

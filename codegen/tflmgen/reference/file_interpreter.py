@@ -16,7 +16,7 @@ from tflmgen.frontend import Model, Operator, Signature, SubGraph, Tensor
 from tflmgen.ir import DType, TensorType, contents
 from tflmgen.reference.element_moves import EVALUATIONS as MOVES
 from tflmgen.reference.evaluations import EVALUATIONS
-from tflmgen.reference.operation import Array, Operation, RunTimeError, UnsupportedError
+from tflmgen.reference.operation import Array, CustomReferences, Operation, RunTimeError, UnsupportedError
 from tflmgen.reference.stateful_operators import UPDATES, initial_states
 from tflmgen.reference.type_conversions import dequantized
 from tflmgen.reference.work_budget import STEP, Budget
@@ -50,6 +50,7 @@ class Interpreter:
     wide       floats are evaluated in float64
     margins    by how much operands of small comparisons have differed so far, and a Case's number from those of its
                branches; see branch_search
+    custom     what operators of plug-ins compute
     sides      (subgraph, operator, branch) that Ifs, Cases and Whiles have taken so far; a loop's body is branch 1
     """
 
@@ -57,6 +58,7 @@ class Interpreter:
     wide: bool = False
     budget: Budget = field(default_factory=Budget)
     noise: np.random.Generator | None = None
+    custom: CustomReferences = field(default_factory=dict)
     sides: set[tuple[int, int, int]] = field(default_factory=set)
     margins: dict[tuple[int, ...], tuple[float, float]] = field(default_factory=dict)
     _variables: dict[str, Array] = field(default_factory=dict)
@@ -231,14 +233,15 @@ class Interpreter:
         key = (subgraph.index, op.index)
         own = self._kept.get(key)
         if own is None:
-            own = self._kept[key] = initial_states(operation)
+            custom = self.custom.get(op.name)
+            own = self._kept[key] = custom.states(operation) if custom else initial_states(operation)
         if own:
             operation = replace(
                 operation,
                 inputs=(*operation.inputs, *own),
                 input_types=(*operation.input_types, *(None for _ in own)),
             )
-        results = [self._disturbed(op.name, result) for result in _evaluate(operation)]
+        results = [self._disturbed(op.name, result) for result in _evaluate(operation, self.custom)]
         if op.name in COMPARISONS and 0 < results[0].size <= DECISIVE:
             self._note_margin(key, _differences(operation))
         count = len(op.outputs)
@@ -258,8 +261,9 @@ def _differences(operation: Operation) -> Array:
     return np.asarray(left.astype(np.float64) - right.astype(np.float64))
 
 
-def _evaluate(operation: Operation) -> Sequence[Array]:
-    evaluation = EVALUATIONS.get(operation.name)
+def _evaluate(operation: Operation, custom: CustomReferences) -> Sequence[Array]:
+    own = custom.get(operation.name)
+    evaluation = own.evaluate if own else EVALUATIONS.get(operation.name)
     if evaluation is None:
         raise UnsupportedError(operation.name)
     try:

@@ -1,4 +1,4 @@
-"""SignalRfft and SignalIrfft in fixed point, as KISS FFT computes them; SignalRfft in floats.
+"""SignalRfft and SignalIrfft: in fixed point as KISS FFT computes them, and of floats.
 
 Source: kiss_fft.c and kiss_fftr.c of KISS FFT (M. Borgerding), which TFLite Micro runs. The lengths are powers of two.
 """
@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from tflmgen.ir import DType
-from tflmgen.reference.operation import Array, Evaluation, Operation, UnsupportedError
+from tflmgen.reference.operation import Array, Evaluation, Operation
 
 Complex = tuple[Array, Array]
 """Real and imaginary parts, int64 within the width of the elements."""
@@ -138,7 +138,9 @@ def _rfft(op: Operation) -> Sequence[Array]:
 
 def _irfft(op: Operation) -> Sequence[Array]:
     if op.gives_floats:
-        raise UnsupportedError(f"{op.name} of floats")
+        pairs = op.real(0).reshape(*op.array(0).shape[:-1], -1, 2)
+        length = 2 * (pairs.shape[-2] - 1)
+        return [op.rounded(np.fft.irfft(pairs[..., 0] + 1j * pairs[..., 1], length))]
     values = op.integers(0)
     rows = values.reshape(-1, values.shape[-1])
     result = np.stack([_samples(row, op.dtype()) for row in rows])

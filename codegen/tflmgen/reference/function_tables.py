@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.ir import OperatorInstance, TensorType
-from tflmgen.reference import elementwise_unary, probability_rows
+from tflmgen.reference import elementwise_unary, image_resizing, probability_rows
 from tflmgen.reference.attribute_options import options_of_attributes
 from tflmgen.reference.evaluations import EVALUATIONS
 from tflmgen.reference.operation import Array, Operation, RunTimeError, UnsupportedError
@@ -56,3 +56,13 @@ def row_exponentials(source: TensorType, beta: float) -> Array:
     rows = np.column_stack([np.full(256, 127), 127 - np.arange(256)])
     operation = Operation("", (rows,), (_of(source, rows),), (_of(source, rows),), {"beta": beta})
     return probability_rows.row_exponentials(operation)[:, 1]
+
+
+def linear_steps(op: OperatorInstance, size: int, wanted: int) -> tuple[Array, Array, Array]:
+    """(lower index, upper index, fraction) of each line of an image resized linearly from `size` to `wanted` lines.
+
+    Fractions of integers are in 1024ths.
+    """
+    operation = Operation("", (), (), op.outputs, options_of_attributes(op.attributes))
+    steps = image_resizing.float_steps if operation.gives_floats else image_resizing.integer_steps
+    return steps(operation, size, wanted)

@@ -49,7 +49,7 @@ def resized_linearly(op: Operation, image: Array, height: int, width: int) -> Ar
     return function(op, image, height, width)
 
 
-def _float_steps(op: Operation, size: int, wanted: int) -> tuple[Array, Array, Array]:
+def float_steps(op: Operation, size: int, wanted: int) -> tuple[Array, Array, Array]:
     """(lower index, upper index, fraction) of each output line."""
     ratio, places = _ratio(op, size, wanted), np.arange(wanted, dtype=np.float32)
     half = np.float32(0.5)
@@ -60,8 +60,8 @@ def _float_steps(op: Operation, size: int, wanted: int) -> tuple[Array, Array, A
 
 
 def _in_floats(op: Operation, image: Array, height: int, width: int) -> Array:
-    top, bottom, down = _float_steps(op, image.shape[1], height)
-    left, right, across = _float_steps(op, image.shape[2], width)
+    top, bottom, down = float_steps(op, image.shape[1], height)
+    left, right, across = float_steps(op, image.shape[2], width)
     x = image.astype(np.float64)
     down, across = down[:, None, None].astype(np.float64), across[:, None].astype(np.float64)
     upper = x[:, top][:, :, left] * (1 - across) + x[:, top][:, :, right] * across
@@ -69,7 +69,7 @@ def _in_floats(op: Operation, image: Array, height: int, width: int) -> Array:
     return op.rounded(upper * (1 - down) + lower * down)
 
 
-def _integer_steps(op: Operation, size: int, wanted: int) -> tuple[Array, Array, Array]:
+def integer_steps(op: Operation, size: int, wanted: int) -> tuple[Array, Array, Array]:
     """The same in Q21.10."""
     unit = 1 << FRACTION_BITS
     ratio = (unit * size + wanted // 2) // wanted
@@ -90,8 +90,8 @@ def _towards_zero(values: Array, divisor: int) -> Array:
 
 def _in_integers(op: Operation, image: Array, height: int, width: int) -> Array:
     unit = 1 << FRACTION_BITS
-    top, bottom, down = _integer_steps(op, image.shape[1], height)
-    left, right, across = _integer_steps(op, image.shape[2], width)
+    top, bottom, down = integer_steps(op, image.shape[1], height)
+    left, right, across = integer_steps(op, image.shape[2], width)
     x, down, across = image.astype(np.int64), down[:, None, None], across[:, None]
     upper = x[:, top][:, :, left] * (unit - across) + x[:, top][:, :, right] * across
     lower = x[:, bottom][:, :, left] * (unit - across) + x[:, bottom][:, :, right] * across

@@ -4,35 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tflmgen.frontend import Model, Signature
+from tflmgen.frontend import Signature
 from tflmgen.ir import Dim, Module, Port, walk
 from tflmgen.reference.file_interpreter import Interpreter
 from tflmgen.reference.operation import Array
 
 
 def has_inadmissible_shapes(
-    model: Model,
-    module: Module,
+    file: Interpreter,
+    modules: Sequence[Module],
     entry: Signature,
     ports: Sequence[Port],
     sequence: Sequence[tuple[Array, ...]],
 ) -> bool:
-    """Whether a tensor of the file has dimensions in a sequence of invokes that no value of its name in the Module has.
+    """Whether a tensor of the file has dimensions in a sequence of invokes that no value of its name in a Module has.
 
     One that the run time gives may be at most its bound; a static one is as it is. Inside of a Module values have the
     room of their bounds, so that it is the file that tells which dimensions the run time gives. Where no value has a
     tensor's name, it has the dimensions of the output that it is, or those of the file, of the run time the greatest
     bound of any port.
 
-    ports  the outputs of `entry` in the Module
+    modules  the graph, and where it is known that before the passes, which has a value for nearly every tensor
+    ports    the outputs of `entry` in the Module
     """
+    model = file.model
     shapes: dict[str, list[tuple[Dim, ...]]] = {}
-    for function in module.functions:
+    for function in (function for module in modules for function in module.functions):
         for value in (*function.inputs, *(v for node in walk(function.body) for v in node.outputs)):
             shapes.setdefault(value.name, []).append(value.type.shape)
     for (_, tensor), port in zip(entry.outputs, ports, strict=True):
         shapes.setdefault(model.subgraphs[entry.subgraph].tensors[tensor].name, [port.type.shape])
-    bound = max((dim.max for dim in _port_dims(module) if not isinstance(dim, int)), default=0)
+    bound = max((dim.max for dim in _port_dims(modules[0]) if not isinstance(dim, int)), default=0)
     is_other = False
 
     def see(subgraph: int, tensor: int, array: Array) -> None:
@@ -42,7 +44,6 @@ def has_inadmissible_shapes(
         known = [s for s in shapes.get(own.name, (dims,)) if len(s) == array.ndim]
         is_other |= bool(known) and not any(_admits(shape, array.shape, own.shape_signature) for shape in known)
 
-    file = Interpreter(model)
     for arrays in sequence:
         file.invoke(entry, arrays, see)
     return is_other

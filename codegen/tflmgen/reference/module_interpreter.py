@@ -27,7 +27,7 @@ from tflmgen.ir import (
 )
 from tflmgen.reference.attribute_options import options_of_attributes
 from tflmgen.reference.evaluations import EVALUATIONS
-from tflmgen.reference.operation import Array, Operation, UnsupportedError
+from tflmgen.reference.operation import Array, CustomReferences, Operation, UnsupportedError
 from tflmgen.reference.range_claims import Claims
 from tflmgen.reference.work_budget import STEP, Budget
 
@@ -37,7 +37,7 @@ ObserveValue = Callable[[Value, Array], None]
 
 @dataclass
 class ModuleInterpreter:
-    """A Module with the contents of its variables; see Interpreter for `wide` and `budget`.
+    """A Module with the contents of its variables; see Interpreter for `wide`, `budget` and `custom`.
 
     claims     what is asserted along the way; ClaimError where it does not hold
     """
@@ -46,6 +46,7 @@ class ModuleInterpreter:
     wide: bool = False
     budget: Budget = field(default_factory=Budget)
     claims: Claims = field(default_factory=Claims)
+    custom: CustomReferences = field(default_factory=dict)
     state: dict[str, Array] = field(default_factory=dict)
     _constants: dict[int, Array] = field(default_factory=dict)
 
@@ -140,7 +141,8 @@ class ModuleInterpreter:
             iteration += 1
 
     def _op(self, node: Op, values: Mapping[int, Array]) -> Sequence[Array]:
-        evaluation = EVALUATIONS.get(node.operator)
+        custom = self.custom.get(node.operator)
+        evaluation = custom.evaluate if custom else EVALUATIONS.get(node.operator)
         if evaluation is None:
             raise UnsupportedError(node.operator)
         inputs = tuple(None if v is None else self._read(v, values) for v in node.inputs)
@@ -149,7 +151,7 @@ class ModuleInterpreter:
         options = options_of_attributes(node.attributes)
         inner = tuple(_inner_type(q) for q in options.get("intermediates", ()))
         outputs = tuple(v.type for v in node.outputs)
-        operation = Operation(node.operator, inputs, types, outputs, options, inner, self.wide)
+        operation = Operation(node.operator, inputs, types, outputs, options, inner, self.wide, node.attributes)
         self.budget.spend_on(operation)
         try:
             results = evaluation(operation)

@@ -45,6 +45,7 @@ class Operation:
     options       fields of the schema's options table, absent ones missing or with their defaults
     intermediates types of inner values, None where absent
     wide          floats are evaluated in float64, to see how much rounding to float32 matters
+    attributes    what a graph has instead of options; None in a file
     """
 
     name: str
@@ -54,6 +55,7 @@ class Operation:
     options: Mapping[str, Any]
     intermediates: tuple[TensorType | None, ...] = ()
     wide: bool = False
+    attributes: Any = None
 
     def has(self, index: int) -> bool:
         return index < len(self.inputs) and self.inputs[index] is not None
@@ -148,6 +150,18 @@ class Operation:
 
 Evaluation = Callable[[Operation], Sequence[Array]]
 """The outputs of an operation; after them the new contents of the variable tensors that it updates, by input."""
+
+
+@dataclass(frozen=True, slots=True)
+class CustomReference:
+    """What an operator of a plug-in computes. states: what it keeps by itself, before the first invoke."""
+
+    evaluate: Evaluation
+    states: Callable[[Operation], tuple[Array, ...]]
+
+
+CustomReferences = Mapping[str, CustomReference]
+"""By the operator's name, "CUSTOM:Foo"."""
 
 
 def scale_of(tensor: TensorType, name: str) -> float:

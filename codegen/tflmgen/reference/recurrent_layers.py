@@ -14,6 +14,7 @@ import numpy as np
 from tflmgen.ir import DType
 from tflmgen.reference.elementwise_unary import table_logistic, table_tanh
 from tflmgen.reference.fixed_point_numbers import quantized_multiplier, scaled, scaled_by, scaled_wide, wrapped
+from tflmgen.reference.integer_lstm import is_variant, lstm_variant
 from tflmgen.reference.operation import (
     FUSED_RANGES,
     TANH,
@@ -166,9 +167,9 @@ def _clipped(values: Array, limit: float) -> Array:
 
 def _integer_lstm(op: Operation) -> Sequence[Array]:
     """TFLite Micro's int8 and int16 LSTM: sums in 1/4096, activations by the table of the logistic function."""
-    if op.array(0).ndim == 2 or not op.has(1) or any(op.has(i) for i in (9, 10, 11, 16, 20, 21, 22, 23)):
-        raise UnsupportedError(f"{op.name} of integers with peepholes, projection, norms or a single step")
     steps, joined = _steps(op, op.centred(0))
+    if is_variant(op):
+        return lstm_variant(op, steps, joined)
     h, cell, outputs = op.centred(18), op.integers(19), []
     cell_scale, h_type = op.scale(19), op.type(18)
     limit = float(op.options.get("cell_clip", 0.0))

@@ -7,8 +7,8 @@ equal; floats, too, but for rounding: sets that differ in float32 are compared o
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from tflmgen.errors import InternalError
 from tflmgen.frontend import Model, Signature
 from tflmgen.ir import Module
 from tflmgen.ir import Signature as ModuleSignature
+from tflmgen.reference.branch_counts import branches_of
 from tflmgen.reference.branch_search import BranchSearch
 from tflmgen.reference.constant_origins import check_origins
 from tflmgen.reference.file_interpreter import Interpreter
@@ -31,25 +32,12 @@ from tflmgen.reference.input_sets import (
     with_small_integers,
 )
 from tflmgen.reference.module_interpreter import ModuleInterpreter
-from tflmgen.reference.operation import Array, BoundError, RunTimeError, UnsupportedError
+from tflmgen.reference.operation import Array, BoundError, CustomReferences, RunTimeError, UnsupportedError
 from tflmgen.reference.range_claims import ClaimError, Claims
+from tflmgen.reference.validation_result import Effort, Validation
 from tflmgen.reference.window_pushes import invoke_window, series
 from tflmgen.reference.work_budget import STEP, Budget, BudgetError, ClockError
 
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """How much is validated: input sets of each signature, and at most so much work as takes a desktop-class machine
-    these seconds of CPU, by an estimate that no clock has a part in."""
-
-    sets: int
-    seconds: float
-
-
-EFFORTS = {"quick": Effort(12, 1.0), "full": Effort(120, 120.0)}
-"""A set of a model of 8 million multiply-accumulates takes about 0.04 s."""
-PATIENCE = 20
-"""CPU time that may pass, by the effort's: a machine that is so slow ends the validation and says so."""
 FILLING = 20.0
 """Nanoseconds to make one element of an input set and to compare it."""
 INVOKES = 3
@@ -66,61 +54,31 @@ SHARE = 6
 """One set of a model with loops may take a sixth of the work that is left: they may run 2**31 times."""
 
 
-@dataclass(frozen=True, slots=True)
-class Validation:
-    """What was validated.
+@dataclass(frozen=True)
+class Context:
+    """What else there is to know of a build.
 
-    sets         how many input sets were to be run, for each signature
-    equal        how many ran and were equal
-    undefined    how many have no outputs: the model reports an error, or a shape from the run time is none it may have
-    undecided    how many differ by no more than the file's own outputs if its operators round otherwise
-    cut          how many were given up since they ran long
-    over_budget  whether the work that the effort admits was done before all sets had run
-    out_of_time  whether the clock ended it on a slow machine, before the work was done
-    unsupported  what is not evaluated, "CUSTOM:Foo"; no set has run then
-    branches     sides of Ifs, Cases and Whiles that were taken, and how many there are
+    custom    what operators of plug-ins compute
+    imported  the Module before the passes, whose values have the bounds of each of the file's tensors
+    report    told of sets that are done, and how many were to be run, as far as is known
     """
 
-    sets: int
-    equal: int = 0
-    undefined: int = 0
-    undecided: int = 0
-    cut: int = 0
-    over_budget: bool = False
-    out_of_time: bool = False
-    unsupported: str = ""
-    branches: tuple[int, int] = (0, 0)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the same would be found again, however fast the machine is."""
-        return not self.out_of_time
-
-    @property
-    def text(self) -> str:
-        """For people: "12 input sets equal, 6 of 6 branches taken"."""
-        if self.unsupported:
-            return f"not validated: {self.unsupported} is not evaluated"
-        share = f"{self.equal} of {self.sets}" if self.equal < self.sets else f"{self.equal}"
-        words = [f"{share} input set{'s' if self.sets != 1 else ''} equal"]
-        words += [f"{self.undefined} end with an error of the model"] if self.undefined else []
-        words += [f"{self.undecided} undecided: rounding decides"] if self.undecided else []
-        words += [f"{self.cut} cut: they run long"] if self.cut else []
-        words += ["budget"] if self.over_budget else []
-        words += ["ended by the clock: this machine is slow"] if self.out_of_time else []
-        taken, count = self.branches
-        words += [f"{taken} of {count} branches taken"] if count else []
-        return ", ".join(words)
+    custom: CustomReferences = field(default_factory=dict)
+    imported: Module | None = None
+    report: Callable[[int, int], None] | None = None
 
 
-def validate(model: Model, module: Module, effort: Effort, claims: Claims) -> Validation:
+NO_CONTEXT = Context()
+
+
+def validate(model: Model, module: Module, effort: Effort, claims: Claims, context: Context = NO_CONTEXT) -> Validation:
     """Compares a file with its Module, on as many sets as fit the effort.
 
     Raises InternalError where an output differs, with the first tensor that differs, where a claim does not hold, or
     where a constant is not the file's.
     """
     check_origins(model, module)
-    run = _Run(model, module, effort, claims)
+    run = _Run(model, module, effort, claims, context)
     try:
         for number, signature in enumerate(module.signatures):
             run.signature(_entry(model, number), signature)
@@ -144,16 +102,18 @@ def _entry(model: Model, number: int) -> Signature:
 class _Run:
     """The interpreters of a model, and what they have found so far."""
 
-    def __init__(self, model: Model, module: Module, effort: Effort, claims: Claims) -> None:
-        self._model, self._module = model, module
+    def __init__(self, model: Model, module: Module, effort: Effort, claims: Claims, context: Context) -> None:
+        self._model, self._module, self._context = model, module, context
         self._whole = effort.seconds * 1e9
-        self._budget = Budget(self._whole, time.process_time() + PATIENCE * effort.seconds)
+        self._budget = Budget(self._whole, time.process_time() + effort.patience)
         self._count = effort.sets
-        self._file, self._compiled = Interpreter(model), ModuleInterpreter(module, claims=claims)
+        self._file = Interpreter(model, custom=context.custom)
+        self._compiled = ModuleInterpreter(module, claims=claims, custom=context.custom)
         self._has_floats = any(t.type_name == "float32" for g in model.subgraphs for t in g.tensors)
         self.sides: set[tuple[int, int, int]] = set()
         self.branches = dict(branches_of(model, [_entry(model, i).subgraph for i in range(len(module.signatures))]))
         self.result = Validation(sum(effort.sets if s.inputs else 1 for s in module.signatures))
+        self._done = 0
         self._refused = 0
         """Planned sets that only the graph ends with an error, though no tensor of the file is too large."""
         self._search = BranchSearch()
@@ -214,6 +174,9 @@ class _Run:
 
     def _candidate(self, entry: Signature, signature: ModuleSignature, candidate: InputSet, invokes: int) -> None:
         self._budget.spend(STEP + FILLING * sum(array.size for array in candidate.arrays))
+        if self._context.report is not None:
+            self._context.report(self._done, self.result.sets)
+        self._done += candidate.planned
         self._set(entry, signature, candidate, invokes)
 
     def _set(self, entry: Signature, signature: ModuleSignature, candidate: InputSet, invokes: int) -> None:
@@ -301,7 +264,23 @@ class _Run:
     def _is_inadmissible(
         self, entry: Signature, signature: ModuleSignature, sequence: Sequence[tuple[Array, ...]]
     ) -> bool:
-        return has_inadmissible_shapes(self._model, self._module, entry, signature.outputs, sequence)
+        modules = [m for m in (self._module, self._context.imported) if m is not None]
+        file = Interpreter(self._model, custom=self._context.custom)
+        return has_inadmissible_shapes(file, modules, entry, signature.outputs, sequence)
+
+    def _runs_as_imported(self, signature: ModuleSignature, sequence: Sequence[tuple[Array, ...]]) -> bool:
+        """Whether the graph before the passes takes these inputs: its error is then none of firmware's bounds."""
+        imported = self._context.imported
+        if imported is None or signature.pushes != 1:
+            return False
+        graph = ModuleInterpreter(imported, budget=self._budget, custom=self._context.custom)
+        try:
+            (own,) = (s for s in imported.signatures if s.key == signature.key)
+            for arrays in sequence:
+                graph.invoke(own, arrays)
+        except (ArithmeticError, ValueError, IndexError, RunTimeError):
+            return False
+        return True
 
     def _outputs_of_graph(
         self,
@@ -329,7 +308,8 @@ class _Run:
             is_argument = isinstance(error, RunTimeError) and not isinstance(error, BoundError)
             is_too_large = self._has_run_time_shapes and self._is_inadmissible(entry, signature, sequence)
             self._refused += is_argument and not is_too_large and candidate.planned
-            if self._has_run_time_shapes and (is_argument or is_too_large):
+            is_excused = self._has_run_time_shapes and (is_argument or is_too_large)
+            if is_excused and not self._runs_as_imported(signature, sequence):
                 raise RunTimeError(str(error)) from error
             raise InternalError(f"{place}: the graph cannot be evaluated: {error}") from error
 
@@ -337,8 +317,9 @@ class _Run:
         self, entry: Signature, signature: ModuleSignature, sequence: Sequence[tuple[Array, ...]]
     ) -> bool:
         """Whether the last invoke's outputs are equal without the rounding to float32."""
-        file = Interpreter(self._model, wide=True, budget=self._budget)
-        compiled = ModuleInterpreter(self._module, wide=True, budget=self._budget)
+        custom = self._context.custom
+        file = Interpreter(self._model, wide=True, budget=self._budget, custom=custom)
+        compiled = ModuleInterpreter(self._module, wide=True, budget=self._budget, custom=custom)
         for k, arrays in enumerate(sequence):
             want, got = file.invoke(entry, arrays), invoke_window(compiled, signature, arrays, k == 0)
         return differing(got, want, magnitude_of(arrays)) is None
@@ -349,7 +330,8 @@ class _Run:
         """Whether the file's own outputs scatter as far as the difference when its operators round otherwise."""
         runs = []
         for seed in range(SCATTERED):
-            file = Interpreter(self._model, budget=self._budget, noise=np.random.default_rng(seed))
+            noise, custom = np.random.default_rng(seed), self._context.custom
+            file = Interpreter(self._model, budget=self._budget, noise=noise, custom=custom)
             for arrays in sequence:
                 outputs = file.invoke(entry, arrays)
             runs.append(outputs)
@@ -364,7 +346,8 @@ class _Run:
         output: int,
     ) -> str:
         """The sentence about the first tensor that differs, or else about the output."""
-        file, compiled, trace = Interpreter(self._model), ModuleInterpreter(self._module), Trace(self._model)
+        custom, trace = self._context.custom, Trace(self._model)
+        file, compiled = Interpreter(self._model, custom=custom), ModuleInterpreter(self._module, custom=custom)
         for k, arrays in enumerate(sequence):
             want = file.invoke(entry, arrays, trace.see_tensor)
             got = invoke_window(compiled, signature, arrays, k == 0, trace.see_value)
@@ -373,23 +356,3 @@ class _Run:
         if difference is not None:
             return describe(label, *difference)
         return describe(label, f"output {output} '{signature.outputs[output].name}'", got[output], want[output])
-
-
-def branches_of(model: Model, entries: Sequence[int]) -> Iterator[tuple[tuple[int, int], int]]:
-    """((subgraph, operator), number of branches) of each If, Case and While that can be reached."""
-    pending, seen = list(entries), set(entries)
-    while pending:
-        subgraph = model.subgraphs[pending.pop()]
-        for op in subgraph.operators:
-            options = op.options or {}
-            if op.name in ("IF", "WHILE", "STABLEHLO_WHILE"):
-                yield (subgraph.index, op.index), 2
-            if op.name == "STABLEHLO_CASE":
-                yield (subgraph.index, op.index), len(options["branch_subgraph_indices"])
-            callees = [v for k, v in options.items() if k.endswith("subgraph_index") and k != "init_subgraph_index"]
-            callees += list(options.get("branch_subgraph_indices") or ())
-            callees += [options["subgraph"]] if op.name == "CALL" else []
-            for callee in callees:
-                if callee not in seen:
-                    seen.add(callee)
-                    pending.append(callee)

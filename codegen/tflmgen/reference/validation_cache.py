@@ -15,16 +15,22 @@ from tflmgen import __version__
 from tflmgen.frontend import Model
 from tflmgen.ir import Module
 from tflmgen.reference.range_claims import Claims
-from tflmgen.reference.validation import EFFORTS, Validation, validate
+from tflmgen.reference.validation import NO_CONTEXT, Context, validate
+from tflmgen.reference.validation_result import EFFORTS, Validation
 
 
-def validated(model: Model, module: Module, effort: str, claims: Claims) -> Validation:
-    """validate() with an effort of EFFORTS, or what it found before for the same file, Module and tool."""
+def validated(model: Model, module: Module, effort: str, claims: Claims, context: Context = NO_CONTEXT) -> Validation:
+    """validate() with an effort of EFFORTS, or what it found before for the same file, Module and tool.
+
+    What plug-ins compute is in no such hash: nothing is remembered of a model that has their operators.
+    """
+    if context.custom:
+        return validate(model, module, EFFORTS[effort], claims, context)
     place = _cache_file(model, module, effort)
     with suppress(OSError, ValueError, TypeError):
         entry = json.loads(place.read_text(encoding="utf-8"))
         return Validation(**{**entry, "branches": tuple(entry["branches"])})
-    result = validate(model, module, EFFORTS[effort], claims)
+    result = validate(model, module, EFFORTS[effort], claims, context)
     if result.is_complete:
         with suppress(OSError):  # a cache that cannot be written costs time, no more
             _write_atomically(place, json.dumps(asdict(result)))

@@ -15,8 +15,11 @@ class Halve(CustomOperator):
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
+
+from numpy.typing import NDArray
 
 from tflmgen.ir import Kernel, OperatorInstance, Pieces, Target, View
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, State
@@ -62,12 +65,21 @@ class CustomOperator(ABC):
         del op
         return ()
 
+    def evaluate(self, op: OperatorInstance, inputs: Sequence[NDArray[Any] | None]) -> Sequence[NDArray[Any]]:
+        """The outputs for these elements of the inputs: the definition with which a build is validated.
+
+        inputs  None for an optional one that is absent; contents of the state come last
+        Returns an array for each output, then the new contents of the state. Without it nothing is validated.
+        """
+        raise NotImplementedError
+
     def row(self, files: tuple[Path, ...] = ()) -> Operator:
         """The operator as an entry of the operator table, its C files by their paths."""
 
         def attributes(options: Options | None) -> Any:
             return self.attributes(options or {})
 
+        has_definition = type(self).evaluate is not CustomOperator.evaluate
         stateful = type(self).state is not CustomOperator.state
         return Operator(
             f"CUSTOM:{self.name}",
@@ -78,6 +90,7 @@ class CustomOperator(ABC):
             self.infer,
             self.kernel,
             state=self.state if stateful else None,
+            evaluate=self.evaluate if has_definition else None,
             files=files,
             traits=self.traits,
         )

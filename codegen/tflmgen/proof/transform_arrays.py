@@ -1,0 +1,88 @@
+"""Arrays of Fourier transforms and of resizing, and CONV_3D's filter with its channels first.
+
+As in layer_arrays.py, what each must be follows from the operator alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tflmgen.proof.array_calls import ArrayCall, Check, compare
+from tflmgen.reference import Array, linear_steps
+
+_ORDER, _ROOTS, _HALVES = 1, 2, 3
+"""Arguments of a transform."""
+
+
+def _decimated(indices: Array) -> Array:
+    """The indices in the order in which decimation in time reads them: by fours, and by twos where no four divides."""
+    if len(indices) == 1:
+        return indices
+    radix = 4 if len(indices) % 4 == 0 else 2
+    return np.concatenate([_decimated(indices[first::radix]) for first in range(radix)])
+
+
+def _fourier(call: ArrayCall) -> str | None:
+    """KISS FFT's tables: kiss_fft_alloc and kiss_fftr_alloc, for half as many complex numbers as real ones."""
+    points, sign = int(call.op.attributes.length) // 2, 1.0 if call.operator.endswith("Rfft") else -1.0
+    order = np.empty(points, np.uint16)
+    order[_decimated(np.arange(points))] = np.arange(points)
+    roots = [sign * (-2 * math.pi * k / points) for k in range(points)]
+    halves = [sign * (-math.pi * ((k + 1) / points + 0.5)) for k in range(points // 2)]
+    return (
+        compare(call, _ORDER, order, "order")
+        or compare(call, _ROOTS, _turns(call, roots), "roots")
+        or compare(call, _HALVES, _turns(call, halves), "halves")
+    )
+
+
+def _turns(call: ArrayCall, phases: Sequence[float]) -> Array:
+    """Cosine and sine of each phase; of integers as fractions of the greatest, rounded half up."""
+    pairs, dtype = [(math.cos(phase), math.sin(phase)) for phase in phases], call.op.outputs[0].dtype
+    if dtype.is_float:
+        return np.array(pairs, np.float32)
+    return np.array([[math.floor(0.5 + dtype.limits[1] * x) for x in pair] for pair in pairs], dtype.numpy)
+
+
+def _bilinear(call: ArrayCall) -> str | None:
+    """Of rows and columns: pairs of neighbours, and how near each output is to the second."""
+    source, output = call.op.inputs[0], call.op.outputs[0]
+    assert source is not None
+    if not call.function.startswith("tflmgen_resize_bilinear_"):
+        return None
+    for axis, argument, caption in ((1, 1, "rows"), (2, 3, "columns")):
+        steps = linear_steps(call.op, source.max_shape[axis], output.max_shape[axis])
+        problem = _compare_steps(call, argument, caption, *steps)
+        if problem:
+            return problem
+    return ""
+
+
+def _compare_steps(call: ArrayCall, argument: int, caption: str, lower: Array, upper: Array, parts: Array) -> str:
+    """Where an output lies on its first neighbour, the second one is the same."""
+    written = call.elements(argument, "<i4")
+    if written.shape != (2 * len(lower),):
+        return f"{caption}: {written.size} elements instead of {2 * len(lower)}"
+    wrong = (written.reshape(-1, 2) != np.column_stack([lower, np.where(parts == 0, lower, upper)])).any(axis=1)
+    if wrong.any():
+        return f"{caption}: the neighbours of {np.argmax(wrong)} differ"
+    kind = np.float32 if call.op.outputs[0].dtype.is_float else np.int32
+    return compare(call, argument + 1, parts.astype(kind), f"fractions of {caption}")
+
+
+def _conv_3d(call: ArrayCall) -> str | None:
+    """[output channels, depth, height, width, channels] of the file's [depth, height, width, channels, output ...]."""
+    filters = call.op.constants[1]
+    return None if filters is None else compare(call, 1, np.asarray(filters).transpose(4, 0, 1, 2, 3), "weights")
+
+
+CHECKS: Mapping[str, Check] = {
+    "signal_fft.h": _fourier,
+    "signal_fft_f32.h": _fourier,
+    "resize_bilinear.h": _bilinear,
+    "conv3d.h": _conv_3d,
+}
+"""By the kernels' header."""

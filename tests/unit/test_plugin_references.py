@@ -48,7 +48,7 @@ def line(folder: Path, result: str = "") -> str:
     (folder / "kept.h").write_text("/* nothing calls it */\n", encoding="utf-8")
     plugin = folder / "kept.py"
     plugin.write_text(PLUGIN + (EVALUATE.format(result=result) if result else ""), encoding="utf-8")
-    options = BuildOptions(plugin=(plugin,))
+    options = BuildOptions(plugin=[plugin])
     return str(compile_model(folder / "m.tflite", Target("host"), options).plan["proof"][0]["text"])
 
 

@@ -119,8 +119,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_s16_mve_groups(const tflmgen_s16 *row, const 
 }
 
 /* All channels of rows of `chunks` eights of values. */
-TFLMGEN_HELPER struct tflmgen_conv2d_s16_mve_groups
-tflmgen_conv2d_s16_mve_groups_of(int32_t chunks, int32_t channels, int32_t least, int32_t greatest)
+TFLMGEN_HELPER struct tflmgen_conv2d_s16_mve_groups tflmgen_conv2d_s16_mve_groups_of(int32_t chunks, int32_t channels,
+                                                                                     int32_t least, int32_t greatest)
 {
     const int32_t passes = (chunks + 3) / 4;
     const int32_t skip = (4 * passes - chunks) * TFLMGEN_CONV2D_S16_MVE_CHUNK_BYTES;
@@ -166,8 +166,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_s16_mve_run(const tflmgen_s16 *input, const t
                                                tflmgen_s16 *output, const struct tflmgen_conv2d_s16_mve *p)
 {
     const int32_t pixels = p->batches * p->output_height * p->output_width;
-    const bool is_line = p->filter_height == 1 && p->filter_width == 1 && p->input_width == pixels &&
-                         p->output_width == pixels;
+    const bool is_line =
+        p->filter_height == 1 && p->filter_width == 1 && p->input_width == pixels && p->output_width == pixels;
     const struct tflmgen_conv2d_s16_mve_groups groups =
         tflmgen_conv2d_s16_mve_groups_of(p->chunks, p->output_channels, p->output_min, p->output_max);
     /* What fills up the last eight values is multiplied by zeros. */

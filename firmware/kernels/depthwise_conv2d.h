@@ -65,16 +65,16 @@ struct tflmgen_depthwise_conv2d_f32 {
     float output_max;
 };
 
-/* bias: one per output channel, or NULL. TFLMGEN_LANES_F32 channels at a time, as long as there are so many that see
- * one input channel each, or all the same; the others one by one. */
+/* bias: one per output channel, or NULL. TFLMGEN_LANES_F32 channels at a time, of which the last may overlap those
+ * before, where there are so many that see one input channel each, or all the same; others one by one. */
 TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_f32(const tflmgen_f32 *input, const tflmgen_f32 *restrict filter,
                                                  const tflmgen_f32 *restrict bias, tflmgen_f32 *output,
                                                  const struct tflmgen_depthwise_conv2d_f32 *p)
 {
     const int32_t channels = p->output_channels;
     const int32_t depth_multiplier = p->output_channels / p->input_channels;
-    const int32_t lanes =
-        depth_multiplier == 1 || depth_multiplier % TFLMGEN_LANES_F32 == 0 ? TFLMGEN_LANES_F32 : channels + 1;
+    const bool has_lanes =
+        channels >= TFLMGEN_LANES_F32 && (depth_multiplier == 1 || depth_multiplier % TFLMGEN_LANES_F32 == 0);
     const int32_t step = p->dilation_width * p->input_channels;
     const int32_t line = p->dilation_height * p->input_width * p->input_channels;
     const int32_t row = p->filter_width * channels;
@@ -93,11 +93,12 @@ TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_f32(const tflmgen_f32 *input, const
                                                        channels, y.end - y.first};
                 int32_t channel = 0;
                 float total = 0.0f;
-                for (; columns > 0 && taps.lines > 0 && channel + lanes <= channels; channel += TFLMGEN_LANES_F32) {
+                for (; has_lanes && columns > 0 && taps.lines > 0 && channel < channels; channel += TFLMGEN_LANES_F32) {
+                    const int32_t first = tflmgen_min_s32(channel, channels - TFLMGEN_LANES_F32);
                     float sums[TFLMGEN_LANES_F32] = {0.0f};
-                    tflmgen_add_taps_f32(sums, depth_multiplier > 1, window + channel / depth_multiplier,
-                                         weights + channel, &taps);
-                    total += tflmgen_finish_lanes_f32(sums, bias ? bias + channel : NULL, least, output + channel);
+                    tflmgen_add_taps_f32(sums, depth_multiplier > 1, window + first / depth_multiplier, weights + first,
+                                         &taps);
+                    total += tflmgen_finish_lanes_f32(sums, bias ? bias + first : NULL, least, output + first);
                 }
                 for (; channel < channels; ++channel) {
                     const tflmgen_f32 *const values = window + channel / depth_multiplier;

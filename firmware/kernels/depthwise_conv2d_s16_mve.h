@@ -123,8 +123,8 @@ TFLMGEN_SHARED void tflmgen_depthwise_conv2d_s16_mve(const tflmgen_s16 *input, c
                 pixel.columns = y.end > y.first ? x.end - x.first : 0;
                 pixel.x_skip = 2 * (line - pixel.columns * step);
                 pixel.weight_skip = row - TFLMGEN_DEPTHWISE_S16_MVE_CHANNELS * pixel.columns;
-                pixel.first = TFLMGEN_DEPTHWISE_S16_MVE_FIRST + y.first * row +
-                              TFLMGEN_DEPTHWISE_S16_MVE_CHANNELS * x.first;
+                pixel.first =
+                    TFLMGEN_DEPTHWISE_S16_MVE_FIRST + y.first * row + TFLMGEN_DEPTHWISE_S16_MVE_CHANNELS * x.first;
                 tflmgen_depthwise_s16_mve_groups(input + (first_y * p->input_width + first_x) * channels,
                                                  (const int8_t *)stream, output, &pixel);
             }

@@ -12,8 +12,13 @@ struct tflmgen_lookup {
 TFLMGEN_KERNEL void tflmgen_lookup_s8(const int8_t *input, const int8_t *table, int8_t *output,
                                       const struct tflmgen_lookup *params)
 {
+    const int8_t *of_zero = table + 128;
+#if defined(__GNUC__) && defined(__arm__)
+    __asm__("" : "+r"(of_zero)); /* so that 128 is added once, not to each index */
+#endif
+    TFLMGEN_UNROLL_4
     for (int32_t i = 0; i < params->elements; i++) {
-        output[i] = table[input[i] + 128];
+        output[i] = of_zero[input[i]];
     }
 }
 

@@ -1,4 +1,5 @@
-/* MAX_POOL_2D in int8 for cores with the DSP extension: four channels at a time, those that are left one by one. */
+/* MAX_POOL_2D in int8 for cores with the DSP extension: four channels at a time, of which the last
+ * four may overlap those before. */
 #ifndef TFLMGEN_KERNELS_MAX_POOL2D_DSP_H
 #define TFLMGEN_KERNELS_MAX_POOL2D_DSP_H
 
@@ -26,19 +27,6 @@ TFLMGEN_HELPER uint32_t tflmgen_max_pool2d_dsp_four(const int8_t *at, int32_t wi
     return most;
 }
 
-TFLMGEN_HELPER int32_t tflmgen_max_pool2d_dsp_one(const int8_t *at, int32_t width, int32_t height, int32_t line,
-                                                  int32_t channels)
-{
-    int32_t most = INT8_MIN;
-    for (; height > 0; --height, at += line) {
-        const int8_t *value = at;
-        for (int32_t left = width; left > 0; --left, value += channels) {
-            most = tflmgen_max_s32(most, *value);
-        }
-    }
-    return most;
-}
-
 /* least: the padding's value where it counts, for windows that have some. */
 #define TFLMGEN_MAX_POOL2D_DSP(name, params, LEAST)                                                              \
     TFLMGEN_SHARED void name(const int8_t *input, int8_t *output, const struct params *p)                        \
@@ -58,19 +46,16 @@ TFLMGEN_HELPER int32_t tflmgen_max_pool2d_dsp_one(const int8_t *at, int32_t widt
                     const int32_t least = LEAST(width * height < p->filter_width * p->filter_height);            \
                     const uint32_t low = tflmgen_splat4(least);                                                  \
                     const bool clamped = least > INT8_MIN || p->output_max < INT8_MAX;                           \
-                    const int8_t *at = input + (top + y.first) * line + (left + x.first) * channels;             \
-                    int32_t channel = channels;                                                                  \
-                    for (; channel >= 4; channel -= 4, at += 4, output += 4) {                                   \
-                        uint32_t most = tflmgen_max_pool2d_dsp_four(at, width, height, line, channels);          \
+                    const int8_t *const at = input + (top + y.first) * line + (left + x.first) * channels;       \
+                    for (int32_t channel = 0; channel < channels; channel += 4) {                                \
+                        const int32_t first = tflmgen_min_s32(channel, channels - 4);                            \
+                        uint32_t most = tflmgen_max_pool2d_dsp_four(at + first, width, height, line, channels);  \
                         if (clamped) {                                                                           \
                             most = tflmgen_min4(tflmgen_max4(most, low), high);                                  \
                         }                                                                                        \
-                        tflmgen_store4(output, most);                                                            \
+                        tflmgen_store4(output + first, most);                                                    \
                     }                                                                                            \
-                    for (; channel > 0; --channel, ++at) {                                                       \
-                        const int32_t most = tflmgen_max_pool2d_dsp_one(at, width, height, line, channels);      \
-                        *output++ = (int8_t)tflmgen_clamp_s32(most, least, p->output_max);                       \
-                    }                                                                                            \
+                    output += channels;                                                                          \
                 }                                                                                                \
             }                                                                                                    \
         }                                                                                                        \

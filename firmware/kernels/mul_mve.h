@@ -2,7 +2,6 @@
 #ifndef TFLMGEN_KERNELS_MUL_MVE_H
 #define TFLMGEN_KERNELS_MUL_MVE_H
 
-#include "fixed_point.h"
 #include "mve.h"
 #include "nest.h"
 
@@ -74,10 +73,20 @@ TFLMGEN_SHARED void tflmgen_mul_mve_row(const int8_t *input1, int32_t offset1, c
               [multiplier] "r"(p->multiplier), [shift] "r"(p->shift), [passes] "r"(count / 8)
             : "lr", "q0", "q1", "q2", "q3", "memory");
     }
-    for (int32_t left = count % 8; left > 0; --left) {
-        const int32_t factor = input2 ? *input2++ + offset2 : offset2;
-        const int32_t product = (*input1++ + offset1) * factor;
-        *output++ = (int8_t)tflmgen_saturate_s8(tflmgen_requantize(product, p->multiplier, p->shift) + p->zero_point);
+    for (int32_t left = count % 8; left > 0; left -= 4, input1 += 4, output += 4) {
+        const mve_pred16_t lanes = vctp32q((uint32_t)left);
+        int32x4_t values = vaddq_n_s32(vldrbq_z_s32(input1, lanes), offset1);
+        if (input2) {
+            values = vmulq_s32(values, vaddq_n_s32(vldrbq_z_s32(input2, lanes), offset2));
+            input2 += 4;
+        } else {
+            values = vmulq_n_s32(values, offset2);
+        }
+        values = vqrdmulhq_n_s32(values, p->multiplier);
+        values = vrshlq_n_s32(vaddq_s32(values, vshrq_n_s32(values, 31)), p->shift);
+        values = vaddq_n_s32(values, p->zero_point);
+        values = vminq_s32(vmaxq_s32(values, vdupq_n_s32(INT8_MIN)), vdupq_n_s32(INT8_MAX));
+        vstrbq_p_s32(output, values, lanes);
     }
 }
 

@@ -25,6 +25,9 @@ from tflmgen.kernels.tuning import TUNING
 PER_CHANNEL = 12
 """Bytes of a bias, a multiplier and a shift."""
 
+ROW_PADDING = 8
+"""Bytes that fill a row of weights up to whole vectors of 16, on average."""
+
 VECTORISED, ANYWHERE = ("mve", "dsp"), ("thumb",)
 """Instruction sets. Kernels for Armv6-M run anywhere, are slow to prove, and left to what no others compute."""
 
@@ -86,11 +89,12 @@ def _most_packed(request: Request) -> float:
         return math.inf
     if isinstance(request, GroupedConvolution) and request.group_inputs == 1:
         return math.inf
-    weights, phases = request.layer.weights, 1
+    weights, phases, per_channel = request.layer.weights, 1, PER_CHANNEL
     if isinstance(request, TransposedConvolution):
-        # Each rest of the stride is a convolution with biases and scales of its own.
+        # Each rest of the stride is a convolution with biases and scales of its own, and rows filled up on their own.
         phases = request.window.steps.stride_height * request.window.steps.stride_width
-    return TUNING.packed_share * (weights.size + PER_CHANNEL * phases * len(weights)) + TUNING.padding_bytes
+        per_channel += ROW_PADDING
+    return TUNING.packed_share * (weights.size + per_channel * phases * len(weights)) + TUNING.padding_bytes
 
 
 def _packed_bytes(kernel: Kernel) -> int:

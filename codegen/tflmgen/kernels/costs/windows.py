@@ -198,7 +198,13 @@ class Windows:
     def lane_groups(self) -> int:
         """Vectors of eight channels, where each sees a channel of its own or all the same."""
         multiplier = max(1, self.outputs // self.channels)
-        return self.outputs // 8 if multiplier == 1 or multiplier % 8 == 0 else 0
+        has_groups = self.outputs >= 8 and (multiplier == 1 or multiplier % 8 == 0)
+        return ceil(self.outputs / 8) if has_groups else 0
+
+    @property
+    def lane_rest(self) -> int:
+        """Channels that are computed one by one."""
+        return 0 if self.lane_groups else self.outputs
 
     @property
     def tile_blocks(self) -> int:
@@ -289,16 +295,17 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     "four": Term("whole fours of channels of a pixel", lambda w: w.pixels * (w.channels // 4)),
     "four_tap": Term("taps inside of fours of channels", lambda w: w.taps_inside * ceil(w.outputs / 4)),
     "large_four_row": Term(
-        "rows of fours of channels but of two by two", lambda w: (w.rows_inside - 2 * w.small) * (w.channels // 4)
+        "rows of blocks of channels but of two by two", lambda w: (w.rows_inside - 2 * w.small) * w.groups
     ),
     "group_row": Term("rows inside of blocks of channels", lambda w: w.rows_inside * w.groups),
     "group_tap": Term("taps inside of those", lambda w: w.taps_inside * w.groups),
-    "rest": Term("channels of a pixel beyond fours", lambda w: w.pixels * (w.channels % 4)),
     "rest_row": Term("rows inside of those", lambda w: w.rows_inside * (w.channels % 4)),
     "rest_tap": Term("taps inside of those", lambda w: w.taps_inside * (w.channels % 4)),
-    "lane_rest": Term("outputs beyond vectors of eight channels", lambda w: w.pixels * (w.outputs - 8 * w.lane_groups)),
-    "lane_rest_row": Term("rows of those", lambda w: w.rows_inside * (w.outputs - 8 * w.lane_groups)),
-    "lane_rest_tap": Term("taps of those", lambda w: w.taps_inside * (w.outputs - 8 * w.lane_groups)),
+    "lane_block": Term("vectors of eight channels of a pixel", lambda w: w.pixels * w.lane_groups),
+    "lane_tap": Term("taps inside of those", lambda w: w.taps_inside * w.lane_groups),
+    "lane_rest": Term("outputs that are computed one by one", lambda w: w.pixels * w.lane_rest),
+    "lane_rest_row": Term("rows of those", lambda w: w.rows_inside * w.lane_rest),
+    "lane_rest_tap": Term("taps of those", lambda w: w.taps_inside * w.lane_rest),
     "wide": Term("32 channels of a pixel", lambda w: w.pixels * (w.channels // 32)),
     "wide_row": Term("rows inside of those", lambda w: w.rows_inside * (w.channels // 32)),
     "wide_tap": Term("taps inside of those", lambda w: w.taps_inside * (w.channels // 32)),

@@ -17,7 +17,7 @@ def max_pool2d_dsp(request: Pooling) -> Kernel | None:
     channels = request.window.input[3]
     if request.kind != "max" or channels < GROUP:
         return None
-    return request.kernel("dsp", HEADER, 1 if channels % GROUP else GROUP)
+    return request.kernel("dsp", HEADER, GROUP)
 
 
 KERNEL = KernelDeclaration(
@@ -26,7 +26,7 @@ KERNEL = KernelDeclaration(
     (Computes(Pooling, max_pool2d_dsp),),
     {
         "max_pool2d_dsp": depthwise_cost(
-            "max_pool2d", "pixel large_four_row rest rest_tap output tap_output clamp", 1, 4
+            "max_pool2d", "pixel large_four_row block group_tap clamp", 1, 4
         )
     },
     (Cases("max_pool2d padded_max_pool2d"),),

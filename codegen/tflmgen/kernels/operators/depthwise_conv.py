@@ -84,8 +84,8 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     if is_hybrid(op):
         return hybrid_kernel("depthwise_conv2d", op, op.attributes.activation, window.input[0], macs, geometry)
     one_each = channels == static_shape(input_type(op, 0))[3]
-    # Of more channels than fit into one group of lanes, each group's outputs are written before the next is read.
-    group = LANES_F32 if output.dtype is DType.FLOAT32 and channels == LANES_F32 else 1
+    # Each group's outputs are written before the next group is read; integers go one by one.
+    group = LANES_F32 if output.dtype is DType.FLOAT32 and channels >= LANES_F32 else 1
     distance = window.group_distance(group) if one_each else window.overlap_distance(channels)
     over_input = overlaps(output, distance)
     results = output_fields(op, op.attributes.activation)
@@ -144,7 +144,7 @@ KERNEL = KernelDeclaration(
     costs={
         "depthwise_conv2d_s8": depthwise_cost("depthwise", "output row_output tap_output padding_value border"),
         "depthwise_conv2d_f32": depthwise_cost(
-            "depthwise float32", "pixel output tap_output lane_rest lane_rest_row lane_rest_tap limited", 1, 8
+            "depthwise float32", "pixel lane_block lane_tap lane_rest lane_rest_row lane_rest_tap limited", 1, 8
         ),
     },
 )

@@ -24,10 +24,6 @@ KERNEL = KernelDeclaration(
     HEADER,
     "dsp",
     (Computes(Pooling, max_pool2d_dsp),),
-    {
-        "max_pool2d_dsp": depthwise_cost(
-            "max_pool2d", "pixel large_four_row block group_tap clamp", 1, 4
-        )
-    },
+    {"max_pool2d_dsp": depthwise_cost("max_pool2d", "pixel large_four_row block group_tap clamp", 1, 4)},
     (Cases("max_pool2d padded_max_pool2d"),),
 )

@@ -38,6 +38,7 @@ ONLY_IN = {
     "flatbuffers": {"frontend"},
     "google": {"frontend", "tensorflow_worker"},
     "onnx": {"frontend"},
+    "onnxruntime": {"frontend"},
     "torch": {"frontend"},
     "tensorflow": {"tensorflow_worker"},
     "keras": {"tensorflow_worker"},

@@ -114,6 +114,14 @@ def test_buffers_that_forward_changes_are_state(as_file: bool, tmp_path: Path) -
     assert done.code == 0, done.out + done.err
 
 
+def test_convert_compares_with_pytorch_over_several_invokes(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    torch.export.save(torch.export.export(Smoother().eval(), (torch.randn(1, 4),)), tmp_path / "net.pt2")
+    done = tflmgen("convert", tmp_path / "net.pt2", "-o", tmp_path / "net.tflite")
+    assert done.code == 0, done.err
+    assert "Compared with PyTorch: 12 input sets equal, 2 of 2 branches taken" in done.out
+
+
 def test_a_program_of_torchao_runs_in_integers(tmp_path: Path) -> None:
     """What prepare_pt2e and convert_pt2e make, with weights per channel, equals PyTorch within a step of the output."""
     flow = pytest.importorskip("torchao.quantization.pt2e.quantize_pt2e", reason="PT2E needs the package torchao")

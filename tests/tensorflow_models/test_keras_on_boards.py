@@ -49,6 +49,6 @@ def test_one_command_from_keras_to_an_emulated_m4(
     options = ("--quantize", "cal.npz") if quantized else ()
     done = tflmgen("test", "net.keras", "--board", "mps2_an386", *options)
     assert done.code == 0, done.err
-    assert "Compared: 12 input sets equal the source's" in done.out
+    assert "Compared with TensorFlow: 12 input sets equal" in done.out
     assert "outputs agree" in done.out
     assert bool([*Path().glob("net-int8*.tflite")]) == quantized

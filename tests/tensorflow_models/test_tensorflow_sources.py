@@ -212,7 +212,7 @@ def test_a_keras_file_with_a_cell_of_its_own(tmp_path: Path, monkeypatch: pytest
     assert not Path("net.tflite").exists()
     done = tflmgen("convert", "net.keras", "--keras-objects", str(MODELS))
     assert done.code == 0, done.err
-    assert "Compared: 12 input sets equal the source's" in done.out
+    assert "Compared with TensorFlow: 12 input sets equal" in done.out
     assert "net.tflite is net.keras, converted before." in tflmgen("inspect", "net.keras").out
     Path("broken.py").write_text("import keras\n\nraise ValueError('no cells today')\n")
     broken = tflmgen("convert", "net.keras", "--keras-objects", "broken.py")

@@ -95,6 +95,7 @@ def proof_json(result: Conversion) -> dict[str, Any]:
     proof = result.proof
     return {
         "compared": not proof.unsupported,
+        "runner": proof.runner,
         "equal": proof.equal,
         "undecided": proof.undecided,
         "undefined": proof.undefined,
@@ -107,7 +108,7 @@ def proof_lines(result: Conversion, tolerance: float) -> Iterator[str]:
     """What was rewritten, and how the comparison went."""
     for mend in result.mends:
         yield f"Mended: {mend}."
-    yield f"Compared: {result.proof.text}."
+    yield f"{result.proof.text}."
     several = len(result.entries) > 1
     for (key, name), error in result.proof.errors.items():
         label = f"{key}:{name}" if several else name

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tflmgen.api import ConvertedPort as Port
 from tflmgen.api import converted, ports_of, proof_json, proof_lines
-from tflmgen.conversion import TensorFlowSource, tensorflow_source
+from tflmgen.conversion import TensorFlowSource, convert_lowered, tensorflow_source
 from tflmgen.errors import Location, ModelError, Problem, UsageError
 from tflmgen.frontend import CIRCLE, Model, Tensor, is_tflite, read_source, source_types, write_model
 from tflmgen.options import BuildOptions, ConvertOptions, OutputOptions, SourceOptions
@@ -71,21 +71,29 @@ def _convert_lowered(
             f"{source} is nothing that is converted: .keras, .h5, a SavedModel's folder, .pb, .pbtxt, "
             "FILE.py:FUNCTION, .circle, .onnx and .pt2 are"
         )
-    if replace(choices, quantize=None) != ConvertOptions():
-        raise UsageError(
-            "--inputs, --outputs, --signature, --calibration, --tolerance, --keep and --keras-objects are for "
-            f"TensorFlow's sources; {source} is of another format"
-        )
+    is_circle = source.suffix.lower() == CIRCLE
+    proved = ConvertOptions() if is_circle else ConvertOptions(None, None, None, choices.calibration, choices.tolerance)
+    if replace(choices, quantize=None) != proved:
+        names = "--inputs, --outputs, --signature, --keep and --keras-objects"
+        names = f"--calibration, --tolerance, {names}" if is_circle else names
+        raise UsageError(f"{names} are for TensorFlow's sources; {source} is of another format")
     console = Console(output)
     check_writable(path)
-    with console.progress(f"Converting {source.name}"):
-        model = read_source(source, options)
-        data = write_model(model)
+    result = None
+    with console.progress(f"Converting {source.name}") as progress:
+        if is_circle:
+            model = read_source(source, options)
+            data = write_model(model)
+        else:
+            result = convert_lowered(source, options, choices.calibration, choices.tolerance, progress)
+            model, data = result.model, result.data
     write_whole(path, data)
-    inputs, outputs = _circle_ports(model) if source.suffix.lower() == CIRCLE else _lowered_ports(source, model)
+    inputs, outputs = _circle_ports(model) if is_circle else _lowered_ports(source, model)
     contents = {"model": source.name, "output": str(path), "bytes": len(data), "inputs": inputs, "outputs": outputs}
-    console.json(contents | {"mends": [], "proof": None})
+    console.json(contents | {"mends": [], "proof": result and proof_json(result)})
     _print_ports(console, source.name, inputs, outputs)
+    for line in proof_lines(result, choices.tolerance) if result else ():
+        console.line(line)
     console.line(f"Wrote {path}: {count(len(data))} bytes.")
 
 

@@ -1,11 +1,17 @@
-"""Models of TensorFlow as .tflite files: converted in a process of their own, and proved on data.
+"""Models of other frameworks as .tflite files, proved on data: TensorFlow's are converted in a process of their own.
 
-In: a source of TensorFlow's and what the user says of it. Out: a Model, its bytes, and how the comparison went.
+In: a source and what the user says of it. Out: a Model, its bytes, and how the comparison with the source went.
 Decided here: which files are TensorFlow's; names and order of inputs and outputs; how far a conversion may differ.
 """
 
 from tflmgen.conversion.data_proof import Proof
-from tflmgen.conversion.source_conversion import Conversion, ConversionSettings, convert_in, convert_source
+from tflmgen.conversion.source_conversion import (
+    Conversion,
+    ConversionSettings,
+    convert_in,
+    convert_lowered,
+    convert_source,
+)
 from tflmgen.conversion.source_kind import TensorFlowSource, tensorflow_source
 from tflmgen.conversion.tensorflow_process import TensorFlowProcess
 
@@ -16,6 +22,7 @@ __all__ = [
     "TensorFlowProcess",
     "TensorFlowSource",
     "convert_in",
+    "convert_lowered",
     "convert_source",
     "tensorflow_source",
 ]

@@ -1,4 +1,4 @@
-"""The whole way from a source of TensorFlow's to a .tflite file that was compared with it."""
+"""The whole way from a source to a .tflite file that was compared with it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tflmgen.conversion.data_proof import Proof, prove
-from tflmgen.conversion.port_names import SourceEntry, source_entries, with_source_names
+from tflmgen.conversion.onnx_source import OnnxSource
+from tflmgen.conversion.port_names import SourceEntry, SourcePort, source_entries, with_source_names
 from tflmgen.conversion.source_kind import TensorFlowSource
 from tflmgen.conversion.tensorflow_process import TEMPORARY, TensorFlowProcess
-from tflmgen.frontend import Model, parse_model, write_model
+from tflmgen.frontend import Model, parse_model, read_source, source_program, write_model
+from tflmgen.options import SourceOptions
 
 Progress = Callable[[str], None]
 
@@ -88,3 +90,28 @@ def convert_in(
     progress(f"Comparing with {source.path.name}")
     proof = prove(model, entries, process, settings.calibration, settings.tolerance, description["stateful"])
     return Conversion(parse_model(data, process.source), data, entries, answer["mends"], proof)
+
+
+def convert_lowered(
+    source: Path, options: SourceOptions, calibration: Path | None, tolerance: float, progress: Progress
+) -> Conversion:
+    """Lowers an ONNX model or PyTorch program and compares. Raises ModelError for a bad source, or if it differs."""
+    progress(f"Converting {source.name}")
+    model = read_source(source, options)
+    data = write_model(model)
+    entry = _entry_of(model)
+    runner = OnnxSource(source_program(source, options), [port.name for port in entry.inputs], options.nhwc_inputs)
+    progress(f"Comparing with {source.name}")
+    proof = prove(model, [entry], runner, calibration, tolerance, runner.is_stateful)
+    return Conversion(model, data, [entry], (), proof)
+
+
+def _entry_of(model: Model) -> SourceEntry:
+    """The one entry of a lowered source, with the ports of the file."""
+    (signature,) = model.signatures
+    tensors = model.subgraphs[signature.subgraph].tensors
+    inputs, outputs = (
+        tuple(SourcePort(name, tensors[place].type_name, tensors[place].shape) for name, place in side)
+        for side in (signature.inputs, signature.outputs)
+    )
+    return SourceEntry(signature.key, inputs, outputs)

@@ -13,13 +13,19 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+
 import tflmgen
+from tflmgen.conversion.data_proof import InputSet, Outputs
+from tflmgen.emulators import read_arrays
 from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.reference import Array
 
 INTERPRETER = "TFLMGEN_TENSORFLOW"
 """Environment variable with the path of a Python that has TensorFlow."""
@@ -39,6 +45,10 @@ class TensorFlowProcess:
 
     source  what errors name; it may be changed between requests
     """
+
+    title = "TensorFlow"
+    intermediate = "what TensorFlow made of it"
+    open_rows = False
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -105,6 +115,28 @@ class TensorFlowProcess:
         contents: dict[str, Any] = answer["ok"]
         return contents
 
+    def run(self, sets: Sequence[InputSet]) -> Sequence[Outputs | None]:
+        arrays: dict[str, Any] = {"n_sets": np.array(len(sets))}
+        for k, sample in enumerate(sets):
+            arrays |= {f"s{k}_entry": np.array(sample.entry), f"s{k}_n": np.array(len(sample.sequence))}
+            arrays |= {f"s{k}_{n}_in_{i}": a for n, row in enumerate(sample.sequence) for i, a in enumerate(row)}
+        np.savez(self.folder / "inputs.npz", **arrays)
+        self.ask("run", inputs="inputs.npz", outputs="outputs.npz")
+        results = read_arrays(self.folder / "outputs.npz")
+        return [None if f"s{k}_error" in results else _outputs(results, k, s) for k, s in enumerate(sets)]
+
+    def run_by_definition(self, _sets: Sequence[InputSet]) -> Sequence[Outputs | None]:
+        return []
+
+    def trace(self, operands: Sequence[Array], names: Sequence[str]) -> Mapping[str, Sequence[Array]]:
+        """A fused tensor has the names of all its parts, the last of which it equals."""
+        np.savez(self.folder / "trace.npz", **{f"in_{i}": a for i, a in enumerate(operands)})  # type: ignore[arg-type]
+        nodes = list(dict.fromkeys(part for name in names for part in name.split(";")))
+        if not self.ask("trace", nodes=nodes, inputs="trace.npz", outputs="traced.npz")["traced"]:
+            return {}
+        values = read_arrays(self.folder / "traced.npz")
+        return {name: [values[part] for part in name.split(";") if part in values] for name in names}
+
     @property
     def _log(self) -> Path:
         return self.folder / "log.txt"
@@ -126,6 +158,14 @@ class TensorFlowProcess:
 
     def _error(self, rule: str, advice: str = "") -> ModelError:
         return ModelError([Problem(Location(self.source), rule, advice)])
+
+
+def _outputs(results: Mapping[str, Array], number: int, sample: InputSet) -> Outputs:
+    """The outputs of a set: as many as the first invoke has."""
+    count = 0
+    while f"s{number}_0_out_{count}" in results:
+        count += 1
+    return [[results[f"s{number}_{n}_out_{j}"] for j in range(count)] for n in range(len(sample.sequence))]
 
 
 def _interpreter(source: str) -> str:

@@ -15,9 +15,11 @@ from tflmgen.frontend.model_source import (
     read_source,
     shape_options,
     source_inputs,
+    source_program,
     source_types,
 )
 from tflmgen.frontend.onnx.located import ShapeInputError
+from tflmgen.frontend.onnx_program import ONNX_WORKER, OnnxProgram
 from tflmgen.frontend.shape_bounds import Shape, ShapeLimit, TensorKey, find_bounds, parse_shape_limit
 from tflmgen.frontend.subgraphs import CONTROL_FLOW
 from tflmgen.frontend.tensor_lists import row_stores
@@ -37,9 +39,11 @@ __all__ = [
     "CONTROL_FLOW",
     "CUSTOM",
     "LAYERS",
+    "ONNX_WORKER",
     "TFLITE_ONLY",
     "Model",
     "ModelBuilder",
+    "OnnxProgram",
     "Operator",
     "Shape",
     "ShapeInputError",
@@ -66,6 +70,7 @@ __all__ = [
     "row_stores",
     "shape_options",
     "source_inputs",
+    "source_program",
     "source_types",
     "trip_count",
     "variable_name",

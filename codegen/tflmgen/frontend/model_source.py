@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.errors import Location, ModelError, Problem, UsageError
+from tflmgen.frontend.onnx_program import OnnxProgram
 from tflmgen.frontend.tflite.model import Model
 from tflmgen.frontend.tflite.reader import read_model
 from tflmgen.options import SourceOptions
@@ -60,10 +61,18 @@ def read_source(path: Path, options: SourceOptions = TFLITE_ONLY) -> Model:
             )
         return read_model(path)
     module = _onnx_module(path)
-    shapes = shape_options(options)
-    constants = {name: _value(name, text) for name, text in map(_pair, options.constant or ())}
-    model: Model = module.read_onnx(path, shapes, constants, options.nhwc_inputs)
+    model: Model = module.read_onnx(path, shape_options(options), _constants(options), options.nhwc_inputs)
     return model
+
+
+def source_program(path: Path, options: SourceOptions) -> OnnxProgram:
+    """What runs a file that is_lowered. Raises ModelError and UsageError."""
+    program: OnnxProgram = _onnx_module(path).program_of(path, _constants(options))
+    return program
+
+
+def _constants(options: SourceOptions) -> dict[str, object]:
+    return {name: _value(name, text) for name, text in map(_pair, options.constant or ())}
 
 
 def shape_options(options: SourceOptions) -> dict[str, tuple[int, ...]]:

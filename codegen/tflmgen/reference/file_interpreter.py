@@ -38,6 +38,8 @@ EXACT = frozenset(MOVES) | {
 }
 """Operators that round nothing."""
 NOISE = 2.0**-22
+STEPS = (-1, 0, 0, 0, 0, 0, 0, 1)
+"""By how many steps noise moves results of quantised operators, one as often as the other."""
 
 
 @dataclass
@@ -47,6 +49,7 @@ class Interpreter:
     budget     work that may still be done before BudgetError
     noise      where results of float operators get random relative errors of NOISE, as rounding elsewhere would give
                them (Parker, Monte Carlo Arithmetic, 1997)
+    moves_integers  `noise` also moves some results of quantised operators by a step
     wide       floats are evaluated in float64
     margins    by how much operands of small comparisons have differed so far, and a Case's number from those of its
                branches; see branch_search
@@ -58,6 +61,7 @@ class Interpreter:
     wide: bool = False
     budget: Budget = field(default_factory=Budget)
     noise: np.random.Generator | None = None
+    moves_integers: bool = False
     custom: CustomReferences = field(default_factory=dict)
     sides: set[tuple[int, int, int]] = field(default_factory=set)
     margins: dict[tuple[int, ...], tuple[float, float]] = field(default_factory=dict)
@@ -136,10 +140,16 @@ class Interpreter:
     def _float(self, array: Array) -> Array:
         return array.astype(np.float64) if self.wide and array.dtype == np.float32 else array
 
-    def _disturbed(self, name: str, result: Array) -> Array:
-        if self.noise is None or name in EXACT or result.dtype.kind != "f":
+    def _disturbed(self, name: str, result: Array, type_: TensorType | None) -> Array:
+        if self.noise is None or name in EXACT:
             return result
-        return np.asarray(result * (1 + NOISE * self.noise.uniform(-1, 1, result.shape))).astype(result.dtype)
+        if result.dtype.kind == "f":
+            return np.asarray(result * (1 + NOISE * self.noise.uniform(-1, 1, result.shape))).astype(result.dtype)
+        if not self.moves_integers or type_ is None or type_.quantization is None:
+            return result
+        limits = np.iinfo(result.dtype)
+        moved = result.astype(np.int64) + self.noise.choice(STEPS, result.shape)
+        return np.asarray(np.clip(moved, limits.min, limits.max).astype(result.dtype))
 
     def _constant_tensors(self, subgraph: SubGraph) -> dict[int, Array]:
         arrays = self._constants.get(subgraph.index)
@@ -241,7 +251,9 @@ class Interpreter:
                 inputs=(*operation.inputs, *own),
                 input_types=(*operation.input_types, *(None for _ in own)),
             )
-        results = [self._disturbed(op.name, result) for result in _evaluate(operation, self.custom)]
+        evaluated = _evaluate(operation, self.custom)
+        types = (*operation.output_types, *(None for _ in evaluated))
+        results = [self._disturbed(op.name, result, type_) for result, type_ in zip(evaluated, types, strict=False)]
         if op.name in COMPARISONS and 0 < results[0].size <= DECISIVE:
             self._note_margin(key, _differences(operation))
         count = len(op.outputs)

@@ -109,16 +109,16 @@ def codes_of(g: Graph, value: Value, scale: Value, zero: Value | None, dtype: DT
 
 @lowers("DynamicQuantizeLinear")
 def dynamic_quantize_linear(node: Node) -> list[Value]:
-    """uint8 codes by the range of the values, which always holds 0."""
+    """uint8 codes by the range of the values, which holds 0. The scale of zeros alone is 1, as ONNX Runtime's."""
     g, value = node.graph, node[0]
     axes = list(range(value.rank))
     greatest = c.maximum(g, m.reshape(g, reduce(g, "REDUCE_MAX", value, axes), ()), 0.0)
     least = c.minimum(g, m.reshape(g, reduce(g, "REDUCE_MIN", value, axes), ()), 0.0)
-    scale = c.div(g, c.sub(g, greatest, least), 255.0)
-    divisor = c.where(g, c.equal(g, scale, 0.0), 1.0, scale)
-    zero = c.round_even(g, c.minimum(g, c.maximum(g, c.neg(g, c.div(g, least, divisor)), 0.0), 255.0))
+    step = c.div(g, c.sub(g, greatest, least), 255.0)
+    scale = c.where(g, c.equal(g, step, 0.0), 1.0, step)
+    zero = c.round_even(g, c.minimum(g, c.maximum(g, c.neg(g, c.div(g, least, scale)), 0.0), 255.0))
     zero = c.cast(g, zero, DType.UINT8)
-    return [codes_of(g, value, divisor, zero, DType.UINT8), scale, zero]
+    return [codes_of(g, value, scale, zero, DType.UINT8), scale, zero]
 
 
 def centred(g: Graph, value: Value, zero: Value | None, axis: int = 0) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +19,8 @@ from tflmgen.frontend.onnx.convert_graph import OnnxOptions, to_tflite
 from tflmgen.frontend.onnx.laid_out import Array
 from tflmgen.frontend.onnx.node import ONNX_DTYPES
 from tflmgen.frontend.onnx.stateful_inputs import state_pairs
-from tflmgen.frontend.onnx.torch_export import onnx_of_torch
+from tflmgen.frontend.onnx.torch_export import TorchRunner, onnx_of_torch, runner_of
+from tflmgen.frontend.onnx_program import OnnxProgram
 from tflmgen.frontend.tflite.model import Model
 
 FUNCTION = re.compile(r"\.py:[A-Za-z_]\w*$")
@@ -32,14 +34,7 @@ def read_onnx(
     path: Path, shapes: Mapping[str, Sequence[int]], constants: Mapping[str, object], nhwc_inputs: bool
 ) -> Model:
     """The Model of an ONNX file. Raises ModelError, which names the node or input."""
-    model = _loaded(path)
-    name = str(path)
-    try:
-        onnx.checker.check_model(model)
-        if model.functions:
-            model = inliner.inline_local_functions(model)
-    except (onnx.checker.ValidationError, RuntimeError) as error:
-        raise _error(name, f"it is no valid ONNX model: {_first_line(error)}") from error
+    model, name = _valid(path), str(path)
     version = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=0)
     if version and not OLDEST <= version <= onnx.defs.onnx_opset_version():
         rule = (
@@ -50,8 +45,25 @@ def read_onnx(
     for kind, named in (("--shape", shapes), ("--constant", constants)):
         for unknown in [key for key in named if key not in inputs]:
             raise _error(name, f"{kind} names '{unknown}', which is none of its inputs: {', '.join(inputs)}")
-    arrays = {key: _array(name, inputs[key], value) for key, value in constants.items()}
+    arrays = _constants(model, name, constants)
     return to_tflite(model, name, OnnxOptions(shapes, arrays, nhwc_inputs), _digest(path, model))
+
+
+def program_of(path: Path, constants: Mapping[str, object]) -> OnnxProgram:
+    """The model that read_onnx() accepts, as it is run. Raises ModelError."""
+    model, results = _valid(path), defaultdict[str, list[str]](list)
+    for node in model.graph.node:
+        names = [name for name in node.output if name]
+        results[node.name or next(iter(names), node.op_type)] += names
+    return OnnxProgram(
+        onnx=model.SerializeToString(),
+        torch=str(path.resolve()) if _torch_parts(path) else "",
+        inputs=[entry.name for entry in _open_inputs(model.graph)],
+        constants=_constants(model, str(path), constants),
+        results=results,
+        operators=frozenset(node.op_type for node in model.graph.node),
+        is_stateful=bool(state_pairs(model)),
+    )
 
 
 def _digest(path: Path, model: onnx.ModelProto) -> str:
@@ -68,11 +80,9 @@ def _digest(path: Path, model: onnx.ModelProto) -> str:
 def inputs_of(path: Path) -> dict[str, bool]:
     """Names of a model's inputs without those that have a value, and whether each has dynamic dimensions."""
     graph = _loaded(path).graph
-    valued = {tensor.name for tensor in graph.initializer}
     return {
         entry.name: any(not dim.HasField("dim_value") for dim in entry.type.tensor_type.shape.dim)
-        for entry in graph.input
-        if entry.name not in valued
+        for entry in _open_inputs(graph)
     }
 
 
@@ -80,11 +90,16 @@ def types_of(path: Path) -> tuple[dict[str, str], dict[str, str]]:
     """Types of a model's inputs without those that have a value, and of its outputs: float[n,3,32,32]."""
     model = _loaded(path)
     graph, next_state = model.graph, state_pairs(model).values()
-    valued = {tensor.name for tensor in graph.initializer}
     return (
-        {entry.name: _type_text(entry) for entry in graph.input if entry.name not in valued},
+        {entry.name: _type_text(entry) for entry in _open_inputs(graph)},
         {entry.name: _type_text(entry) for entry in graph.output if entry.name not in next_state},
     )
+
+
+def _open_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
+    """The inputs without those that have a value."""
+    valued = {tensor.name for tensor in graph.initializer}
+    return [entry for entry in graph.input if entry.name not in valued]
 
 
 def _type_text(entry: onnx.ValueInfoProto) -> str:
@@ -94,13 +109,24 @@ def _type_text(entry: onnx.ValueInfoProto) -> str:
     return f"{name}[{','.join(dims)}]" if proto.HasField("shape") else name
 
 
+def _valid(path: Path) -> onnx.ModelProto:
+    """The model of a file without local functions, which ONNX's checker accepts."""
+    model = _loaded(path)
+    try:
+        onnx.checker.check_model(model)
+        return inliner.inline_local_functions(model) if model.functions else model
+    except (onnx.checker.ValidationError, RuntimeError) as error:
+        raise _error(str(path), f"it is no valid ONNX model: {_first_line(error)}") from error
+
+
 def _loaded(path: Path) -> onnx.ModelProto:
     name = str(path)
-    file, _, function = name.rpartition(":") if FUNCTION.search(path.name) else (name, "", "")
-    if function or path.suffix.lower() == ".pt2":
-        if not Path(file).is_file():
-            raise _error(file, "there is no such file")
-        return _exported(Path(file), function, Path(file).stat().st_mtime_ns)
+    parts = _torch_parts(path)
+    if parts:
+        file, function = parts
+        if not file.is_file():
+            raise _error(str(file), "there is no such file")
+        return _exported(file, function, file.stat().st_mtime_ns)
     try:
         model = onnx.load(str(path), load_external_data=False)
     except FileNotFoundError:
@@ -116,6 +142,21 @@ def _loaded(path: Path) -> onnx.ModelProto:
     return model
 
 
+def torch_runner(path: Path) -> TorchRunner:
+    """Runs a PyTorch source by PyTorch."""
+    parts = _torch_parts(path)
+    assert parts
+    return runner_of(*parts)
+
+
+def _torch_parts(path: Path) -> tuple[Path, str] | None:
+    """File and function of a PyTorch source; None for another."""
+    if FUNCTION.search(path.name):
+        file, _, function = str(path).rpartition(":")
+        return Path(file), function
+    return (path, "") if path.suffix.lower() == ".pt2" else None
+
+
 def _first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0]
 
@@ -129,6 +170,11 @@ def _exported(path: Path, function: str, _changed: int) -> onnx.ModelProto:
 
 def _error(name: str, rule: str, advice: str = "") -> ModelError:
     return ModelError([Problem(Location(name), rule, advice)])
+
+
+def _constants(model: onnx.ModelProto, name: str, values: Mapping[str, object]) -> dict[str, Array]:
+    inputs = {entry.name: entry for entry in model.graph.input}
+    return {key: _array(name, inputs[key], value) for key, value in values.items()}
 
 
 def _array(name: str, entry: onnx.ValueInfoProto, value: object) -> Array:

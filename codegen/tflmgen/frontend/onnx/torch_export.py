@@ -15,6 +15,7 @@ import re
 import sys
 import traceback
 import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ from onnx import numpy_helper
 
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.onnx.stateful_inputs import mark_state
+
+TorchRunner = Callable[[Sequence[Sequence[Any]]], list[list[Any]]]
+"""From arrays of the inputs of invokes in a row, the first of which begins at the first state, to their outputs."""
 
 QUANTISED_OPERATORS = ("torch.ao.quantization.fx._decomposed", "torchao.quantization.pt2e")
 """Modules that know the operators of programs that PT2E quantised; which of them is there depends on the version."""
@@ -32,16 +36,10 @@ def onnx_of_torch(path: Path, function: str) -> Any:
 
     Raises ModelError with PyTorch's sentence, and the line of the user's file that it is about.
     """
-    torch = importlib.import_module("torch")
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
-            for part in ("torch", "torch.onnx", "torch.export", "torchao"):
-                logging.getLogger(part).setLevel(logging.CRITICAL)
-            for module in QUANTISED_OPERATORS:
-                with contextlib.suppress(ImportError):
-                    importlib.import_module(module)
-            program = _program(torch, path, function) if function else torch.export.load(path)
+            torch, program = _exported(path, function)
             return _onnx_with_state(torch, program)
     except ModelError:
         raise
@@ -52,6 +50,41 @@ def onnx_of_torch(path: Path, function: str) -> Any:
         place = f"{path}:{places[-1].lineno}" if places else str(path)
         rule = f"PyTorch cannot export it to ONNX: {lines[0]}"
         raise ModelError([Problem(Location(place), rule)]) from error
+
+
+def _exported(path: Path, function: str) -> tuple[Any, Any]:
+    """The package torch, which is quiet, and the exported program."""
+    torch = importlib.import_module("torch")
+    for part in ("torch", "torch.onnx", "torch.export", "torchao"):
+        logging.getLogger(part).setLevel(logging.CRITICAL)
+    for module in QUANTISED_OPERATORS:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module)
+    return torch, _program(torch, path, function) if function else torch.export.load(path)
+
+
+def runner_of(path: Path, function: str) -> TorchRunner:
+    """Runs a program by PyTorch."""
+    torch, program = _exported(path, function)
+    flatten, unflatten = torch.utils._pytree.tree_flatten, torch.utils._pytree.tree_unflatten
+    module = program.module()
+    initial = {name: value.clone() for name, value in module.named_buffers()}
+    examples, structure = flatten(program.example_inputs)
+
+    def run(invokes: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        with torch.no_grad():
+            for name, value in module.named_buffers():
+                value.copy_(initial[name])
+            return [outputs(arrays) for arrays in invokes]
+
+    def outputs(arrays: Sequence[Any]) -> list[Any]:
+        own = iter(arrays)
+        operands = [torch.from_numpy(next(own)) if isinstance(e, torch.Tensor) else e for e in examples]
+        positional, named = unflatten(operands, structure)
+        results, _ = flatten(module(*positional, **named))
+        return [torch.as_tensor(result).detach().numpy().copy() for result in results if result is not None]
+
+    return run
 
 
 def _onnx_with_state(torch: Any, program: Any) -> Any:

@@ -1,0 +1,118 @@
+"""An ONNX model or PyTorch program as what a conversion is compared with: run by its own framework, in a process.
+
+The process is one for each request: a runtime may crash on inputs that the model does not allow, such as a division by
+zero, and its memory ends with it.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tflmgen.conversion.data_proof import InputSet, Outputs, SourceRunError
+from tflmgen.emulators import read_arrays
+from tflmgen.frontend import ONNX_WORKER, OnnxProgram
+from tflmgen.reference import Array
+
+SECONDS = 120.0
+"""Wall-clock time that a request may take."""
+ROW_COUNTING = frozenset({"NonMaxSuppression", "NonZero"})
+"""Operators that give as many rows as the data have: in the file, as many as the model declares."""
+
+
+class OnnxSource:
+    """Runs a program with the values of the inputs that became constants. A Source.
+
+    nhwc_inputs  inputs of four dimensions come with channels last, and the program takes them with channels first
+    """
+
+    intermediate = ""
+
+    def __init__(self, program: OnnxProgram, inputs: Sequence[str], nhwc_inputs: bool) -> None:
+        self._program, self._inputs, self._nhwc = program, inputs, nhwc_inputs
+        self.title = "PyTorch" if program.is_torch else "ONNX"
+        self.is_stateful = program.is_stateful
+        self.open_rows = not program.operators.isdisjoint(ROW_COUNTING)
+
+    def run(self, sets: Sequence[InputSet]) -> Sequence[Outputs | None]:
+        self.title, results = self._run(sets, by_definition=False)
+        return results
+
+    def run_by_definition(self, sets: Sequence[InputSet]) -> Sequence[Outputs | None]:
+        """By ONNX's evaluator, which is the definition: ONNX Runtime leaves it in corners, such as Resize's."""
+        if self._program.is_torch:
+            return []
+        try:
+            return self._run(sets, by_definition=True)[1]
+        except SourceRunError:
+            return []
+
+    def _run(self, sets: Sequence[InputSet], by_definition: bool) -> tuple[str, Sequence[Outputs | None]]:
+        arrays = {
+            f"s{k}_{n}_in_{i}": self._source_order(array)
+            for k, sample in enumerate(sets)
+            for n, row in enumerate(sample.sequence)
+            for i, array in enumerate(row)
+        }
+        invokes = [len(sample.sequence) for sample in sets]
+        answer, results = self._ask(arrays, asks="run", invokes=invokes, by_definition=by_definition)
+        return answer["title"], [
+            [[results[f"s{k}_{n}_out_{j}"] for j in range(answer["outputs"])] for n in range(count)]
+            if answer["ran"][k]
+            else None
+            for k, count in enumerate(invokes)
+        ]
+
+    def trace(self, operands: Sequence[Array], names: Sequence[str]) -> Mapping[str, Sequence[Array]]:
+        """The file names the tensors of a node by the node and a number; the last one is the node's result."""
+        last = {name.rpartition(":")[0]: name for name in names}
+        wanted = {label: values for label, values in self._program.results.items() if label in last}
+        feeds = {f"s0_0_in_{i}": self._source_order(array) for i, array in enumerate(operands)}
+        try:
+            _, results = self._ask(feeds, asks="trace", trace=[name for values in wanted.values() for name in values])
+        except SourceRunError:
+            return {}
+        return {
+            name: [
+                np.transpose(array, order)
+                for array in (results[f"trace_{value}"] for value in wanted[label] if f"trace_{value}" in results)
+                for order in permutations(range(array.ndim))
+            ]
+            for label, name in last.items()
+            if label in wanted
+        }
+
+    def _source_order(self, array: Array) -> Array:
+        return np.ascontiguousarray(array.transpose(0, 3, 1, 2)) if self._nhwc and array.ndim == 4 else array
+
+    def _ask(self, arrays: Mapping[str, Array], **request: Any) -> tuple[dict[str, Any], Mapping[str, Array]]:
+        """The answer and the arrays of one process. Raises SourceRunError."""
+        with tempfile.TemporaryDirectory(prefix="tflmgen-onnx-") as name:
+            folder = Path(name)
+            (folder / "model.onnx").write_bytes(self._program.onnx)
+            constants = {f"constant_{name}": array for name, array in self._program.constants.items()}
+            np.savez(folder / "inputs.npz", **arrays, **constants)  # type: ignore[arg-type]
+            request |= {"names": list(self._inputs), "order": list(self._program.inputs)}
+            request["torch"] = self._program.torch
+            (folder / "request.json").write_text(json.dumps(request))
+            words = [sys.executable, "-m", ONNX_WORKER, str(folder)]
+            try:
+                done = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=SECONDS)
+            except subprocess.TimeoutExpired:
+                raise SourceRunError(f"it takes {self.title} more than {SECONDS:.0f} s") from None
+            answer = folder / "answer.json"
+            if done.returncode < 0:
+                raise SourceRunError(f"{self.title} crashed ({signal.Signals(-done.returncode).name})")
+            if done.returncode or not answer.exists():
+                last = [line for line in done.stderr.splitlines() if line.strip()][-1:]
+                raise SourceRunError(f"{self.title} does not run it: {''.join(last).strip()}")
+            return json.loads(answer.read_text()), read_arrays(folder / "outputs.npz")

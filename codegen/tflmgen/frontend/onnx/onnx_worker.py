@@ -1,0 +1,128 @@
+"""The process that runs an ONNX model or a PyTorch program on input sets, given a folder.
+
+The folder has model.onnx, request.json and inputs.npz (s{k}_{n}_in_{i}: set, invoke, input; constant_{name}). The
+process writes answer.json and outputs.npz (s{k}_{n}_out_{j}; trace_{name}).
+ONNX Runtime runs the model where it is installed and knows its operators, else ONNX's own evaluator does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx.reference import ReferenceEvaluator
+
+from tflmgen.frontend.onnx.onnx_file import torch_runner
+from tflmgen.frontend.onnx.open_results import has_open_results, operands_to_look_at
+
+Evaluate = Callable[[Mapping[str, Any]], Sequence[Any]]
+Run = Callable[[Sequence[Mapping[str, Any]]], Sequence[Sequence[Any]]]
+"""From named inputs of invokes in a row to their outputs."""
+
+
+def main(folder: Path) -> None:
+    """Answers the request in the folder."""
+    request = json.loads((folder / "request.json").read_text())
+    with np.load(folder / "inputs.npz", allow_pickle=False) as file:
+        arrays = dict(file)
+    constants = {name.removeprefix("constant_"): a for name, a in arrays.items() if name.startswith("constant_")}
+    model = onnx.load(folder / "model.onnx")
+    answer: dict[str, Any] = {}
+    results: dict[str, Any] = {}
+    if request["asks"] == "trace":
+        values = _traced(model, request["trace"], {**_named(request, arrays, 0, 0), **constants})
+        results = {f"trace_{name}": array for name, array in values.items()}
+    else:
+        title, run = _torch_runner(request) if request["torch"] else _onnx_runner(model, request["by_definition"])
+        ran, count = [], 0
+        for k, invokes in enumerate(request["invokes"]):
+            try:
+                rows = run([{**_named(request, arrays, k, n), **constants} for n in range(invokes)])
+            except Exception as error:
+                # What a runtime raises is its own affair; inputs of the set may not be allowed.
+                print(f"{title}: {error}", file=sys.stderr)
+                rows = []
+            ran.append(bool(rows))
+            for n, row in enumerate(rows):
+                count = len(row)
+                results |= {f"s{k}_{n}_out_{j}": np.asarray(array) for j, array in enumerate(row)}
+        answer = {"title": title, "ran": ran, "outputs": count}
+    np.savez(folder / "outputs.npz", **results)
+    (folder / "answer.json").write_text(json.dumps(answer))
+
+
+def _named(request: Mapping[str, Any], arrays: Mapping[str, Any], number: int, invoke: int) -> dict[str, Any]:
+    return {name: arrays[f"s{number}_{invoke}_in_{i}"] for i, name in enumerate(request["names"])}
+
+
+def _onnx_runner(model: onnx.ModelProto, by_definition: bool) -> tuple[str, Run]:
+    """Runs a model, which has no state."""
+    title, evaluate = _where_defined(model) if by_definition else _evaluator(model)
+    return title, lambda invokes: [evaluate(feeds) for feeds in invokes]
+
+
+def _evaluator(model: onnx.ModelProto) -> tuple[str, Evaluate]:
+    with contextlib.suppress(ImportError):
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.log_severity_level = 4
+        try:
+            session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+        except Exception as error:
+            # It has no common class for what it does not know.
+            print(f"ONNX Runtime: {error}", file=sys.stderr)
+        else:
+            return "ONNX Runtime", lambda feeds: session.run(None, dict(feeds))
+    return _defined(model)
+
+
+def _defined(model: onnx.ModelProto) -> tuple[str, Evaluate]:
+    evaluator = ReferenceEvaluator(model)
+    return "ONNX's evaluator", lambda feeds: list(evaluator.run(None, dict(feeds)))
+
+
+def _where_defined(model: onnx.ModelProto) -> tuple[str, Evaluate]:
+    """ONNX's evaluator, which raises ValueError for inputs for which ONNX defines no result."""
+    title, evaluate = _defined(model)
+
+    def evaluate_defined(feeds: Mapping[str, Any]) -> Sequence[Any]:
+        if has_open_results(model, _traced(model, operands_to_look_at(model), feeds)):
+            raise ValueError("a result is open")
+        return evaluate(feeds)
+
+    return title, evaluate_defined
+
+
+def _torch_runner(request: Mapping[str, Any]) -> tuple[str, Run]:
+    run = torch_runner(Path(request["torch"]))
+    return "PyTorch", lambda invokes: run([[feeds[name] for name in request["order"]] for feeds in invokes])
+
+
+def _traced(model: onnx.ModelProto, names: Sequence[str], feeds: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of these names for one set."""
+    known = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer} | dict(feeds)
+    computed = [name for name in names if name not in known]
+    traced = onnx.ModelProto()
+    traced.CopyFrom(model)
+    del traced.graph.output[:]
+    traced.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in computed)
+    if computed:
+        _, evaluate = _evaluator(traced)
+        known |= dict(zip(computed, evaluate(feeds), strict=True))
+    return {name: np.asarray(known[name]) for name in names}
+
+
+if __name__ == "__main__":
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        main(Path(sys.argv[1]))

@@ -1,0 +1,40 @@
+"""A lowered source as its own framework runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+ONNX_WORKER = "tflmgen.frontend.onnx.onnx_worker"
+"""Module whose process runs a program on input sets."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxProgram:
+    """An ONNX model, or a PyTorch program with the ONNX model that it becomes.
+
+    onnx       the serialised ModelProto, without local functions
+    torch      the PyTorch source as the user gave it; empty for an ONNX model
+    inputs     names of the inputs without those that have a value in the model
+    constants  values of inputs that became constants
+    results    name of a node, or of its first result where it has none -> names of its results
+    operators  names of its operators
+    is_stateful  an invoke depends on those before it
+    """
+
+    onnx: bytes
+    torch: str
+    inputs: Sequence[str]
+    constants: Mapping[str, Array]
+    results: Mapping[str, Sequence[str]]
+    operators: frozenset[str]
+    is_stateful: bool
+
+    @property
+    def is_torch(self) -> bool:
+        return bool(self.torch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tflmgen.applications.custom_builtin import operator
 from tflmgen.applications.decision_builtins import argmax, debounce, smooth
 from tflmgen.applications.signal_builtins import logmel, mfcc, microfrontend, normalize, rms, spectrogram
 from tflmgen.applications.stage_body import Builtin
@@ -15,6 +16,7 @@ BUILTINS: Mapping[str, Builtin] = {
     "mfcc": mfcc,
     "microfrontend": microfrontend,
     "normalize": normalize,
+    "operator": operator,
     "rms": rms,
     "smooth": smooth,
     "spectrogram": spectrogram,

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.api import Costs, board_of, measured_costs, quantization_json, quantization_lines, quantize_to
+from tflmgen.applications import is_application
+from tflmgen.errors import UsageError
 from tflmgen.options import BuildOptions, OutputOptions, QuantizedIo, QuantizeOptions, SourceOptions
 from tflmgen.project import check_writable, write_whole
 from tflmgen.quantize import QuantizedFile, quantize_file
@@ -36,6 +38,7 @@ def quantize_command(
 ) -> None:
     """Writes the quantised model to `target`, by default MODEL-int8.tflite, and prints its errors."""
     console = Console(output)
+    _check_model(model)
     path = target or Path(f"{model.stem}-{choices.activations.value}.tflite")
     for written in (path, choices.report):
         if written is not None:
@@ -74,6 +77,11 @@ def _print(console: Console, model: Path, result: QuantizedFile, costs: Costs | 
         console.line(f"warning: {line}")
 
 
+def _check_model(model: Path) -> None:
+    if is_application(model):
+        raise UsageError(f"{model}: an application is not quantised as a whole: quantise the models of its stages")
+
+
 def quantize_first(
     model: Path, options: BuildOptions, output: OutputOptions, compiles: bool = True
 ) -> tuple[Path, BuildOptions]:
@@ -82,6 +90,7 @@ def quantize_first(
     compiles  the command compiles the file: see quantize_to()
     """
     console = Console(output)
+    _check_model(model)
     path, result = quantize_to(Path(), model, options, console, compiles)
     for line in quantization_lines(result):
         console.line(line)

@@ -49,14 +49,16 @@ class CheckWeights(str, Enum):
 class SourceOptions:
     """What the user decides about a model that is not a .tflite file, as texts.
 
-    shape        NAME=1,3,32,32: an input's shape
-    constant     NAME=JSON: the value of an input that becomes a constant
-    nhwc_inputs  inputs of four dimensions come with channels last
+    shape          NAME=1,3,32,32: an input's shape
+    constant       NAME=JSON: the value of an input that becomes a constant
+    nhwc_inputs    inputs of four dimensions come with channels last
+    keras_objects  Python file with the classes and functions of a Keras file's own
     """
 
     shape: list[str] | None = None
     constant: list[str] | None = None
     nhwc_inputs: bool = False
+    keras_objects: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class BuildOptions:
     push_rows          inputs that arrive row by row
     slide              inputs whose windows slide, as sliding.parse_slides reads them
     also               further models of the same library, each an entry of its own
-    shape              with the next two: SourceOptions
+    shape              with the next three: SourceOptions
     place              memory of each section; not part of `text`, since the C code is the same in any memory
     quantize           calibration data; commands quantise the model first, and go on with that file
     validate           how much is compared with the file; not part of `text` either
@@ -108,11 +110,12 @@ class BuildOptions:
     shape: list[str] | None = None
     constant: list[str] | None = None
     nhwc_inputs: bool = False
+    keras_objects: Path | None = None
 
     @property
     def source(self) -> SourceOptions:
         """The options that say how a model that is no .tflite file is read."""
-        return SourceOptions(self.shape, self.constant, self.nhwc_inputs)
+        return SourceOptions(self.shape, self.constant, self.nhwc_inputs, self.keras_objects)
 
     @property
     def text(self) -> str:
@@ -148,7 +151,7 @@ class ConvertOptions:
     tolerance        greatest difference of floats, relative to the greatest magnitude of the tensor
     quantize         calibration data: the result is quantised, to another file
     keep             folder for the intermediate files
-    keras_objects    Python file with the classes and functions of a Keras file's own
+    plugin           Python files with custom operators, which composites of their names become
     """
 
     inputs: str | None = None
@@ -158,7 +161,7 @@ class ConvertOptions:
     tolerance: float = 1e-4
     quantize: Path | None = None
     keep: Path | None = None
-    keras_objects: Path | None = None
+    plugin: list[Path] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,19 @@ def test_objects_of_keras_are_for_keras_files_and_must_be_there() -> None:
     assert (other.code, "--keras-objects is for Keras files" in other.err) == (2, True)
 
 
+@pytest.mark.parametrize("command", ["build", "inspect", "run", "test", "bench", "quantize"])
+def test_each_command_takes_objects_of_keras_and_checks_them(command: str) -> None:
+    words = {
+        "quantize": ("--calibration", "cal.npz"),
+        "run": ("--board", "host", "--inputs", "in.npz", "--outputs", "out.npz"),
+    }
+    options = words.get(command, ("--board", "host"))
+    absent = tflmgen(command, "net.keras", *options, "--keras-objects", "cells.py")
+    assert (absent.code, "--keras-objects cells.py: there is no such file" in absent.err) == (2, True), absent.err
+    other = tflmgen(command, "net.tflite", *options, "--keras-objects", "cells.py")
+    assert (other.code, "--keras-objects is for Keras files" in other.err) == (2, True), other.err
+
+
 def test_absent_from_the_python_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Python with the standard library only."""
     Path("python").write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')

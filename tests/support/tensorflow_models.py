@@ -146,17 +146,6 @@ def signatures() -> Any:
     return Shared()
 
 
-def unknown_composite() -> Any:
-    twice = tf.function(lambda v: tf.tanh(v) * 2.0, experimental_implements="acme.twice_tanh", autograph=False)
-    return _function(lambda x: tf.cond(tf.reduce_sum(x) > 0.0, lambda: twice(x), lambda: x) + twice(x), (3,))
-
-
-def embedding_composite() -> Any:
-    table = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    lookup = tf.function(lambda t, i: tf.gather(t, i), experimental_implements="embedding_lookup", autograph=False)
-    return _function(lambda i: lookup(table, i % 3) * 2.0, (4,), dtypes=[tf.int32])
-
-
 def embedding_layer() -> Any:
     inputs = keras.Input((4,), batch_size=1, dtype="int32", name="ids")
     return keras.Model(inputs, layers.Embedding(5, 3)(inputs % 5))

@@ -18,14 +18,15 @@ MODELS = file_beside("tensorflow_models.py")
 IN_SAMPLE = ("gru_reset_before", True)
 NAMES = (
     *("lstm", "gru_rows", "gru_reset_before", "simple_rnn", "bidirectional", "conv_lstm", "masked", "stateful_lstm"),
-    *("transformer_block", "residual_net", "separable_net", "mobilenet"),
+    *("custom_cell", "transformer_block", "residual_net", "separable_net", "mobilenet"),
 )
 SAVE = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import keras, numpy, tensorflow_models
 tensorflow_models.save("net.keras", sys.argv[2])
-model, rng = keras.models.load_model("net.keras"), numpy.random.default_rng(1)
+model = keras.models.load_model("net.keras", custom_objects=vars(tensorflow_models))
+rng = numpy.random.default_rng(1)
 numpy.savez("cal.npz", **{x.name: rng.normal(size=(8, 1, *x.shape[1:])).astype("float32") for x in model.inputs})
 """
 """Writes a model, and calibration data by the names that its inputs have in the file."""
@@ -46,7 +47,8 @@ def test_one_command_from_keras_to_an_emulated_m4(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(VARIABLE, interpreter() or "")
     subprocess.run([interpreter() or "", "-c", SAVE, str(MODELS.parent), name], check=True, capture_output=True)
-    options = ("--quantize", "cal.npz") if quantized else ()
+    options = ["--quantize", "cal.npz"] if quantized else []
+    options += ["--keras-objects", str(MODELS)] if name == "custom_cell" else []
     done = tflmgen("test", "net.keras", "--board", "mps2_an386", *options)
     assert done.code == 0, done.err
     assert "Compared with TensorFlow: 12 input sets equal" in done.out

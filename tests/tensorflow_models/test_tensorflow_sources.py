@@ -80,14 +80,12 @@ def test_what_the_converter_breaks_is_mended(process: TensorFlowProcess, name: s
         ("range_loop", {"WHILE": 1}),
         ("stateless", {"IF": 1, "WHILE": 1}),
         ("variables_in_branches", {"IF": 1, "ASSIGN_VARIABLE": 4}),
-        ("unknown_composite", {"IF": 1, "TANH": 2}),
-        ("embedding_composite", {"GATHER": 1}),
         ("embedding_layer", {"GATHER": 1}),
         ("layer_norm", {"MEAN": 2, "RSQRT": 1}),
     ],
 )
-def test_control_flow_and_composites_arrive_once(process: TensorFlowProcess, name: str, has: dict[str, int]) -> None:
-    """Nothing is unrolled or written twice; composites are the operators of their bodies, or a kernel's."""
+def test_control_flow_arrives_once(process: TensorFlowProcess, name: str, has: dict[str, int]) -> None:
+    """Nothing is unrolled or written twice."""
     result = converted(process, f"{MODELS}:{name}")
     operators = [op.name for graph in result.model.subgraphs for op in graph.operators]
     assert {key: operators.count(key) for key in has} == has
@@ -215,6 +213,7 @@ def test_a_keras_file_with_a_cell_of_its_own(tmp_path: Path, monkeypatch: pytest
     assert "Compared with TensorFlow: 12 input sets equal" in done.out
     assert "net.tflite is net.keras, converted before." in tflmgen("inspect", "net.keras").out
     Path("broken.py").write_text("import keras\n\nraise ValueError('no cells today')\n")
+    assert "converted before." in tflmgen("inspect", "net.keras", "--keras-objects", str(MODELS)).out
     broken = tflmgen("convert", "net.keras", "--keras-objects", "broken.py")
     assert broken.code == 1
     assert "broken.py: line 3 raises ValueError: no cells today" in broken.err

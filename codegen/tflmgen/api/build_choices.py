@@ -47,6 +47,7 @@ class CompileOptions(TypedDict, total=False):
         shape: Shapes of inputs of a model that is converted.
         constant: Values of inputs of an ONNX model that become constants.
         nhwc_inputs: An ONNX model's inputs come with channels last.
+        keras_objects: Python file with the classes and functions of your own that a Keras file names.
         quantize: Calibration data (.npz): the model is quantised to int8 first.
     """
 
@@ -72,6 +73,7 @@ class CompileOptions(TypedDict, total=False):
     shape: Mapping[str, Sequence[int]] | None
     constant: Mapping[str, ArrayLike] | None
     nhwc_inputs: bool
+    keras_objects: PathLike | None
     quantize: PathLike | None
 
 
@@ -106,8 +108,9 @@ def build_options(options: CompileOptions) -> BuildOptions:
     values["plugin"] = _several("plugin", options.get("plugin", ()), Path)
     values["also"] = _several("also", options.get("also") or (), Path)
     values["push_rows"] = _several("push_rows", options.get("push_rows", ()), str)
-    if values.get("quantize") is not None:
-        values["quantize"] = Path(values["quantize"])
+    for key in ("quantize", "keras_objects"):
+        if values.get(key) is not None:
+            values[key] = Path(values[key])
     return BuildOptions(**values)
 
 

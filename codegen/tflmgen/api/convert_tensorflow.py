@@ -9,8 +9,10 @@ from typing import Any
 
 from tflmgen.conversion import Conversion, ConversionSettings, TensorFlowSource, convert_source
 from tflmgen.errors import TflmgenError, UsageError
-from tflmgen.frontend import Tensor, read_model, shape_options
+from tflmgen.frontend import CUSTOM, Tensor, read_model, shape_options
+from tflmgen.kernels import OPERATORS
 from tflmgen.options import ConvertOptions, SourceOptions
+from tflmgen.plugins import installed_names, load_operators
 from tflmgen.project import check_writable, write_whole
 from tflmgen.terminal import Console
 
@@ -28,10 +30,10 @@ def converted(
         raise UsageError(f"--inputs and --outputs are for frozen graphs; {source.path} is a {source.title}")
     if source.kind != "saved_model" and options.signature is not None:
         raise UsageError(f"--signature is for SavedModels; {source.path} is a {source.title}")
-    if source.kind != "keras" and options.keras_objects is not None:
+    if source.kind != "keras" and shapes.keras_objects is not None:
         raise UsageError(f"--keras-objects is for Keras files; {source.path} is a {source.title}")
-    if options.keras_objects is not None and not options.keras_objects.is_file():
-        raise UsageError(f"--keras-objects {options.keras_objects}: there is no such file")
+    if shapes.keras_objects is not None and not shapes.keras_objects.is_file():
+        raise UsageError(f"--keras-objects {shapes.keras_objects}: there is no such file")
     if options.keep is not None and options.keep.is_file():
         raise UsageError(f"--keep {options.keep} is a file; give a folder")
     check_writable(target)
@@ -43,8 +45,9 @@ def converted(
         calibration=options.calibration,
         tolerance=options.tolerance,
         keep=options.keep,
-        keras_objects=options.keras_objects,
-        digest=digest_of(source, shapes),
+        keras_objects=shapes.keras_objects,
+        composites=composite_names(options.plugin),
+        digest=digest_of(source, shapes, options.plugin),
     )
     with console.progress(f"Converting {source.path.name}") as progress:
         result = convert_source(source, settings, progress)
@@ -52,16 +55,27 @@ def converted(
     return result
 
 
-def digest_of(source: TensorFlowSource, options: SourceOptions) -> str:
-    """Digest of a source with the options that its conversion depends on; empty for Python, which may read anything."""
+def composite_names(plugins: Sequence[Path] | None) -> list[str]:
+    """Names of custom operators, which composites of these names become: plug-ins' and tflmgen's own."""
+    own = [name for name in OPERATORS if name.startswith(CUSTOM)]
+    return sorted({name.removeprefix(CUSTOM) for name in (*own, *_added_names(plugins))})
+
+
+def digest_of(source: TensorFlowSource, options: SourceOptions, plugins: Sequence[Path] | None = None) -> str:
+    """Digest of a source with the options that its conversion depends on; empty for Python, which may read anything.
+
+    What a Keras file's own classes add follows a "+": the commands after the first may leave their file out.
+    """
     if source.kind == "python":
         return ""
-    digest = hashlib.sha256("\n".join(options.shape or ()).encode())
+    digest = hashlib.sha256("\n".join([*(options.shape or ()), *_added_names(plugins)]).encode())
     files = sorted(p for p in source.path.rglob("*") if p.is_file()) if source.path.is_dir() else [source.path]
     for file in files:
         digest.update(f"\n{file.relative_to(source.path)}\n".encode())
         digest.update(file.read_bytes())
-    return digest.hexdigest()[:32]
+    objects = options.keras_objects
+    classes = "" if objects is None else f"+{hashlib.sha256(objects.read_bytes()).hexdigest()[:16]}"
+    return digest.hexdigest()[:32] + classes
 
 
 def is_conversion(path: Path, digest: str) -> bool | None:
@@ -72,7 +86,13 @@ def is_conversion(path: Path, digest: str) -> bool | None:
         return None
     if not description.startswith("converted from "):
         return None
-    return bool(digest) and description.endswith(f" {digest}")
+    known = description.split()[-1]
+    return bool(digest) and digest in (known, known.partition("+")[0])
+
+
+def _added_names(plugins: Sequence[Path] | None) -> list[str]:
+    """Names of the operators of plug-in files and installed packages, with the prefix CUSTOM:."""
+    return sorted({*installed_names(), *(operator.name for operator in load_operators(plugins or (), ()))})
 
 
 def ports_of(result: Conversion) -> tuple[list[ConvertedPort], list[ConvertedPort]]:

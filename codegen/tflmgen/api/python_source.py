@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +78,7 @@ def _converted(path: Path, folder: Path, options: BuildOptions, console: Console
     from tflmgen.api.convert_tensorflow import converted
 
     target = folder / f"{source.stem}.tflite"
-    converted(source, target, ConvertOptions(), options.source, console)
+    converted(source, target, ConvertOptions(plugin=options.plugin), options.source, console)
     return target, _without_source(options)
 
 
@@ -117,7 +117,7 @@ def quantize_to(
 def _without_source(options: BuildOptions) -> BuildOptions:
     """The options for a file that is a .tflite one now."""
     none = SourceOptions()
-    return replace(options, shape=none.shape, constant=none.constant, nhwc_inputs=none.nhwc_inputs)
+    return replace(options, **{field.name: getattr(none, field.name) for field in fields(none)})
 
 
 @contextmanager

@@ -26,6 +26,13 @@ _SOURCE: Mapping[str, Any] = {
         "--nhwc-inputs",
         help="Take an ONNX model's inputs of four dimensions with channels last (NHWC): nothing is reordered.",
     ),
+    "keras_objects": typer.Option(
+        "--keras-objects",
+        readable=False,
+        metavar="FILE.py",
+        show_default=False,
+        help="Python file with the classes and functions of your own that a Keras file names.",
+    ),
 }
 
 BUILD_GROUPS: Mapping[type, Mapping[str, Any]] = {

@@ -80,12 +80,12 @@ FILE_GROUPS: Mapping[type, Mapping[str, Any]] = {
         "keep": typer.Option(
             "--keep", metavar="DIR", show_default="none are kept", help="Folder for the intermediate files."
         ),
-        "keras_objects": typer.Option(
-            "--keras-objects",
+        "plugin": typer.Option(
+            "--plugin",
             readable=False,
             metavar="FILE.py",
             show_default=False,
-            help="Python file with the classes and functions of your own that a Keras file names.",
+            help="A Python file with custom operators: composites of their names become these. Repeatable.",
         ),
     },
     DiffOptions: {

@@ -73,8 +73,8 @@ def _convert_lowered(
         )
     is_circle = source.suffix.lower() == CIRCLE
     proved = ConvertOptions() if is_circle else ConvertOptions(None, None, None, choices.calibration, choices.tolerance)
-    if replace(choices, quantize=None) != proved:
-        names = "--inputs, --outputs, --signature, --keep and --keras-objects"
+    if replace(choices, quantize=None) != proved or options.keras_objects is not None:
+        names = "--inputs, --outputs, --signature, --keep, --plugin and --keras-objects"
         names = f"--calibration, --tolerance, {names}" if is_circle else names
         raise UsageError(f"{names} are for TensorFlow's sources; {source} is of another format")
     console = Console(output)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from tflmgen.conversion import TensorFlowSource, tensorflow_source
@@ -13,9 +13,9 @@ from tflmgen.terminal import Console
 
 def prepared(model: Path, options: BuildOptions, output: OutputOptions) -> tuple[Path, BuildOptions]:
     """The file to go on with, converted and quantised where that is asked for, and the options that remain."""
-    path, source = convert_source_first(model, options.source, output)
-    also = [convert_source_first(other, options.source, output)[0] for other in options.also or ()]
-    options = replace(options, shape=source.shape, constant=source.constant, nhwc_inputs=source.nhwc_inputs)
+    path, source = convert_source_first(model, options.source, output, options.plugin)
+    also = [convert_source_first(other, options.source, output, options.plugin)[0] for other in options.also or ()]
+    options = replace(options, **{field.name: getattr(source, field.name) for field in fields(source)})
     options = replace(options, also=also or None)
     if options.quantize is None:
         return path, options
@@ -26,24 +26,33 @@ def prepared(model: Path, options: BuildOptions, output: OutputOptions) -> tuple
     return quantize_first(path, options, output)
 
 
-def convert_source_first(model: Path, options: SourceOptions, output: OutputOptions) -> tuple[Path, SourceOptions]:
+def convert_source_first(
+    model: Path, options: SourceOptions, output: OutputOptions, plugins: list[Path] | None = None
+) -> tuple[Path, SourceOptions]:
     """The same for a command without build options.
 
-    Raises UsageError where the file's place is taken by one that was not converted.
+    Raises UsageError where the file's place is taken by one that was not converted, and for --keras-objects of another
+    source than a Keras file.
     """
     source = tensorflow_source(model)
+    if options.keras_objects is not None and (source is None or source.kind != "keras"):
+        raise UsageError(f"--keras-objects is for Keras files; {model} is of another format")
+    if options.keras_objects is not None and not options.keras_objects.is_file():
+        raise UsageError(f"--keras-objects {options.keras_objects}: there is no such file")
     if source is None:
         return model, options
-    _convert(source, path := Path(f"{source.stem}.tflite"), options, output)
+    _convert(source, path := Path(f"{source.stem}.tflite"), options, output, plugins)
     return path, SourceOptions()
 
 
-def _convert(source: TensorFlowSource, path: Path, options: SourceOptions, output: OutputOptions) -> None:
+def _convert(
+    source: TensorFlowSource, path: Path, options: SourceOptions, output: OutputOptions, plugins: list[Path] | None
+) -> None:
     from tflmgen.api import converted, digest_of, is_conversion, proof_lines
 
-    console, choices = Console(output), ConvertOptions()
+    console, choices = Console(output), ConvertOptions(plugin=plugins)
     if path.exists():
-        known = is_conversion(path, digest_of(source, options))
+        known = is_conversion(path, digest_of(source, options, plugins))
         if known is None:
             raise UsageError(
                 f"{path} is in the way of what {source.path.name} becomes. Name another: "

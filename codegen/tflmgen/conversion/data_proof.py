@@ -98,6 +98,7 @@ class Proof:
     errors       (entry, output) -> greatest difference, relative to the tensor's greatest magnitude
     unsupported  why nothing was compared
     runner       what ran the source: "TensorFlow"
+    composites   custom operators that were compared as the bodies of their composites
     """
 
     equal: int = 0
@@ -108,6 +109,7 @@ class Proof:
     errors: Mapping[tuple[str, str], float] = field(default_factory=dict)
     unsupported: str = ""
     runner: str = ""
+    composites: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -122,6 +124,7 @@ class Proof:
         words += [f"{self.undefined} left out: the source defines no result"] if self.undefined else []
         taken, count = self.branches
         words += [f"{taken} of {count} branches taken"] if count else []
+        words += [f"{', '.join(self.composites)} as the body of its composite"] if self.composites else []
         return f"Compared with {self.runner}: {', '.join(words)}"
 
 

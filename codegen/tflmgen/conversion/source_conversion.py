@@ -6,13 +6,15 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tflmgen.conversion.data_proof import Proof, prove
 from tflmgen.conversion.onnx_source import OnnxSource
 from tflmgen.conversion.port_names import SourceEntry, SourcePort, source_entries, with_source_names
 from tflmgen.conversion.source_kind import TensorFlowSource
 from tflmgen.conversion.tensorflow_process import TEMPORARY, TensorFlowProcess
-from tflmgen.frontend import Model, parse_model, read_source, source_program, write_model
+from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.frontend import CUSTOM, Model, parse_model, read_source, source_program, write_model
 from tflmgen.options import SourceOptions
 
 Progress = Callable[[str], None]
@@ -28,6 +30,7 @@ class ConversionSettings:
     tolerance        greatest difference of floats, relative to the greatest magnitude of the tensor
     keep             folder for the intermediate files
     keras_objects    Python file with the classes and functions of a Keras file's own
+    composites       names of custom operators, which functions that implement these names become
     digest           of the source and the options, kept in the file
     """
 
@@ -39,6 +42,7 @@ class ConversionSettings:
     tolerance: float = 1e-4
     keep: Path | None = None
     keras_objects: Path | None = None
+    composites: Sequence[str] = ()
     digest: str = ""
 
 
@@ -79,17 +83,44 @@ def convert_in(
     entries = source_entries(description)
     progress(f"Converting {source.path.name}")
     try:
-        answer = process.ask("convert")
+        answer = process.ask("convert", composites=list(settings.composites))
     finally:
         if settings.keep is not None:
             shutil.copytree(process.folder, settings.keep, dirs_exist_ok=True, ignore=shutil.ignore_patterns(TEMPORARY))
-    converted = parse_model((process.folder / "converted.tflite").read_bytes(), process.source)
-    model = with_source_names(converted, entries, answer["inputs"])
+    model = _named(process, entries, answer)
     model = replace(model, description=f"converted from {source.path.name} {settings.digest}".rstrip())
     data = write_model(model)
     progress(f"Comparing with {source.path.name}")
-    proof = prove(model, entries, process, settings.calibration, settings.tolerance, description["stateful"])
+    choices = settings.calibration, settings.tolerance, bool(description["stateful"])
+    proof = prove(model, entries, process, *choices)
+    if proof.unsupported and answer["custom"]:
+        # What a plug-in computes cannot be evaluated; that its composite arrives with the rest as it is can be shown.
+        bodies = _without_custom(process, entries)
+        if bodies is not None:
+            proof = replace(prove(bodies, entries, process, *choices), composites=tuple(answer["custom"]))
     return Conversion(parse_model(data, process.source), data, entries, answer["mends"], proof)
+
+
+def _without_custom(process: TensorFlowProcess, entries: Sequence[SourceEntry]) -> Model | None:
+    """The model with the bodies of composites that are custom operators; None where TFLite cannot compute these."""
+    try:
+        return _named(process, entries, process.ask("convert", composites=[]))
+    except ModelError:
+        return None
+
+
+def _named(process: TensorFlowProcess, entries: Sequence[SourceEntry], answer: Mapping[str, Any]) -> Model:
+    """The file that the process has written, with the source's names.
+
+    Raises ModelError for a custom operator that is no composite: where some are allowed, the converter makes one of
+    each operation that it does not know.
+    """
+    converted = parse_model((process.folder / "converted.tflite").read_bytes(), process.source)
+    for name in converted.operator_names:
+        if name.startswith(CUSTOM) and name.removeprefix(CUSTOM) not in answer["custom"]:
+            rule = f"TFLite has no operator for {name.removeprefix(CUSTOM)}"
+            raise ModelError([Problem(Location(process.source), rule, "Write it with other operations")])
+    return with_source_names(converted, entries, answer["inputs"])
 
 
 def convert_lowered(

@@ -71,10 +71,13 @@ def _functions_of(node: Any) -> list[Any]:
     return functions
 
 
-def mended_function(function: Any) -> tuple[Any, list[str]]:
-    """A ConcreteFunction that computes the same on the same variables, mended; and what was done."""
+def mended_function(function: Any, also: Mend) -> tuple[Any, list[str]]:
+    """A ConcreteFunction that computes the same on the same variables, mended; and what was done.
+
+    also  a mend of this conversion
+    """
     graph_def = function.graph.as_graph_def()
-    done = mend_graph(graph_def, [], BEFORE_FREEZING)
+    done = mend_graph(graph_def, [], (also, *BEFORE_FREEZING))
     if not done:
         return function, []
     captures = function.graph.captures

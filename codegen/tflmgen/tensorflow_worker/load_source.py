@@ -41,7 +41,7 @@ def _keras_file(request: Request) -> Program:
         causes = [line.partition(_CAUSE)[2] for line in lines if line.startswith(_CAUSE)]
         advice = ""
         if "custom" in str(error) or "Could not locate class" in str(error):
-            advice = "Name the file with the classes of your own: --keras-objects FILE.py, for tflmgen convert"
+            advice = "Name the file with the classes of your own: --keras-objects FILE.py"
         elif path.suffix == ".h5" and "No model config" in str(error):
             advice = "It has weights alone. Load them into the model, and save that as a .keras file"
         raise SourceError(f"Keras cannot load it: {[*lines[:1], *causes][-1]}", advice) from None

@@ -71,14 +71,14 @@ class _Worker:
         self._program = load_source(request)
         return self._program.description
 
-    def _convert(self, _: Mapping[str, Any]) -> Answer:
+    def _convert(self, request: Mapping[str, Any]) -> Answer:
         from tflmgen.tensorflow_worker.tflite_conversion import convert
 
         assert self._program is not None
-        converted = convert(self._program, self._folder)
+        converted = convert(self._program, self._folder, request["composites"])
         (self._folder / "converted.tflite").write_bytes(converted.data)
         self._graph_def, self._inputs = converted.graph_def, converted.inputs
-        return {"mends": converted.mends, "inputs": converted.inputs}
+        return {"mends": converted.mends, "inputs": converted.inputs, "custom": converted.custom}
 
     def _run(self, request: Mapping[str, Any]) -> Answer:
         from tflmgen.tensorflow_worker.run_program import run_sets

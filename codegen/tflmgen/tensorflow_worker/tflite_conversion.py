@@ -6,13 +6,14 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.framework import convert_to_constants
 
+from tflmgen.tensorflow_worker.composites import has_composites, keeping_composites, release_composites
 from tflmgen.tensorflow_worker.graph_mends import (
     AFTER_FREEZING,
     AFTER_STRUCTURE,
@@ -33,33 +34,43 @@ class Converted:
     mends      a sentence for each kind of rewrite
     inputs     nodes of the graph that the inputs are, where the file has no signatures
     graph_def  the frozen graph, if there is one
+    custom     custom operators that composites have become
     """
 
     data: bytes
     mends: list[str]
     inputs: list[str]
     graph_def: Any
+    custom: list[str] = field(default_factory=list)
 
 
-def convert(program: Program, folder: Path) -> Converted:
+def convert(program: Program, folder: Path, custom: Sequence[str] | None) -> Converted:
     """Converts a program. Raises SourceError that names layer and operation.
 
     A program of one entry that changes no variable is frozen to a graph; others go through a SavedModel, whose
     signatures share their variables.
+
+    custom  composites of these names become custom operators
     """
+    convert_by = _of_graph if len(program.entries) == 1 and not program.is_stateful else _of_saved_model
+    if any(has_composites(entry.function.graph.as_graph_def()) for entry in program.entries):
+        try:
+            return convert_by(program, folder, custom)
+        except Exception:
+            # A composite whose operands are not those of its operator is refused: inlined, it is what its body says.
+            custom = None
     try:
-        if len(program.entries) == 1 and not program.is_stateful:
-            return _of_graph(program, folder)
-        return _of_saved_model(program, folder)
+        return convert_by(program, folder, custom)
     except Exception as error:
         if isinstance(error, SourceError):
             raise
         raise SourceError(*_explained(str(error))) from None
 
 
-def _of_graph(program: Program, folder: Path) -> Converted:
+def _of_graph(program: Program, folder: Path, custom: Sequence[str] | None) -> Converted:
     (entry,) = program.entries
-    function, mends = mended_function(entry.function)
+    kept: list[str] = []
+    function, mends = mended_function(entry.function, keeping_composites(custom, kept, freezes=True))
     graph_def, inputs, outputs = _frozen(function)
     if has_control_flow_v1(graph_def):
         mends += mend_graph(graph_def, outputs, BEFORE_STRUCTURE)
@@ -71,10 +82,11 @@ def _of_graph(program: Program, folder: Path) -> Converted:
         mends += mend_graph(graph_def, outputs, AFTER_STRUCTURE)
     else:
         mends += mend_graph(graph_def, outputs, AFTER_FREEZING)
+    release_composites(graph_def)
     (folder / "graph.pb").write_bytes(graph_def.SerializeToString())
-    return Converted(
-        _converted_graph(graph_def, inputs, outputs), mends, [name.split(":")[0] for name in inputs], graph_def
-    )
+    kept = [name for name in kept if name in (custom or ())]
+    data = _converted_graph(graph_def, inputs, outputs, allows_custom=bool(kept))
+    return Converted(data, mends, [name.split(":")[0] for name in inputs], graph_def, kept)
 
 
 def _frozen(function: Any) -> tuple[Any, list[str], list[str]]:
@@ -84,21 +96,24 @@ def _frozen(function: Any) -> tuple[Any, list[str], list[str]]:
     return frozen.graph.as_graph_def(), inputs, outputs
 
 
-def _converted_graph(graph_def: Any, inputs: Sequence[str], outputs: Sequence[str]) -> bytes:
+def _converted_graph(graph_def: Any, inputs: Sequence[str], outputs: Sequence[str], allows_custom: bool) -> bytes:
     """The file of a frozen graph. A graph of its own keeps its functions apart from those of earlier conversions."""
     graph = tf.Graph()
     with graph.as_default():
         tf.graph_util.import_graph_def(graph_def, name="")
         ports = [[graph.get_tensor_by_name(name) for name in names] for names in (inputs, outputs)]
-    return bytes(tf.compat.v1.lite.TFLiteConverter(graph_def, *ports).convert())
+    converter = tf.compat.v1.lite.TFLiteConverter(graph_def, *ports)
+    converter.allow_custom_ops = allows_custom
+    return bytes(converter.convert())
 
 
-def _of_saved_model(program: Program, folder: Path) -> Converted:
+def _of_saved_model(program: Program, folder: Path, custom: Sequence[str] | None) -> Converted:
     module = tf.Module()
     module.variables_of_program = program.variables
     signatures, mends = {}, []
+    kept: list[str] = []
     for number, entry in enumerate(program.entries):
-        function, done = mended_function(entry.function)
+        function, done = mended_function(entry.function, keeping_composites(custom, kept, freezes=False))
         mends += done
         own = function.inputs[: len(entry.inputs)]
         specs = [tf.TensorSpec(tensor.shape, tensor.dtype, name=f"in_{i:03}") for i, tensor in enumerate(own)]
@@ -109,7 +124,9 @@ def _of_saved_model(program: Program, folder: Path) -> Converted:
     tf.saved_model.save(module, str(saved), signatures=signatures)
     converter = tf.lite.TFLiteConverter.from_saved_model(str(saved), signature_keys=list(signatures))
     converter.experimental_enable_resource_variables = True
-    return Converted(bytes(converter.convert()), mends, [], None)
+    kept = [name for name in dict.fromkeys(kept) if name in (custom or ())]
+    converter.allow_custom_ops = bool(kept)
+    return Converted(bytes(converter.convert()), mends, [], None, kept)
 
 
 def _by_name(function: Any) -> Any:

@@ -91,7 +91,7 @@ def test_calibration_data_are_compared_too_and_the_tolerance_is_the_users(tmp_pa
 
 def test_options_of_tensorflows_sources_are_none_of_onnx(tmp_path: Path) -> None:
     done = tflmgen("convert", separable_net(tmp_path / "m.onnx"), "--keep", tmp_path / "kept")
-    assert (done.code, "--keep and --keras-objects are for TensorFlow's sources" in done.err) == (2, True)
+    assert (done.code, "--keep, --plugin and --keras-objects are for TensorFlow's sources" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize("kind", ["FULLY_CONNECTED", "LOOKUP of Sigmoid", "AVERAGE_POOL_2D/DEPTHWISE_CONV_2D"])

@@ -28,6 +28,7 @@ TYPED: dict[str, Any] = {
     "quantize": Path("my samples.npz"),
     "shape": ["in put=1,2", "y=3"],
     "constant": ["axes=[1, 2]"],
+    "keras_objects": Path("it's my cells.py"),
 }
 """A value of each option that is neither a flag nor a choice, with what a shell would take apart."""
 

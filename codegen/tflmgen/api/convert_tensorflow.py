@@ -121,6 +121,7 @@ def proof_json(result: Conversion) -> dict[str, Any]:
         "undefined": proof.undefined,
         "branches": list(proof.branches),
         "errors": [{"signature": k, "output": o, "relative_error": e} for (k, o), e in proof.errors.items()],
+        "composites": [*proof.composites],
     }
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inner_loops import inner_loop, instructions
-from performance_shapes import shapes_section
+from performance_shapes import record, shapes_section
 from performance_winograd import winograd_section
 from support.commands import tflmgen
 from support.corpus import CORPUS
@@ -288,6 +288,7 @@ def main() -> None:
         lines += section(core)
     lines += winograd_section(lambda file, board, *options: command("bench", Model(file, file, 0), board, *options))
     lines += ranges_section()
+    record()
     lines += shapes_section()
     PAGE.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
     print(f"Wrote {PAGE.relative_to(ROOT)}.")

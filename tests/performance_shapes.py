@@ -2,13 +2,15 @@
 
     PYTHONPATH=tests python -m performance_shapes
 
-writes this section alone. Counts are kept below build/shapes until a kernel changes.
+counts all layers anew, a quarter of an hour, records that in tests/models/shape_counts.json and writes this section.
+Counts are kept below build/shapes until a kernel changes.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from support.cost_products import Product
@@ -25,10 +27,18 @@ of 8, on the M55 of 16. `ratio` is the instructions of the layer to those of the
 `per MAC` is the worst ratio of instructions per multiply-accumulate where all channel counts are at least 16. The last
 two columns are medians of instructions per multiply-accumulate, or per element of the output of operators without
 weights: of the layers, and of the rounded ones. The aim is a ratio of at most
-1.10, or 1.35 per MAC. M7 and M33 have the M4's kernels."""
+1.10, or 1.35 per MAC. The M33 has the M4's kernels, and so has the M7 but for float32."""
 
-BOARDS = {"Cortex-M0": "mps2_an385_m0", "Cortex-M4": "mps2_an386", "Cortex-M55": "mps3_an547"}
-"""Boards with the cores, by title; M7 and M33 have the M4's kernels."""
+BOARDS = {
+    "Cortex-M0": "mps2_an385_m0",
+    "Cortex-M4": "mps2_an386",
+    "Cortex-M7": "mps2_an500",
+    "Cortex-M55": "mps3_an547",
+}
+"""Boards with the cores, by title; the M33 has the M4's kernels."""
+
+RECORD = ROOT / "tests" / "models" / "shape_counts.json"
+"""By board and family: instructions of each layer and of the rounded one, and their kernels."""
 
 LAYERS = 5
 """Of each family and core."""
@@ -50,6 +60,33 @@ def counts(board: str, names: Iterable[str], count: int = LAYERS) -> list[Count]
     """Layers of these families, mixed, so that no firmware has many calls of one portable kernel."""
     drawn = [shapes(name, multiple(board), count) for name in names]
     return list(counted([shape for one_of_each in zip(*drawn, strict=True) for shape in one_of_each], board))
+
+
+def record() -> None:
+    """Counts all layers and writes RECORD."""
+    boards = {}
+    for title, board in BOARDS.items():
+        own = counts(board, families(board))
+        boards[board] = {
+            name: [[c.instructions, c.twin, *c.kernels] for c in own if c.shape.family == name]
+            for name in families(board)
+        }
+        print(title, len(own), "layers", flush=True)
+    # A line for each family.
+    lines = [
+        f' "{board}": {{\n'
+        + ",\n".join(f"  {json.dumps(name)}: {json.dumps(rows)}" for name, rows in rows_of.items())
+        + "\n }"
+        for board, rows_of in boards.items()
+    ]
+    RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def recorded(board: str) -> Iterator[Count]:
+    """The counts that RECORD has of a board, family by family."""
+    for name, rows in json.loads(RECORD.read_text(encoding="utf-8"))[board].items():
+        for shape, (own, twin, *kernels) in zip(shapes(name, multiple(board), len(rows)), rows, strict=True):
+            yield Count(shape, own, twin, (kernels[0], kernels[1]))
 
 
 def row(family: str, own: Sequence[Count]) -> str:
@@ -81,12 +118,12 @@ def described(layer: Measured) -> str:
     return " ".join([*words, f"{layer.size[0]}x{layer.size[1]}, {layer.dtype}"])
 
 
-def shapes_section(count: Callable[[str, Iterable[str]], list[Count]] = counts) -> list[str]:
-    """A table for each core, and the worst layers of all; count: of a board's families."""
+def shapes_section() -> list[str]:
+    """A table for each core, and the worst layers of all, as they are recorded."""
     lines, every = [TITLE, "", TEXT, ""], []
     for title, board in BOARDS.items():
         names = families(board)
-        own = count(board, names)
+        own = list(recorded(board))
         every += [(title, shape_count) for shape_count in own]
         lines += [
             f"### {title}, by family",
@@ -96,7 +133,6 @@ def shapes_section(count: Callable[[str, Iterable[str]], list[Count]] = counts) 
         ]
         lines += [row(name, [shape_count for shape_count in own if shape_count.shape.family == name]) for name in names]
         lines.append("")
-        print(title, len(own), "layers", flush=True)
     lines += [
         "### The worst layers",
         "",
@@ -111,6 +147,7 @@ def shapes_section(count: Callable[[str, Iterable[str]], list[Count]] = counts) 
 
 
 def main() -> None:
+    record()
     page = page_named("performance")
     text = page.read_text(encoding="utf-8")
     before, _, rest = text.partition(f"\n{TITLE}\n")

@@ -38,6 +38,7 @@ ONLY_IN = {
     "flatbuffers": {"frontend"},
     "google": {"frontend", "tensorflow_worker"},
     "onnx": {"frontend"},
+    "onnx_ir": {"frontend"},
     "onnxruntime": {"frontend"},
     "torch": {"frontend"},
     "tensorflow": {"tensorflow_worker"},

@@ -92,6 +92,37 @@ def _loop() -> Any:
     return _module(forward, a=nn.Linear(4, 4))
 
 
+def _branch_in_loop() -> Any:
+    def forward(self: Any, x: Any) -> Any:
+        loop = importlib.import_module("torch._higher_order_ops.while_loop").while_loop
+
+        def step(i: Any, v: Any) -> Any:
+            return i + 1, torch.cond(v.mean() > 0, lambda a: self.a(a), lambda a: torch.relu(self.b(a)) + 0.1, (v,))
+
+        return loop(lambda i, _: i < 4, step, (torch.tensor(0), x))[1]
+
+    return _module(forward, a=nn.Linear(4, 4), b=nn.Linear(4, 4))
+
+
+def _early_exit() -> Any:
+    """A branch that gives back what was computed before it."""
+
+    def forward(self: Any, x: Any) -> Any:
+        features = torch.relu(self.stem(x))
+        early = self.early(features.mean((2, 3)))
+        is_sure = torch.softmax(early, -1).max() > 0.45
+        late = lambda f, _: self.late(torch.relu(self.more(f)).mean((2, 3)))  # noqa: E731
+        return torch.cond(is_sure, lambda _, e: e.clone(), late, (features, early))
+
+    return _module(
+        forward,
+        stem=nn.Conv2d(3, 4, 3, 2, 1),
+        early=nn.Linear(4, 3),
+        more=nn.Conv2d(4, 8, 3, 2, 1),
+        late=nn.Linear(8, 3),
+    )
+
+
 def _halving() -> Any:
     """A loop that a condition on the data ends."""
 
@@ -174,6 +205,8 @@ NETWORKS: dict[str, Callable[[], Network]] = {
     "transformer": _plain(lambda: nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, dropout=0.0), 1, 5, 16),
     "cond": _plain(_branch, 2, 4),
     "while_loop": _plain(_loop, 2, 4),
+    "branch in a loop": _plain(_branch_in_loop, 2, 4),
+    "early exit": _plain(_early_exit, *IMAGE),
     "halving loop": _plain(_halving, 2, 4),
     "scan": _plain(_scan, 5, 2, 4),
     "TCN": _plain(_temporal, 1, 8, 20),
@@ -220,7 +253,10 @@ NETWORKS: dict[str, Callable[[], Network]] = {
 }
 """Name -> module and input shape."""
 
-SMALL = ("separable", "GRU", "transformer", "cond", "while_loop", "scan", "U-Net", "keyword")
+SMALL = (
+    *("separable", "GRU", "transformer", "cond", "while_loop", "branch in a loop", "early exit", "scan", "U-Net"),
+    "keyword",
+)
 """Those that tests try by default."""
 
 

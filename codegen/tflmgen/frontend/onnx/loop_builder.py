@@ -85,7 +85,7 @@ class Loop:
         if not count:
             kept = len(self.walker.builder.subgraphs)
             trial = self.walker.new_graph(f"{self.name}_trial", self.graph)
-            rows = self.body(trial, constant(0, I32), None, self.inits).rows
+            rows = self.body(trial, constant(0, I32), constant(True, BOOL), self.inits).rows
             self.walker.drop_graphs(kept)
             empty = [constant(np.zeros((0, *row.shape), row.dtype.numpy)) for row in rows]
             return list(self.inits), empty
@@ -234,10 +234,12 @@ def branch(
             texts = [f"{v.dtype.label}[{','.join(map(str, v.shape))}]" for v in (a, b)]
             raise NodeError(f"has a result {place} that is {texts[0]} in one branch and {texts[1]} in the other")
         orders.append(a.order if not a.is_plain else b.order)
-    keys = passed_keys(*graphs)
     for graph, values in zip(graphs, results, strict=True):
-        graph.builder.inputs = [graph.own(outside(key)).tensor for key in keys]
         graph.builder.outputs = [graph.laid(value, order) for value, order in zip(values, orders, strict=True)]
+    # Only now: a result that is a value from outside is taken by being laid.
+    keys = passed_keys(*graphs)
+    for graph in graphs:
+        graph.builder.inputs = [graph.own(outside(key)).tensor for key in keys]
     operands = [g.laid(m.reshape(g, condition, ())), *(g.own(outside(key)).tensor for key in keys)]
     outputs = [(v.dtype, stored_shape(v.shape, order), None) for v, order in zip(results[0], orders, strict=True)]
     options = {"then_subgraph_index": graphs[0].index, "else_subgraph_index": graphs[1].index}

@@ -15,7 +15,7 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,12 +87,35 @@ def runner_of(path: Path, function: str) -> TorchRunner:
     return run
 
 
+@contextlib.contextmanager
+def _agreeing_versions() -> Iterator[None]:
+    """torch.onnx gives a branch in a loop another version of its own domain than the model: its inliner refuses it."""
+    inliner = importlib.import_module("onnx_ir.passes.common").InlinePass
+    call = inliner.call
+
+    def with_versions_of_model(self: Any, model: Any) -> Any:
+        for function in model.functions.values():
+            function.opset_imports.update({d: v for d, v in model.opset_imports.items() if d in function.opset_imports})
+        return call(self, model)
+
+    inliner.call = with_versions_of_model
+    try:
+        yield
+    finally:
+        inliner.call = call
+
+
+def _exported_to_onnx(torch: Any, program: Any, **ports: list[str]) -> Any:
+    with _agreeing_versions():
+        return torch.onnx.export(program, dynamo=True, verbose=False, **ports).model_proto
+
+
 def _onnx_with_state(torch: Any, program: Any) -> Any:
     """The ONNX model of an exported program. Buffers that it mutates are state of the model."""
     signature = program.run_decompositions({}).graph_signature
     names = list(dict.fromkeys(signature.buffers_to_mutate.values()))
     if not names:
-        return torch.onnx.export(program, dynamo=True, verbose=False).model_proto
+        return _exported_to_onnx(torch, program)
     if program.example_inputs is None:
         raise ValueError("it mutates buffers, and was saved without example inputs")
     inner = program.module()
@@ -111,7 +134,7 @@ def _onnx_with_state(torch: Any, program: Any) -> Any:
         "input_names": [*before, *signature.user_inputs],
         "output_names": [*after, *signature.user_outputs],
     }
-    model = torch.onnx.export(stateless, dynamo=True, verbose=False, **ports).model_proto
+    model = _exported_to_onnx(torch, stateless, **ports)
     initial = [numpy_helper.from_array(buffers[name].numpy(), f"state.{name}") for name in names]
     mark_state(model, list(zip(before, after, strict=True)), initial)
     return model

@@ -164,7 +164,14 @@ def rows() -> Any:
 
 
 def checked_shape() -> Any:
-    return _function(lambda x: tf.ensure_shape(tf.abs(x), (3,)) + 1.0, (3,))
+    """A check of a shape that TensorFlow does not know: of what a loop makes longer."""
+
+    def run(x: Any) -> Any:
+        shapes = [tf.TensorShape([]), tf.TensorShape([None])]
+        longer = tf.while_loop(lambda i, _: i < 4, lambda i, v: (i + 1, tf.concat([v, x], 0)), [0, x], shapes)[1]
+        return tf.ensure_shape(longer, (15,)) + 1.0
+
+    return _function(run, (3,))
 
 
 def _recurrent(*stack: Any, shape: Sequence[int] = (5, 3), batch: int | None = 1) -> Any:

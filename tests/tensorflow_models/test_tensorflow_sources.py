@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -21,13 +22,39 @@ from tflmgen.conversion import (
     tensorflow_source,
 )
 from tflmgen.errors import ModelError
-from tflmgen.frontend import Model, parse_model
+from tflmgen.frontend import Model, Tensor, import_model, parse_model
+from tflmgen.ir import Op, walk
 from tflmgen.reference import Interpreter
 
 pytestmark = [requires_tensorflow, pytest.mark.xdist_group("tensorflow")]
 
 MODELS = file_beside("tensorflow_models.py")
 PROGRAMS = file_beside("tensorflow_programs.py")
+VERSION_1 = file_beside("version_1_graphs.py")
+STRUCTURES = {
+    "case": {"IF": 3},
+    "case_exclusive": {"IF": 2},
+    "constants": {"IF": 1},
+    "same_predicate": {"IF": 3},
+    "two_results": {"IF": 2},
+    "nested": {"IF": 1, "WHILE": 2},
+    "rotated": {"WHILE": 1},
+    "two_exits": {"WHILE": 1},
+    "growing": {"WHILE": 1},
+    "growing_rows": {"IF": 1, "WHILE": 1},
+    "mapped": {"WHILE": 2},
+    "array_in_cond": {"IF": 1, "WHILE": 1},
+    "cond_in_array": {"IF": 1, "WHILE": 1},
+    "library": {"IF": 2, "WHILE": 2},
+    "library_array": {"IF": 1, "WHILE": 3},
+    "library_in_branches": {"IF": 2, "WHILE": 2},
+    "mixed": {"IF": 3, "WHILE": 2},
+    "merge_of_three": {"IF": 2},
+    "opposite_predicate": {"IF": 1},
+}
+"""How often If and While are in each graph."""
+ARRAYS = {"mapped": 2, "array_in_cond": 1, "cond_in_array": 1, "library_array": 2, "library_in_branches": 1}
+"""Arrays of which loops write one row after another."""
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +89,7 @@ def converted(process: TensorFlowProcess, source: Path | str, choices: Conversio
         ("counted_down", {"WHILE", "GREATER"}, "For written as While"),
         ("counted_either_way", {"WHILE", "LOGICAL_OR"}, "For written as While"),
         ("choice_by_number", {"IF", "NOT_EQUAL"}, "2 If on a number compared with 0"),
-        ("checked_shape", {"ABS", "ADD"}, ""),
+        ("checked_shape", {"WHILE", "ADD"}, ""),
     ],
 )
 def test_what_the_converter_breaks_is_mended(process: TensorFlowProcess, name: str, has: set[str], mend: str) -> None:
@@ -141,6 +168,72 @@ def test_graphs_of_tensorflow_1_equal_their_recorded_outputs(process: TensorFlow
             outputs = Interpreter(result.model).invoke(signature, operands)
             for j, output in enumerate(outputs):
                 np.testing.assert_allclose(output, data[f"s{k}_out_{j}"], rtol=1e-5, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def version_1(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with all graphs and SavedModels of TensorFlow 1."""
+    folder = tmp_path_factory.mktemp("version_1")
+    names = (*STRUCTURES, "dead_result", "gradient", "two_predicates", "saved_reads", "saved_counts")
+    subprocess.run([interpreter() or "", str(VERSION_1), str(folder), *names], check=True, capture_output=True)
+    return folder
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_control_flow_of_version_1_is_if_and_while(process: TensorFlowProcess, version_1: Path, name: str) -> None:
+    """No Select computes both sides, nothing is written twice; arrays that loops fill get their rows one by one."""
+    result = converted(process, version_1 / f"{name}.pb", ConversionSettings(outputs=("y",)))
+    operators = [op.name for graph in result.model.subgraphs for op in graph.operators]
+    wanted = {"IF": 0, "WHILE": 0, "SELECT": 0, "SELECT_V2": 0} | STRUCTURES[name]
+    assert {key: operators.count(key) for key in wanted} == wanted
+    assert (result.proof.equal, result.proof.undefined, result.proof.unsupported) == (12, 0, "")
+    taken, count = result.proof.branches
+    assert taken == count - (2 if name == "same_predicate" else 0)
+    assert _stored_rows(result.model) == ARRAYS.get(name, 0)
+
+
+def _stored_rows(model: Model) -> int:
+    """How many arrays get rows, and no other way: a slice of a list would have as many rows as the index says."""
+    functions = import_model(model).functions
+    operators = [node.operator for f in functions for node in walk(f.body) if isinstance(node, Op)]
+    stores = operators.count("ROW_STORE")
+    assert not stores or "SLICE" not in operators
+    return stores
+
+
+def test_a_result_that_some_inputs_leave_undefined(process: TensorFlowProcess, version_1: Path) -> None:
+    """Where TensorFlow has a result, it is equal; where it has none, nothing is to be compared."""
+    result = converted(process, version_1 / "dead_result.pb", ConversionSettings(outputs=("y",)))
+    assert result.proof.equal + result.proof.undefined == 12
+    assert result.proof.equal > 0
+    assert result.proof.undefined > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("two_predicates.pb", "none that tf.cond and tf.while_loop make: no predicate decides 'Merge'"),
+        ("gradient.pb", "TFLite has no operator for tf.StackV2, tf.StackPopV2"),
+        ("saved_counts", "signature 'counted' changes a variable of TensorFlow 1 at 'AssignAdd'"),
+    ],
+)
+def test_what_of_version_1_is_refused(process: TensorFlowProcess, version_1: Path, name: str, sentence: str) -> None:
+    with pytest.raises(ModelError, match=re.escape(sentence)):
+        converted(process, version_1 / name)
+
+
+def test_a_saved_model_of_tensorflow_1_with_reference_variables(process: TensorFlowProcess, version_1: Path) -> None:
+    result = converted(process, version_1 / "saved_reads")
+    assert sorted(signature.key for signature in result.model.signatures) == ["chosen", "looped"]
+    assert (result.proof.equal, result.proof.unsupported) == (24, "")
+    chosen = converted(process, version_1 / "saved_reads", ConversionSettings(signature="chosen", shapes={"x": (4, 3)}))
+    assert [tensor.shape for tensor in _inputs_of(chosen.model)] == [(), (4, 3)]
+    assert (chosen.proof.equal, chosen.proof.unsupported) == (12, "")
+
+
+def _inputs_of(model: Model) -> list[Tensor]:
+    signature = model.signatures[0]
+    return [model.subgraphs[signature.subgraph].tensors[index] for _, index in signature.inputs]
 
 
 def _programs(folder: Path, seeds: Sequence[int]) -> Iterator[tuple[Path | str, ConversionSettings]]:

@@ -263,6 +263,8 @@ class _Comparison:
                 for port, got, want in zip(entry.outputs, sample.outputs[n], row, strict=True):
                     key = (entry.key, port.name)
                     errors[key] = max(errors.get(key, 0.0), relative_error(got, want))
+        if self._undefined and not equal + undecided:
+            return Proof(unsupported=f"the source defines no result for any of {self._undefined} input sets")
         branches = (len(self._sides), sum(self._branches.values()))
         return Proof(equal, undecided, self._quantized, self._undefined, branches, errors, runner=source.title)
 

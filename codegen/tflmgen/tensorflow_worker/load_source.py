@@ -14,6 +14,7 @@ import tensorflow as tf
 from tflmgen.tensorflow_worker.frozen_graph import load_frozen
 from tflmgen.tensorflow_worker.loaded_source import Entry, Program, port_of
 from tflmgen.tensorflow_worker.source_error import SourceError
+from tflmgen.tensorflow_worker.version_1_saved_model import FrozenSignature, frozen_signatures, reference_tags
 
 Request = Mapping[str, Any]
 KERAS_SIGNATURES = {"serve", "serving_default"}
@@ -81,12 +82,17 @@ def _keras_model(model: Any, request: Request) -> Program:
 
 def _saved_model(request: Request) -> Program:
     path = request["source"]
+    tags = reference_tags(Path(path))
+    signatures: Mapping[str, Any]
     try:
-        loaded = tf.saved_model.load(path)
+        loaded = tf.saved_model.load(path) if tags is None else None
+        signatures = dict(loaded.signatures if loaded is not None else frozen_signatures(Path(path), tags or ()))
+    except SourceError:
+        raise
     except Exception as error:
         lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         raise SourceError(f"TensorFlow cannot load the SavedModel: {lines[0]}") from None
-    signatures = {key: function for key, function in loaded.signatures.items() if not key.startswith("__")}
+    signatures = {key: function for key, function in signatures.items() if not key.startswith("__")}
     if not signatures:
         raise SourceError("the SavedModel has no signatures", "Give signatures= to tf.saved_model.save")
     chosen = request.get("signature")
@@ -95,7 +101,20 @@ def _saved_model(request: Request) -> Program:
     keys = [chosen] if chosen is not None else list(signatures)
     if set(keys) == KERAS_SIGNATURES:
         keys = ["serving_default"]
+    if loaded is None:
+        return Program([_frozen_signature(key, signatures[key], request) for key in keys])
     return Program([_signature(key, signatures[key], request) for key in keys], loaded)
+
+
+def _frozen_signature(key: str, signature: FrozenSignature, request: Request) -> Entry:
+    shapes = {name: _fixed_shape(name, shape, request) for name, shape in signature.shapes().items()}
+    function = signature.function(shapes)
+    return Entry(
+        key,
+        tuple(map(port_of, signature.inputs, function.inputs)),
+        tuple(map(port_of, signature.outputs, function.outputs)),
+        function,
+    )
 
 
 def _signature(key: str, function: Any, request: Request) -> Entry:

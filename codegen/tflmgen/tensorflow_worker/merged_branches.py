@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 Condition = tuple[str, bool]
@@ -24,7 +25,7 @@ class Variable:
     merge: str
     next_value: str
     switch: str = ""
-    exit: str = ""
+    exits: tuple[str, ...] = ()
 
 
 @dataclass
@@ -36,9 +37,12 @@ class Loop:
 
 
 class BranchMap:
-    """Places of all nodes; raises UnstructuredError if there are none."""
+    """Places of all nodes; raises UnstructuredError if there are none.
 
-    def __init__(self, nodes: Mapping[str, Any]) -> None:
+    A Merge of more than two values becomes a tree of Merges of two, which `nodes` gets.
+    """
+
+    def __init__(self, nodes: dict[str, Any]) -> None:
         self._nodes = nodes
         self._places: dict[str, Place] = {}
         self._levels: dict[str, dict[tuple[Any, ...], int]] = {}
@@ -46,6 +50,8 @@ class BranchMap:
         self._groups: dict[tuple[Any, ...], list[str]] = {}
         self.loops: dict[str, Loop] = {}
         self._exits: dict[str, str] = {}
+        self._indexed = {_base(name) for node in nodes.values() for name in node.input if name.endswith(":1")}
+        self._numbers: dict[tuple[str, str], int | None] = {}
         for name in self._in_order():
             self._places[name] = self._place_of(nodes[name])
             self._count_levels(name)
@@ -65,16 +71,27 @@ class BranchMap:
     def merged(self, merge: str, side: bool) -> str:
         """The Merge's operand on a side of its predicate."""
         predicate = self._keys[merge][0]
-        operands = [name for name in self._nodes[merge].input if not name.startswith("^")]
-        return next(str(name) for name in operands if (predicate, side) in self._conditions_of(name))
+        return next(name for name in self._merged_by(merge) if (predicate, side) in self._conditions_of(name))
 
-    def canonical(self, name: str) -> str:
-        """A predicate by the tensor that it is another name of."""
+    def is_indexed(self, merge: str) -> bool:
+        """Whether the number of the operand that arrives is read."""
+        return merge in self._indexed
+
+    def number(self, merge: str, operand: str) -> int | None:
+        """The number of an operand; None for one that is a Merge of several of them."""
+        return self._numbers.get((merge, operand), self._merged_by(merge).index(operand))
+
+    def _merged_by(self, merge: str) -> list[str]:
+        return [str(name) for name in self._nodes[merge].input if not name.startswith("^")]
+
+    def canonical(self, name: str, side: bool) -> Condition:
+        """A side of a predicate by the tensor that it is another name, or the opposite, of."""
         node = self._nodes[_base(name)]
-        while node.op == "Identity":
+        while node.op in ("Identity", "LogicalNot"):
+            side = side != (node.op == "LogicalNot")
             name = node.input[0]
             node = self._nodes[_base(name)]
-        return full_name(name)
+        return full_name(name), side
 
     def _in_order(self) -> list[str]:
         """Names of nodes, operands first; back edges of loops do not count."""
@@ -133,19 +150,37 @@ class BranchMap:
         conditions = self._places[node.name][0]
         if node.op != "Switch" or name.startswith("^") or self._nodes[_base(node.input[1])].op == "LoopCond":
             return conditions
-        return conditions | {(self.canonical(node.input[1]), full_name(name).endswith(":1"))}
+        return conditions | {self.canonical(node.input[1], full_name(name).endswith(":1"))}
 
     def _merged_place(self, node: Any, frames: tuple[str, ...]) -> Place:
-        operands = [name for name in node.input if not name.startswith("^")]
-        if len(operands) != 2:
-            raise UnstructuredError(f"'{node.name}' merges {len(operands)} values")
-        first, second = (self._conditions_of(name) for name in operands)
+        self._pair(node)
+        first, second = (self._conditions_of(name) for name in self._merged_by(node.name))
         decided = [p for p, side in first if (p, not side) in second]
         if len(decided) != 1:
             raise UnstructuredError(f"no predicate decides '{node.name}'")
         common = frozenset(c for c in first | second if c[0] != decided[0])
         self._keys[node.name] = (decided[0], common, frames)
         return common, frames
+
+    def _pair(self, node: Any) -> None:
+        """Makes a Merge one of two values: two that one predicate decides become a Merge of their own, and so on."""
+        operands = self._merged_by(node.name)
+        while len(operands) > 2:
+            sets = {name: self._conditions_of(name) for name in operands}
+            pairs = [p for p in combinations(operands, 2) if len({c for c, _ in sets[p[0]] ^ sets[p[1]]}) == 1]
+            if not pairs:
+                raise UnstructuredError(f"no predicate decides '{node.name}'")
+            inner = type(node)(name=f"{node.name}/{len(operands)}", op="Merge", input=pairs[0])
+            copy = type(node)(name=node.name, op="Merge", input=[inner.name])
+            copy.input.extend(name for name in node.input if name not in pairs[0])
+            self._numbers |= {(inner.name, name): self.number(node.name, name) for name in pairs[0]}
+            self._numbers |= {(node.name, name): self.number(node.name, name) for name in operands}
+            self._numbers[node.name, inner.name] = None
+            self._indexed |= {inner.name} if self.is_indexed(node.name) else set()
+            self._nodes[inner.name], self._nodes[node.name] = inner, copy
+            self._places[inner.name] = self._place_of(inner)
+            self._count_levels(inner.name)
+            node, operands = copy, self._merged_by(node.name)
 
     def _count_levels(self, name: str) -> None:
         """Puts a Merge into the group of those with its predicate that do not depend on one another."""
@@ -174,7 +209,7 @@ class BranchMap:
         for frame, loop in self.loops.items():
             if not loop.condition:
                 raise UnstructuredError(f"the loop '{frame}' has no condition")
-            self._exits |= {variable.exit: frame for variable in loop.variables if variable.exit}
+            self._exits |= {name: frame for variable in loop.variables for name in variable.exits}
 
     def _variable(self, merge: Any, readers: Mapping[str, Sequence[str]]) -> Variable:
         """The variable of a loop's Merge."""
@@ -183,10 +218,9 @@ class BranchMap:
         returns = [node for node in sources if node.op == "NextIteration"]
         switches = [name for name in readers.get(merge.name, ()) if self._is_loop_switch(name)]
         exits = [n for s in switches for n in readers.get(s, ()) if self._nodes[n].op == "Exit"]
-        if (len(enters), len(returns)) != (1, 1) or len(switches) > 1 or len(exits) > 1:
+        if (len(enters), len(returns)) != (1, 1) or len(switches) > 1:
             raise UnstructuredError(f"'{merge.name}' is no loop variable")
-        switch, exit_ = (next(iter(names), "") for names in (switches, exits))
-        return Variable(enters[0].name, merge.name, returns[0].input[0], switch, exit_)
+        return Variable(enters[0].name, merge.name, returns[0].input[0], next(iter(switches), ""), tuple(exits))
 
     def _is_loop_switch(self, name: str) -> bool:
         node = self._nodes[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import tensorflow as tf
 
 from tflmgen.tensorflow_worker.frozen_graph import function_of
 from tflmgen.tensorflow_worker.loaded_source import Entry, Program
+from tflmgen.tensorflow_worker.version_1_functions import has_control_flow_v1
 
 UNTRACED = frozenset({"Placeholder", "Const", "NoOp", "Merge", "Switch", "Enter", "Exit", "NextIteration", "LoopCond"})
 """Operations whose value outside of its loop or branch is none."""
@@ -23,16 +25,17 @@ def run_sets(program: Program, inputs: Path, outputs: Path) -> None:
     """
     initial = [variable.numpy() for variable in program.variables]
     results: dict[str, Any] = {}
+    runs = [_runner(entry) for entry in program.entries]
     with np.load(inputs, allow_pickle=False) as file:
         arrays = dict(file)
     for k in range(int(arrays["n_sets"])):
         for variable, value in zip(program.variables, initial, strict=True):
             variable.assign(value)
-        entry = program.entries[int(arrays[f"s{k}_entry"])]
+        number = int(arrays[f"s{k}_entry"])
         try:
             for n in range(int(arrays[f"s{k}_n"])):
-                operands = [arrays[f"s{k}_{n}_in_{i}"] for i in range(len(entry.inputs))]
-                for j, value in enumerate(_invoke(entry, operands)):
+                operands = [arrays[f"s{k}_{n}_in_{i}"] for i in range(len(program.entries[number].inputs))]
+                for j, value in enumerate(runs[number](operands)):
                     results[f"s{k}_{n}_out_{j}"] = value
         except tf.errors.OpError as error:
             results[f"s{k}_error"] = np.array(str(error).strip().splitlines()[0])
@@ -41,10 +44,22 @@ def run_sets(program: Program, inputs: Path, outputs: Path) -> None:
     np.savez(outputs, **results)
 
 
-def _invoke(entry: Entry, arrays: list[Any]) -> list[Any]:
-    tensors = [tf.constant(array, tf.as_dtype(port.dtype)) for array, port in zip(arrays, entry.inputs, strict=True)]
-    results = tf.nest.flatten(entry.function(*tensors))
-    return [result.numpy() for result in results]
+def _runner(entry: Entry) -> Callable[[list[Any]], list[Any]]:
+    """What runs an entry: a session, for a graph of TensorFlow 1, whose functions a tf.function runs in no frame."""
+    graph_def = entry.function.graph.as_graph_def()
+    if not entry.function.captured_inputs and has_control_flow_v1(graph_def):
+        graph = tf.Graph()
+        with graph.as_default():
+            tf.graph_util.import_graph_def(graph_def, name="")
+        session = tf.compat.v1.Session(graph=graph)
+        inputs, outputs = ([tensor.name for tensor in side] for side in (entry.function.inputs, entry.function.outputs))
+        return lambda arrays: list(session.run(outputs, dict(zip(inputs, arrays, strict=True))))
+
+    def run(arrays: list[Any]) -> list[Any]:
+        operands = [tf.constant(a, tf.as_dtype(port.dtype)) for a, port in zip(arrays, entry.inputs, strict=True)]
+        return [result.numpy() for result in tf.nest.flatten(entry.function(*operands))]
+
+    return run
 
 
 def trace_nodes(graph_def: Any, inputs: list[str], nodes: list[str], operands: Path, results: Path) -> None:

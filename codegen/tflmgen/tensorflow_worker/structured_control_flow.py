@@ -10,7 +10,7 @@ Merge, each of which runs its branches, and its converter cannot lower tensor li
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,14 +19,13 @@ import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
 from tflmgen.tensorflow_worker.merged_branches import BranchMap, Condition, UnstructuredError, full_name
-
-MARKS = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"})
-"""Operations of control flow of version 1."""
-
-
-def has_control_flow_v1(graph_def: Any) -> bool:
-    """Whether the graph, not its functions, has control flow of version 1."""
-    return any(node.op in MARKS for node in graph_def.node)
+from tflmgen.tensorflow_worker.version_1_functions import (
+    called_function,
+    functions_v1,
+    graph_of,
+    operands_of_functions,
+    referred,
+)
 
 
 def structured_function(graph_def: Any, inputs: Sequence[str], outputs: Sequence[str]) -> Any:
@@ -67,7 +66,8 @@ class _Retrace:
 
     def __init__(self, graph_def: Any) -> None:
         self._library = graph_def.library
-        self._nodes: Mapping[str, Any] = {node.name: node for node in graph_def.node}
+        self._functions = functions_v1(graph_def.library)
+        self._nodes = {node.name: node for node in graph_def.node}
         self._map = BranchMap(self._nodes)
         self._scope: _Scope | None = None
         self._pending: set[str] = set()
@@ -135,12 +135,32 @@ class _Retrace:
         if node.op in ("Placeholder", "PlaceholderV2"):
             raise UnstructuredError(f"placeholder '{node.name}' is no input")
         operands = [self._value(name) for name in node.input if not name.startswith("^")]
-        attributes = {key: value for key, value in node.attr.items() if not key.startswith("_")}
+        called = called_function(node, self._functions)
+        if called is not None:
+            graph_def, inputs, results = graph_of(called, self._library, operands)
+            return _Retrace(graph_def).run(dict(zip(inputs, operands, strict=True)), results)
         graph = tf.compat.v1.get_default_graph()
+        node = self._with_structured_functions(node, operands)
+        attributes = {key: value for key, value in node.attr.items() if not key.startswith("_")}
         op_def = op_def_registry.get(node.op)
         operation = graph.create_op(node.op, operands, name=node.name, attrs=attributes, op_def=op_def)
         outputs: Sequence[Any] = operation.outputs
         return outputs
+
+    def _with_structured_functions(self, node: Any, operands: Sequence[Any]) -> Any:
+        """The node with other functions for those that have control flow of version 1."""
+        if self._functions.keys().isdisjoint(referred(node)):
+            return node
+        copy = type(node).FromString(node.SerializeToString())
+        graph, passed = tf.compat.v1.get_default_graph(), operands_of_functions(node, operands)
+        for value in copy.attr.values():
+            for reference in (value.func, *value.list.func):
+                function = self._functions.get(reference.name)
+                if function is not None:
+                    structured = structured_function(*graph_of(function, self._library, passed))
+                    structured.add_to_graph(graph)
+                    reference.name = structured.name
+        return copy
 
     def _branches(self, merge: str) -> None:
         """The If of a Merge, with all Merges of its cond; alone, if another of them waits for it."""
@@ -150,17 +170,24 @@ class _Retrace:
         self._pending.update(group)
         outer = self._scope
 
+        def merged(name: str, taken: bool) -> Iterator[Any]:
+            operand = self._map.merged(name, taken)
+            yield tf.identity(self._value(operand))
+            if self._map.is_indexed(name):
+                number = self._map.number(name, operand)
+                yield tf.identity(self._value(f"{operand}:1") if number is None else tf.constant(number))
+
         def side(taken: bool) -> Any:
             def trace() -> list[Any]:
                 chosen = (condition, taken)
                 with self._within(_Scope(tf.compat.v1.get_default_graph(), outer, chosen)):
-                    return [tf.identity(self._value(self._map.merged(name, taken))) for name in group]
+                    return [tensor for name in group for tensor in merged(name, taken)]
 
             return trace
 
         results = tf.cond(self._value(condition), side(True), side(False))
-        for name, result in zip(group, results, strict=True):
-            outer.values[f"{name}:0"] = result
+        names = [f"{name}:{k}" for name in group for k in range(1 + self._map.is_indexed(name))]
+        outer.values.update(zip(names, results, strict=True))
         self._pending.difference_update(group)
 
     def _loop(self, frame: str) -> None:
@@ -174,12 +201,31 @@ class _Retrace:
             with self._within(_Scope(tf.compat.v1.get_default_graph(), outer, None, frame, values)):
                 return [tf.identity(self._value(name)) for name in wanted]
 
+        def proceeds(*arguments: Any) -> Any:
+            return traced(arguments, [self._nodes[loop.condition].input[0]])[0]
+
+        def body(*arguments: Any) -> list[Any]:
+            return traced(arguments, [variable.next_value for variable in loop.variables])
+
         initial = [self._value(self._nodes[variable.enter].input[0]) for variable in loop.variables]
-        results = tf.while_loop(
-            lambda *arguments: traced(arguments, [self._nodes[loop.condition].input[0]])[0],
-            lambda *arguments: traced(arguments, [variable.next_value for variable in loop.variables]),
-            initial,
-        )
+        try:
+            results = tf.while_loop(proceeds, body, initial)
+        except ValueError:
+            kept = _kept_shapes(body, initial)
+            if kept == [tensor.shape for tensor in initial]:
+                raise
+            results = tf.while_loop(proceeds, body, initial, shape_invariants=kept)
         for variable, result in zip(loop.variables, results, strict=True):
-            if variable.exit:
-                outer.values[f"{variable.exit}:0"] = result
+            outer.values.update({f"{name}:0": result for name in variable.exits})
+
+
+def _kept_shapes(body: Callable[..., Sequence[Any]], initial: Sequence[Any]) -> list[Any]:
+    """Shapes that loop variables have in every iteration: a dimension that an iteration changes is open."""
+    shapes = [tensor.shape for tensor in initial]
+    while True:
+        specs = [tf.TensorSpec(shape, tensor.dtype) for shape, tensor in zip(shapes, initial, strict=True)]
+        results = tf.function(body, autograph=False).get_concrete_function(*specs).outputs
+        kept = [a.most_specific_compatible_shape(b.shape) for a, b in zip(shapes, results, strict=True)]
+        if kept == shapes:
+            return shapes
+        shapes = kept

@@ -51,9 +51,15 @@ def prune(graph_def: Any, outputs: Sequence[str]) -> None:
     graph_def.node.extend(copies)
 
 
-def without_back_edges(graph_def: Any) -> Any:
-    """A copy for the inference of shapes: loop variables have the shape that they enter with, as TensorFlow demands."""
+def without_back_edges(graph_def: Any, shapes: Mapping[str, Sequence[int]]) -> Any:
+    """A copy for the inference of shapes: loop variables have the shape that they enter with, as TensorFlow demands.
+
+    shapes  of elements, by arrays that get them
+    """
     copy = type(graph_def).FromString(graph_def.SerializeToString())
+    for node in copy.node:
+        if node.name in shapes:
+            node.attr["element_shape"].shape.CopyFrom(tf.TensorShape(shapes[node.name]).as_proto())
     returns = {node.name for node in copy.node if node.op == "NextIteration"}
     for node in copy.node:
         if node.op in ("Enter", "Exit", "NextIteration"):
@@ -113,23 +119,30 @@ class _Rewrite:
         return str(node.name) if node.op == "TensorArrayV3" else None
 
     def _element_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of elements by array: as it declares them, or those of what is written."""
-        graph = tf.Graph()
-        with graph.as_default():
-            tf.graph_util.import_graph_def(without_back_edges(self._graph_def), name="")
-        shapes = {}
-        for name in {name for name in self._array_of.values() if name is not None}:
-            candidates = [tf.TensorShape(self._nodes[name].attr["element_shape"].shape)]
-            for node in self._accesses:
-                if self._array_of[node.name] == name and node.op in _MAKES_FLOW:
-                    value = node.input[2] if ":" in node.input[2] else f"{node.input[2]}:0"
-                    shape = graph.get_tensor_by_name(value).shape
-                    is_whole = node.op.endswith("ScatterV3") and shape.rank is not None
-                    candidates.append(shape[1:] if is_whole else shape)
-            known_shape = next((shape for shape in candidates if shape.is_fully_defined()), None)
-            if known_shape is not None:
-                shapes[name] = tuple(int(dim) for dim in known_shape)
+        """Shapes of elements by array. What is read from an array tells what is written to the next."""
+        names = sorted({name for name in self._array_of.values() if name is not None})
+        shapes: dict[str, tuple[int, ...]] = {}
+        while len(shapes) < len(names):
+            graph = tf.Graph()
+            with graph.as_default():
+                tf.graph_util.import_graph_def(without_back_edges(self._graph_def, shapes), name="")
+            known = {name: shape for name in names if (shape := self._element_shape(graph, name)) is not None}
+            if len(known) == len(shapes):
+                break
+            shapes = known
         return shapes
+
+    def _element_shape(self, graph: Any, name: str) -> tuple[int, ...] | None:
+        """The shape of an array's elements as it declares them, or of what is written; None if both leave it open."""
+        candidates = [tf.TensorShape(self._nodes[name].attr["element_shape"].shape)]
+        for node in self._accesses:
+            if self._array_of[node.name] == name and node.op in _MAKES_FLOW:
+                value = node.input[2] if ":" in node.input[2] else f"{node.input[2]}:0"
+                shape = graph.get_tensor_by_name(value).shape
+                is_whole = node.op.endswith("ScatterV3") and shape.rank is not None
+                candidates.append(shape[1:] if is_whole else shape)
+        known_shape = next((shape for shape in candidates if shape.is_fully_defined()), None)
+        return None if known_shape is None else tuple(int(dim) for dim in known_shape)
 
     def _is_range(self, name: str) -> bool:
         """Whether indices are 0, 1, 2 and so on."""

@@ -24,7 +24,8 @@ from tflmgen.tensorflow_worker.graph_mends import (
 from tflmgen.tensorflow_worker.loaded_source import Program
 from tflmgen.tensorflow_worker.merged_branches import UnstructuredError
 from tflmgen.tensorflow_worker.source_error import SourceError
-from tflmgen.tensorflow_worker.structured_control_flow import has_control_flow_v1, structured_function
+from tflmgen.tensorflow_worker.structured_control_flow import structured_function
+from tflmgen.tensorflow_worker.version_1_functions import has_control_flow_v1
 
 
 @dataclass(frozen=True)
@@ -71,14 +72,15 @@ def _of_graph(program: Program, folder: Path, custom: Sequence[str] | None) -> C
     (entry,) = program.entries
     kept: list[str] = []
     function, mends = mended_function(entry.function, keeping_composites(custom, kept, freezes=True))
-    graph_def, inputs, outputs = _frozen(function)
+    graph_def, inputs, outputs = _constant_graph(function)
     if has_control_flow_v1(graph_def):
         mends += mend_graph(graph_def, outputs, BEFORE_STRUCTURE)
         try:
             graph_def, inputs, outputs = _frozen(structured_function(graph_def, inputs, outputs))
-        except UnstructuredError:
-            # TensorFlow's own functionalisation follows in its converter, and knows other forms.
-            mends.append("control flow of version 1 left to TensorFlow")
+        except UnstructuredError as error:
+            cause = next(iter(str(error).splitlines()), "")
+            rule = f"its control flow of version 1 is none that tf.cond and tf.while_loop make: {cause}"
+            raise SourceError(rule, "Make it of these, or of tf.compat.v1.case") from None
         mends += mend_graph(graph_def, outputs, AFTER_STRUCTURE)
     else:
         mends += mend_graph(graph_def, outputs, AFTER_FREEZING)
@@ -87,6 +89,17 @@ def _of_graph(program: Program, folder: Path, custom: Sequence[str] | None) -> C
     kept = [name for name in kept if name in (custom or ())]
     data = _converted_graph(graph_def, inputs, outputs, allows_custom=bool(kept))
     return Converted(data, mends, [name.split(":")[0] for name in inputs], graph_def, kept)
+
+
+def _constant_graph(function: Any) -> tuple[Any, list[str], list[str]]:
+    """As _frozen(). A graph without variables may stay as it is: freezing confuses functions of TensorFlow 1."""
+    try:
+        return _frozen(function)
+    except tf.errors.InvalidArgumentError:
+        graph_def = function.graph.as_graph_def()
+        if function.captured_inputs or not has_control_flow_v1(graph_def):
+            raise
+    return graph_def, *([tensor.name for tensor in side] for side in (function.inputs, function.outputs))
 
 
 def _frozen(function: Any) -> tuple[Any, list[str], list[str]]:
@@ -123,7 +136,6 @@ def _of_saved_model(program: Program, folder: Path, custom: Sequence[str] | None
     shutil.rmtree(saved, ignore_errors=True)
     tf.saved_model.save(module, str(saved), signatures=signatures)
     converter = tf.lite.TFLiteConverter.from_saved_model(str(saved), signature_keys=list(signatures))
-    converter.experimental_enable_resource_variables = True
     kept = [name for name in dict.fromkeys(kept) if name in (custom or ())]
     converter.allow_custom_ops = bool(kept)
     return Converted(bytes(converter.convert()), mends, [], None, kept)

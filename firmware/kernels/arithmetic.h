@@ -5,6 +5,7 @@
 #include <float.h>
 
 #include "dsp.h"
+#include "mve.h"
 #include "nest.h"
 #include "requantize.h"
 
@@ -14,6 +15,42 @@ struct tflmgen_arithmetic_f32 {
     float greatest;
 };
 
+#if TFLMGEN_HAS_MVE_F32
+/* Four elements: LOADS, the operation, 2 VCMP, 2 VPSEL as in tflmgen_clamp_f32_mve, VSTRW, LETP. */
+/* clang-format off */
+#define TFLMGEN_ARITHMETIC_LOOP_MVE(LOADS, operation, first, second)                                           \
+    __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"                                                          \
+                     "1:\n\t" LOADS                                                                            \
+                     operation " q0, " first ", " second "\n\t"                                               \
+                     "vcmp.f32 gt, %q[lows], q0\n\t"                                                          \
+                     "vpsel q0, %q[lows], q0\n\t"                                                             \
+                     "vcmp.f32 gt, q0, %[greatest]\n\t"                                                       \
+                     "vpsel q0, %q[highs], q0\n\t"                                                            \
+                     "vstrw.32 q0, [%[output]], #16\n\t"                                                      \
+                     "letp lr, 1b\n"                                                                          \
+                     "2:"                                                                                     \
+                     : [row1] "+l"(row1), [row2] "+l"(row2), [output] "+l"(output)                            \
+                     : [one] "w"(one), [lows] "w"(vdupq_n_f32(least)), [highs] "w"(vdupq_n_f32(greatest)),    \
+                       [greatest] "r"(greatest), [elements] "r"(elements)                                     \
+                     : "lr", "q0", "q1", "cc", "memory")
+
+/* A row by a row, or either by a single element. */
+#define TFLMGEN_DEFINE_ARITHMETIC_ROW_F32(name, expression, operation)                                                \
+    TFLMGEN_SHARED void name##_row(const tflmgen_f32 *row1, int32_t stride1, const tflmgen_f32 *row2, int32_t stride2, \
+                                   tflmgen_f32 *output, int32_t elements, float least, float greatest)                \
+    {                                                                                                                 \
+        const float32x4_t one = vdupq_n_f32(stride2 ? *row1 : *row2);                                                 \
+        if (!stride2) {                                                                                               \
+            TFLMGEN_ARITHMETIC_LOOP_MVE("vldrw.u32 q0, [%[row1]], #16\n\t", operation, "q0", "%q[one]");              \
+        } else if (!stride1) {                                                                                        \
+            TFLMGEN_ARITHMETIC_LOOP_MVE("vldrw.u32 q0, [%[row2]], #16\n\t", operation, "%q[one]", "q0");              \
+        } else {                                                                                                      \
+            TFLMGEN_ARITHMETIC_LOOP_MVE("vldrw.u32 q0, [%[row1]], #16\n\tvldrw.u32 q1, [%[row2]], #16\n\t",           \
+                                        operation, "q0", "q1");                                                       \
+        }                                                                                                             \
+    }
+/* clang-format on */
+#else
 /* Infinities become the greatest finite numbers; NaN stays. */
 static __attribute__((noinline, cold, unused)) void tflmgen_make_finite(tflmgen_f32 *row, int32_t elements)
 {
@@ -24,7 +61,7 @@ static __attribute__((noinline, cold, unused)) void tflmgen_make_finite(tflmgen_
 
 /* Without a greatest value the range is that of all finite floats above the least, and only infinities are beyond it.
  * If a row's sum is finite, all of its elements are, so that comparing the sum spares comparing each element. */
-#define TFLMGEN_DEFINE_ARITHMETIC_F32(name, expression)                                                                \
+#define TFLMGEN_DEFINE_ARITHMETIC_ROW_F32(name, expression, operation)                                                 \
     TFLMGEN_HELPER void name##_row(const tflmgen_f32 *row1, int32_t stride1, const tflmgen_f32 *row2, int32_t stride2, \
                                    tflmgen_f32 *output, int32_t elements, float least, float greatest)                 \
     {                                                                                                                  \
@@ -59,27 +96,31 @@ static __attribute__((noinline, cold, unused)) void tflmgen_make_finite(tflmgen_
         if (!(sum - sum >= 0.0f)) {                                                                                    \
             tflmgen_make_finite(output, elements);                                                                     \
         }                                                                                                              \
-    }                                                                                                                  \
-    TFLMGEN_KERNEL void name(const tflmgen_f32 *input1, const tflmgen_f32 *input2, tflmgen_f32 *output,                \
-                             const struct tflmgen_arithmetic_f32 *params)                                              \
-    {                                                                                                                  \
-        const int32_t row = params->rank - 1;                                                                          \
-        const int32_t elements = params->extent[row];                                                                  \
-        if (TFLMGEN_FOR_SPEED && row == 0 && params->stride1[0] == 1 && params->stride2[0] == 1) {                     \
-            name##_row(input1, 1, input2, 1, output, elements, params->least, params->greatest);                       \
-            return;                                                                                                    \
-        }                                                                                                              \
-        struct tflmgen_nest_cursor cursor = {{0}, 0, 0};                                                               \
-        do {                                                                                                           \
-            name##_row(input1 + cursor.offset1, params->stride1[row], input2 + cursor.offset2, params->stride2[row],   \
-                       output, elements, params->least, params->greatest);                                             \
-            output += elements;                                                                                        \
-        } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->stride1, params->stride2));      \
+    }
+#endif
+
+#define TFLMGEN_DEFINE_ARITHMETIC_F32(name, expression, operation)                                                   \
+    TFLMGEN_DEFINE_ARITHMETIC_ROW_F32(name, expression, operation)                                                   \
+    TFLMGEN_KERNEL void name(const tflmgen_f32 *input1, const tflmgen_f32 *input2, tflmgen_f32 *output,              \
+                             const struct tflmgen_arithmetic_f32 *params)                                            \
+    {                                                                                                                \
+        const int32_t row = params->rank - 1;                                                                        \
+        const int32_t elements = params->extent[row];                                                                \
+        if (TFLMGEN_FOR_SPEED && row == 0 && params->stride1[0] == 1 && params->stride2[0] == 1) {                   \
+            name##_row(input1, 1, input2, 1, output, elements, params->least, params->greatest);                     \
+            return;                                                                                                  \
+        }                                                                                                            \
+        struct tflmgen_nest_cursor cursor = {{0}, 0, 0};                                                             \
+        do {                                                                                                         \
+            name##_row(input1 + cursor.offset1, params->stride1[row], input2 + cursor.offset2, params->stride2[row], \
+                       output, elements, params->least, params->greatest);                                           \
+            output += elements;                                                                                      \
+        } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->stride1, params->stride2));    \
     }
 
-TFLMGEN_DEFINE_ARITHMETIC_F32(tflmgen_add_f32, a + b)
-TFLMGEN_DEFINE_ARITHMETIC_F32(tflmgen_sub_f32, a - b)
-TFLMGEN_DEFINE_ARITHMETIC_F32(tflmgen_mul_f32, a *b)
+TFLMGEN_DEFINE_ARITHMETIC_F32(tflmgen_add_f32, a + b, "vadd.f32")
+TFLMGEN_DEFINE_ARITHMETIC_F32(tflmgen_sub_f32, a - b, "vsub.f32")
+TFLMGEN_DEFINE_ARITHMETIC_F32(tflmgen_mul_f32, a *b, "vmul.f32")
 
 struct tflmgen_arithmetic_s32 {
     TFLMGEN_BINARY_NEST

@@ -73,11 +73,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_part_bytes(tflmgen_u32 *lane, int8_t *byt
     for (int32_t ky = down.first; ky < down.end; ++ky, row += line) {
         int8_t *to = bytes + (ky * p->taps_width + across.first) * p->channels;
         const int8_t *from = row;
-        for (int32_t piece = 0; piece < pieces; ++piece, from += tap) {
-#pragma GCC unroll 2
-            for (int32_t i = 0; i < count; ++i) {
-                *to++ = from[i];
-            }
+        for (int32_t piece = 0; piece < pieces; ++piece, from += tap, to += count) {
+            tflmgen_copy_few_dsp(to, from, count);
         }
     }
     (void)tflmgen_conv2d_dsp_widen_rows(lane, bytes, p->steps, 1, 0);

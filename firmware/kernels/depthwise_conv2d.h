@@ -93,12 +93,10 @@ TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_f32(const tflmgen_f32 *input, const
                                                        channels, y.end - y.first};
                 int32_t channel = 0;
                 float total = 0.0f;
-                for (; has_lanes && columns > 0 && taps.lines > 0 && channel < channels; channel += TFLMGEN_LANES_F32) {
-                    const int32_t first = tflmgen_min_s32(channel, channels - TFLMGEN_LANES_F32);
-                    float sums[TFLMGEN_LANES_F32] = {0.0f};
-                    tflmgen_add_taps_f32(sums, depth_multiplier > 1, window + first / depth_multiplier, weights + first,
-                                         &taps);
-                    total += tflmgen_finish_lanes_f32(sums, bias ? bias + first : NULL, least, output + first);
+                if (has_lanes && columns > 0 && taps.lines > 0) {
+                    total = tflmgen_window_lanes_f32(window, depth_multiplier, weights, bias, channels, least, output,
+                                                     &taps);
+                    channel = channels;
                 }
                 for (; channel < channels; ++channel) {
                     const tflmgen_f32 *const values = window + channel / depth_multiplier;

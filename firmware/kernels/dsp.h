@@ -167,6 +167,22 @@ TFLMGEN_HELPER void tflmgen_store4(void *address, uint32_t word)
     __builtin_memcpy(address, &word, sizeof word);
 }
 
+/* Copies a few bytes: words, the last of which overlaps the one before. */
+TFLMGEN_HELPER void tflmgen_copy_few_dsp(int8_t *to, const int8_t *from, int32_t count)
+{
+    if (count < 4) {
+        for (int32_t i = 0; i < count; ++i) {
+            to[i] = from[i];
+        }
+        return;
+    }
+#pragma GCC unroll 1
+    for (int32_t i = 4; i < count; i += 4) {
+        tflmgen_store4(to + i - 4, tflmgen_load4(from + i - 4));
+    }
+    tflmgen_store4(to + count - 4, tflmgen_load4(from + count - 4));
+}
+
 /* A byte in all four places of a word. */
 TFLMGEN_HELPER uint32_t tflmgen_splat4(int32_t byte)
 {

@@ -1,10 +1,12 @@
 /* Sums of float products in many channels at a time: the innermost loops of float32 depthwise convolutions.
  *
- * Each sum adds its products one after the other, rounding the product and the sum, on every core.
+ * Each sum adds its products one after the other, rounding the product and the sum, on every core. On cores with MVE
+ * and its floating point (MVE-F), vectors take numbers below FLT_MIN, denormal ones, for zero.
  */
 #ifndef TFLMGEN_KERNELS_LANES_F32_H
 #define TFLMGEN_KERNELS_LANES_F32_H
 
+#include "mve.h"
 #include "rows_f32.h"
 
 /* Channels that are computed at a time. */
@@ -17,7 +19,7 @@
 #define TFLMGEN_UNROLL_LANES_F32
 #endif
 
-#if TFLMGEN_HAS_FPU
+#if TFLMGEN_HAS_FPU && !TFLMGEN_HAS_MVE_F32
 #define TFLMGEN_LANES_F32_OPERANDS(sums)                                                                \
     [s0] "+t"(sums[0]), [s1] "+t"(sums[1]), [s2] "+t"(sums[2]), [s3] "+t"(sums[3]), [s4] "+t"(sums[4]), \
         [s5] "+t"(sums[5]), [s6] "+t"(sums[6]), [s7] "+t"(sums[7])
@@ -47,7 +49,7 @@ struct tflmgen_lanes_f32 {
     int32_t lines;
 };
 
-#if TFLMGEN_HAS_FPU
+#if TFLMGEN_HAS_FPU && !TFLMGEN_HAS_MVE_F32
 /* The taps, with `LOAD` of x at s8 and on. */
 /* clang-format off */
 #define TFLMGEN_LANES_F32_TAPS(LOAD, PRODUCTS)                                                                         \
@@ -74,6 +76,75 @@ struct tflmgen_lanes_f32 {
 /* clang-format on */
 #endif
 
+#if TFLMGEN_HAS_MVE_F32
+/* The taps, with PRODUCTS of x and the weights at w added to q0 and q1. */
+/* clang-format off */
+#define TFLMGEN_LANES_F32_TAPS(PRODUCTS)                                                               \
+    __asm__ volatile("1:\n\t"                                                                          \
+                     "ldr r4, [%[taps]]\n\t"                                                           \
+                     "dls lr, r4\n"                                                                    \
+                     "2:\n\t" PRODUCTS                                                                 \
+                     "add %[x], %[x], %[x_step], lsl #2\n\t"                                           \
+                     "add %[w], %[w], %[w_step], lsl #2\n\t"                                           \
+                     "le lr, 2b\n\t"                                                                   \
+                     "subs %[lines], #1\n\t"                                                           \
+                     "beq 3f\n\t"                                                                      \
+                     "ldrd r4, r5, [%[taps], #4]\n\t"                                                  \
+                     "add %[x], %[x], r4, lsl #2\n\t"                                                  \
+                     "add %[w], %[w], r5, lsl #2\n\t"                                                  \
+                     "b 1b\n"                                                                          \
+                     "3:"                                                                              \
+                     : [low] "+w"(low), [high] "+w"(high), [x] "+l"(x), [w] "+l"(weights), [lines] "+r"(lines) \
+                     : [x_step] "r"(taps->x_step), [w_step] "r"(taps->weight_step), [taps] "r"(taps)   \
+                     : "r4", "r5", "lr", "q2", "q3", "q4", "q5", "cc", "memory")
+/* clang-format on */
+
+/* One window of so many channels as whole vectors of eight have, of which the last may overlap those before, each of an
+ * input channel of its own, or `multiplier` of one; there is at least one tap, and at least eight channels. Adds the
+ * bias, NULL for none, and writes what is not below `least`. Returns 0: no output is infinite.
+ *
+ * Eight products: 4 VLDRW, 2 VMUL, 2 VADD, 2 ADD, LE; between lines 8. */
+TFLMGEN_HELPER float tflmgen_window_lanes_f32(const tflmgen_f32 *window, int32_t multiplier, const tflmgen_f32 *filter,
+                                              const tflmgen_f32 *bias, int32_t channels, float least,
+                                              tflmgen_f32 *output, const struct tflmgen_lanes_f32 *taps)
+{
+    const float32x4_t lows = vdupq_n_f32(least);
+    const float32x4_t highs = vdupq_n_f32(FLT_MAX);
+    for (int32_t channel = 0; channel < channels; channel += TFLMGEN_LANES_F32) {
+        const int32_t first = tflmgen_min_s32(channel, channels - TFLMGEN_LANES_F32);
+        const tflmgen_f32 *x = window + first / multiplier;
+        const tflmgen_f32 *weights = filter + first;
+        int32_t lines = taps->lines;
+        float32x4_t low = vdupq_n_f32(0.0f);
+        float32x4_t high = vdupq_n_f32(0.0f);
+        if (multiplier > 1) {
+            TFLMGEN_LANES_F32_TAPS("vldrw.u32 q2, [%[w]]\n\t"
+                                   "ldr r4, [%[x]]\n\t"
+                                   "vmul.f32 q2, q2, r4\n\t"
+                                   "vldrw.u32 q3, [%[w], #16]\n\t"
+                                   "vadd.f32 %q[low], %q[low], q2\n\t"
+                                   "vmul.f32 q3, q3, r4\n\t"
+                                   "vadd.f32 %q[high], %q[high], q3\n\t");
+        } else {
+            TFLMGEN_LANES_F32_TAPS("vldrw.u32 q2, [%[x]]\n\t"
+                                   "vldrw.u32 q3, [%[w]]\n\t"
+                                   "vmul.f32 q2, q2, q3\n\t"
+                                   "vldrw.u32 q4, [%[x], #16]\n\t"
+                                   "vadd.f32 %q[low], %q[low], q2\n\t"
+                                   "vldrw.u32 q5, [%[w], #16]\n\t"
+                                   "vmul.f32 q4, q4, q5\n\t"
+                                   "vadd.f32 %q[high], %q[high], q4\n\t");
+        }
+        if (bias) {
+            low = vaddq_f32(low, vldrwq_f32(bias + first));
+            high = vaddq_f32(high, vldrwq_f32(bias + first + 4));
+        }
+        vstrwq_f32(output + first, tflmgen_clamp_f32_mve(low, lows, highs));
+        vstrwq_f32(output + first + 4, tflmgen_clamp_f32_mve(high, lows, highs));
+    }
+    return 0.0f;
+}
+#else
 /* sums[c] += x[c] * weights[c] over all taps, or with `one` x[0] * weights[c]; there is at least one tap. With a
  * floating-point unit 22 instructions for 8 products, 14 with VMLA, and 7 between lines. */
 TFLMGEN_HELPER void tflmgen_add_taps_f32(float sums[TFLMGEN_LANES_F32], bool one, const tflmgen_f32 *x,
@@ -115,5 +186,21 @@ TFLMGEN_HELPER float tflmgen_finish_lanes_f32(const float sums[TFLMGEN_LANES_F32
     }
     return total;
 }
+
+/* The same as with vectors. Returns the sum of all outputs before what is below `least` was raised. */
+TFLMGEN_HELPER float tflmgen_window_lanes_f32(const tflmgen_f32 *window, int32_t multiplier, const tflmgen_f32 *filter,
+                                              const tflmgen_f32 *bias, int32_t channels, float least,
+                                              tflmgen_f32 *output, const struct tflmgen_lanes_f32 *taps)
+{
+    float total = 0.0f;
+    for (int32_t channel = 0; channel < channels; channel += TFLMGEN_LANES_F32) {
+        const int32_t first = tflmgen_min_s32(channel, channels - TFLMGEN_LANES_F32);
+        float sums[TFLMGEN_LANES_F32] = {0.0f};
+        tflmgen_add_taps_f32(sums, multiplier > 1, window + first / multiplier, filter + first, taps);
+        total += tflmgen_finish_lanes_f32(sums, bias ? bias + first : NULL, least, output + first);
+    }
+    return total;
+}
+#endif
 
 #endif

@@ -8,6 +8,13 @@
 
 #include "common.h"
 
+/* Whether vectors hold floats. What is computed with them takes numbers below FLT_MIN, denormal ones, for zero. */
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)
+#define TFLMGEN_HAS_MVE_F32 1
+#else
+#define TFLMGEN_HAS_MVE_F32 0
+#endif
+
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
 #include <arm_mve.h>
@@ -41,6 +48,33 @@ TFLMGEN_HELPER void tflmgen_fill_mve(int8_t *to, int32_t value, int32_t count)
                      : [values] "w"(values), [count] "r"(count)
                      : "lr", "memory");
 }
+
+#if TFLMGEN_HAS_MVE_F32
+/* Brings values into a range: 2 VCMP, 2 VPSEL. NaN is not greater than anything, so that it stays; but VCMP's LT is the
+ * opposite of GE, for NaN too. */
+TFLMGEN_HELPER float32x4_t tflmgen_clamp_f32_mve(float32x4_t values, float32x4_t least, float32x4_t greatest)
+{
+    __asm__("vcmp.f32 gt, %q[least], %q[values]\n\t"
+            "vpsel %q[values], %q[least], %q[values]\n\t"
+            "vcmp.f32 gt, %q[values], %q[greatest]\n\t"
+            "vpsel %q[values], %q[greatest], %q[values]"
+            : [values] "+w"(values)
+            : [least] "w"(least), [greatest] "w"(greatest)
+            : "cc");
+    return values;
+}
+
+/* Writes the first `count` values, of four: VCTP, VPST, VSTRW. */
+TFLMGEN_HELPER void tflmgen_write_f32_mve(tflmgen_f32 *output, float32x4_t values, int32_t count)
+{
+    __asm__ volatile("vctp.32 %[count]\n\t"
+                     "vpst\n\t"
+                     "vstrwt.32 %q[values], [%[output]]"
+                     :
+                     : [values] "w"(values), [count] "r"(count), [output] "l"(output)
+                     : "cc", "memory");
+}
+#endif
 
 #endif
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support import tight_cases
-from support.conv_cases import activation, conv2d, depthwise_conv2d, fully_connected, geometry, pick
-from support.emulated_kernels import M4F, M7F, Machine, Run, check_on, kernel_for
+from support.conv_cases import conv2d, depthwise_conv2d, fully_connected, pick
+from support.emulated_kernels import M4F, M7F, M55, Machine, Run, check_on, kernel_for
+from support.float_cases import Made, deep, wide
 from support.kernel_harness import (
     Array,
     Case,
     broken_rules,
     claims,
-    constant,
     make_case,
     random_values,
     run_kernels,
@@ -28,8 +28,6 @@ from support.tight_claims import check_claims_are_tight
 
 pytestmark = pytest.mark.emulator
 
-Made = tuple[Case, Sequence[Array | None]]
-
 
 def unary(rng: np.random.Generator) -> Made:
     """Values of all magnitudes."""
@@ -39,35 +37,24 @@ def unary(rng: np.random.Generator) -> Made:
     return case, [values.astype(np.float32)]
 
 
-def wide(rng: np.random.Generator, operator: str) -> Made:
-    """Windows of whole blocks of channels, with rests, and of few channels."""
-    options, size, taps = geometry(rng, dilated=True)
-    channels = int(pick(rng, 1, 3, 8, 12, 16, 21))
-    if operator == "CONV_2D":
-        outputs = int(pick(rng, 1, 3, 4, 8, 10, 15))
-        shape: tuple[int, ...] = (outputs, *taps, channels)
-    else:
-        multiplier = int(pick(rng, 1, 1, 2, 8, 16))
-        channels = channels if multiplier == 1 else 2
-        outputs = channels * multiplier
-        shape, options = (1, *taps, outputs), options | {"depth_multiplier": multiplier}
-    x = tensor("float32", (int(pick(rng, 1, 2)), *size, channels))
-    inputs = [x, constant("float32", rng.normal(size=shape)), constant("float32", rng.normal(size=outputs))]
-    case = make_case(operator, inputs[: int(pick(rng, 2, 3))], [tensor("float32", ())], options)
-    return case, random_values(case, rng)
-
-
-def deep(rng: np.random.Generator) -> Made:
-    depth, units = int(rng.integers(1, 70)), int(rng.integers(1, 14))
-    inputs = [tensor("float32", (int(pick(rng, 1, 3)), depth)), constant("float32", rng.normal(size=(units, depth)))]
-    options = {"fused_activation_function": activation(rng), "keep_num_dims": False}
-    case = make_case("FULLY_CONNECTED", [*inputs, None], [tensor("float32", ())], options)
-    return case, random_values(case, rng)
-
-
 def recurrent(rng: np.random.Generator, make: Callable[[np.random.Generator], tuple[Case, list[Array]]]) -> Made:
     case, _ = make(rng)
     return case, random_values(case, rng)
+
+
+def arithmetic(rng: np.random.Generator) -> Made:
+    """Rows and single elements of either operand, infinities and NaN; sums that are too large."""
+    shape = int(rng.integers(1, 4)), int(rng.integers(1, 30))
+    other = [shape, shape, (shape[0], 1), (1, shape[1]), (1, 1)][int(rng.integers(5))]
+    operands = [tensor("float32", s) for s in (shape, other)]
+    order = (0, 1) if rng.random() < 0.5 else (1, 0)
+    options = {"fused_activation_function": int(pick(rng, 0, 1, 2, 3))}
+    case = make_case(str(pick(rng, "ADD", "SUB", "MUL")), [operands[i] for i in order], [operands[0]], options)
+    values = []
+    for operand in (v for v in random_values(case, rng) if v is not None):
+        large = np.where(rng.random(operand.shape) < 0.1, 3e38, operand)
+        values.append(np.where(rng.random(operand.shape) < 0.05, rng.choice([np.nan, np.inf], operand.shape), large))
+    return case, [v.astype(np.float32) for v in values]
 
 
 def quantize(rng: np.random.Generator) -> Made:
@@ -93,6 +80,7 @@ CASES: dict[str, Callable[[np.random.Generator], Made]] = {
     "depthwise_conv2d": lambda rng: depthwise_conv2d(rng, "float32"),
     "depthwise_conv2d wide": lambda rng: wide(rng, "DEPTHWISE_CONV_2D"),
     "unary": unary,
+    "arithmetic": arithmetic,
     "quantize": quantize,
     "lstm": lambda rng: recurrent(rng, lambda r: float_lstm(r, variants=True, largest_extent=20)),
     "rnn": lambda rng: recurrent(rng, lambda r: rnn(r, "UNIDIRECTIONAL_SEQUENCE_RNN", hybrid=False, largest_extent=20)),
@@ -117,7 +105,7 @@ def test_every_kernel_with_such_instructions_has_a_case() -> None:
     assert headers - {kernel_for(case, M4F).header for case in cases if not broken_rules(case)} == set()
 
 
-@pytest.mark.parametrize(("machine", "optimize"), [(M4F, "-O2"), (M7F, "-Os")], ids=["m4", "m7"])
+@pytest.mark.parametrize(("machine", "optimize"), [(M4F, "-O2"), (M7F, "-Os"), (M55, "-O2")], ids=["m4", "m7", "m55"])
 @pytest.mark.parametrize("name", CASES)
 def test_float_kernels_give_the_same_bits(name: str, machine: Machine, optimize: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(11)

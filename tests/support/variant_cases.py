@@ -18,7 +18,7 @@ from tflmgen.ir.types import TensorType
 from tflmgen.kernels.declaration import Cases, KernelDeclaration
 from tflmgen.kernels.registry import declarations
 
-from support import dsp_cases, int16_cases
+from support import dsp_cases, float_cases, int16_cases
 from support.emulated_kernels import M0, M4, M55, Machine, kernels_for
 from support.kernel_harness import Array, Case, Tensor, broken_rules, claims, facing
 from support.kernel_program import KERNELS
@@ -117,12 +117,14 @@ GENERATORS: dict[str, Make] = {
     "conv2d": dsp_cases.conv2d,
     "conv2d_beyond": partial(dsp_cases.conv2d, beyond=True),
     "conv2d_dot": dsp_cases.conv2d_dot,
+    "conv2d_f32": partial(float_cases.wide, operator="CONV_2D"),
     "conv2d_s16": int16_cases.conv2d,
     "depthwise3x3": dsp_cases.depthwise3x3,
     "depthwise_conv2d_s16": int16_cases.depthwise_conv2d,
     "depthwise_filters": dsp_cases.depthwise_filters,
     "depthwise_window": dsp_cases.depthwise_window,
     "fully_connected": dsp_cases.fully_connected,
+    "fully_connected_f32": float_cases.deep,
     "fully_connected_few": dsp_cases.fully_connected_few,
     "fully_connected_s16": int16_cases.fully_connected,
     "grouped": dsp_cases.grouped,

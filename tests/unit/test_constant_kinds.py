@@ -41,7 +41,7 @@ def test_every_kind_of_array_is_accounted_for() -> None:
 
 
 def test_every_kernel_that_packs_has_a_reader() -> None:
-    """Packed arrays of instruction sets are those of modules that call ConstantArray.of."""
+    """Or a check: packed arrays of instruction sets are those of modules that call ConstantArray.of."""
     packing = {
         path.stem
         for folder in ("thumb", "dsp", "mve")
@@ -49,6 +49,7 @@ def test_every_kernel_that_packs_has_a_reader() -> None:
         if "ConstantArray.of(" in path.read_text(encoding="utf-8")
     }
     read = {header.removesuffix(".h") for d in declarations() if d.read is not None for header in d.headers}
+    read |= {header.removesuffix(".h") for header in CHECKS}
     # These modules pack for several kernels, whose own modules have the readers.
     packers = {f"{name}_requantisation" for name in ("dsp", "mve", "thumb")} | {"sums_mve", "sums_thumb"}
     assert packing - read - packers == set()

@@ -14,6 +14,7 @@ from tflmgen.kernels.registry import declarations
 from tflmgen.kernels.requests import (
     Convolution,
     DepthwiseConvolution,
+    FloatRequest,
     GroupedConvolution,
     LayerRequest,
     Request,
@@ -85,6 +86,8 @@ def _with_macs(kernel: Kernel, macs: int) -> Kernel:
 
 def _most_packed(request: Request) -> float:
     """Bytes of constants that a kernel may have: whatever it takes where each filter sees one channel."""
+    if isinstance(request, FloatRequest):
+        return TUNING.packed_share * (request.weights.nbytes + request.bias.nbytes) + TUNING.padding_bytes
     if not isinstance(request, LayerRequest) or isinstance(request, DepthwiseConvolution):
         return math.inf
     if isinstance(request, GroupedConvolution) and request.group_inputs == 1:

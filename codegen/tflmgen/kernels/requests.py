@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tflmgen.ir import Kernel, OperatorInstance, Overlap, ParamValue, Target
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.int16_layer import Int16Layer
@@ -173,6 +176,36 @@ class Int16MatrixProduct(Int16Request):
     """A FULLY_CONNECTED of int16 by int8; `batches` are the rows of the input."""
 
     WHAT: ClassVar[str] = "int16 FULLY_CONNECTED"
+    batches: int
+
+
+@dataclass(frozen=True, slots=True)
+class FloatRequest(Request):
+    """A float32 layer with constant weights and bias; weights: [output channels, terms]; bias: [output channels]."""
+
+    weights: NDArray[np.float32]
+    bias: NDArray[np.float32]
+    activation: Activation
+
+
+@dataclass(frozen=True, slots=True)
+class FloatConvolution(FloatRequest):
+    """A CONV_2D of float32 in one group."""
+
+    WHAT: ClassVar[str] = "float32 CONV_2D without groups"
+    window: Window
+
+    @property
+    def numbers(self) -> Fields:
+        """Sizes of window, input and output, which terms of costs read."""
+        return self.window.fields(len(self.weights))
+
+
+@dataclass(frozen=True, slots=True)
+class FloatMatrixProduct(FloatRequest):
+    """A FULLY_CONNECTED of float32; `batches` are the rows of the input."""
+
+    WHAT: ClassVar[str] = "float32 FULLY_CONNECTED"
     batches: int
 
 

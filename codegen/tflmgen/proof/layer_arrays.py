@@ -99,6 +99,28 @@ def _hybrid(call: ArrayCall) -> str | None:
     return compare(call, 1, np.asarray(weights).astype(np.int8), "weights") or _scales_of(1, 2)(call)
 
 
+def _eight_channels(call: ArrayCall) -> str | None:
+    """Floats of groups of eight channels, of four at the end where no more are left: weights value by value, biases;
+    zeros for channels that the last group lacks."""
+    weights, bias = call.op.constants[1], call.op.constants[2] if len(call.op.constants) > 2 else None
+    if weights is None:
+        return "the weights are no constants"
+    channels = len(weights)
+    rows = np.asarray(weights, np.float32).reshape(channels, -1)
+    added = np.zeros(channels, np.float32) if bias is None else np.asarray(bias, np.float32).reshape(-1)
+    written, at = call.elements(1, "<u4"), 0
+    for first in range(0, channels, 8):
+        count = min(8, channels - first)
+        wide = 8 if count > 4 else 4
+        group = written[at : at + wide * (rows.shape[1] + 1)].reshape(-1, wide)
+        wanted = np.zeros((rows.shape[1] + 1, wide), np.float32)
+        wanted[:-1, :count], wanted[-1, :count] = rows[first : first + count].T, added[first : first + count]
+        at += group.size
+        if group.shape != wanted.shape or (group != wanted.view(np.uint32)).any():
+            return f"stream: channels from {first} differ"
+    return "" if at == len(written) else f"stream: {len(written) - at} values too many"
+
+
 def _columns(call: ArrayCall) -> str | None:
     """BATCH_MATMUL with a scale for each column: multipliers and shifts."""
     if not call.function.endswith("_per_column"):
@@ -231,6 +253,8 @@ CHECKS: Mapping[str, Check] = {
     "softmax.h": _softmax,
     "softmax_in_use.h": _softmax,
     "conv2d_hybrid.h": _hybrid,
+    "conv2d_f32_mve.h": _eight_channels,
+    "fully_connected_f32_mve.h": _eight_channels,
     "depthwise_conv2d_hybrid.h": _hybrid,
     "fully_connected_hybrid.h": _hybrid,
     "fully_connected_blocks.h": _hybrid,

@@ -299,6 +299,9 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     ),
     "group_row": Term("rows inside of blocks of channels", lambda w: w.rows_inside * w.groups),
     "group_tap": Term("taps inside of those", lambda w: w.taps_inside * w.groups),
+    "group_value": Term(
+        "values inside of windows, for each block of channels", lambda w: w.taps_inside * w.channels * w.groups
+    ),
     "rest_row": Term("rows inside of those", lambda w: w.rows_inside * (w.channels % 4)),
     "rest_tap": Term("taps inside of those", lambda w: w.taps_inside * (w.channels % 4)),
     "lane_block": Term("vectors of eight channels of a pixel", lambda w: w.pixels * w.lane_groups),

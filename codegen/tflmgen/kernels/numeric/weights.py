@@ -130,6 +130,17 @@ def bias_operand(op: OperatorInstance, axis: int) -> Operand:
     return Null() if bias is None else Input(2)
 
 
+def float_rows(op: OperatorInstance) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
+    """Weights [output channels, terms] and biases of a float32 layer whose filter [output channels, ...] and bias are
+    constant, else None."""
+    weights, bias = op.constants[1], bias_type(op)
+    if op.outputs[0].dtype is not DType.FLOAT32 or weights is None or is_hybrid(op) or not _bias_is_known(op):
+        return None
+    rows = np.asarray(weights, dtype=np.float32).reshape(len(weights), -1)
+    added = np.zeros(len(rows)) if bias is None else op.constants[2]
+    return rows, np.asarray(added, dtype=np.float32).reshape(-1)
+
+
 def channel_scales(op: OperatorInstance, channels: int) -> list[tuple[int, int]]:
     """(multiplier, shift) of tflmgen_requantize, per output channel."""
     return [quantize_multiplier(m) for m in output_multipliers(op, channels)]

@@ -25,6 +25,7 @@ from tflmgen.kernels.numeric.weights import (
     channel_scales,
     filter_operand,
     filter_quantization,
+    float_rows,
     go_backward,
     input_offset,
     is_hybrid,
@@ -43,7 +44,7 @@ from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.hybrid import hybrid_kernel
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.ranges.range_weighted import range_of_sums
-from tflmgen.kernels.requests import Int16Convolution
+from tflmgen.kernels.requests import FloatConvolution, Int16Convolution
 from tflmgen.kernels.rules import input_type, static_shape, zero_point
 from tflmgen.kernels.traits import Sliding, Traits, first_axis
 
@@ -93,6 +94,8 @@ def _geometry(op: OperatorInstance, window: Window, channels: int) -> Fields:
 def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
     """The kernels for the target's instructions that are exact for this convolution."""
     weights = op.constants[1]
+    if (real := float_rows(op)) and _group_channels(op) == len(real[0]):
+        return fast_kernels(FloatConvolution(op, target, *real, op.attributes.activation, window_of(op)))
     if not is_quantized(op) or weights is None:
         return []
     channels, _, _, filter_channels = weights.shape

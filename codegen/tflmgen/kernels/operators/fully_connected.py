@@ -37,6 +37,7 @@ from tflmgen.kernels.numeric.weights import (
     channel_scales,
     filter_operand,
     filter_quantization,
+    float_rows,
     has_zero_point,
     input_offset,
     is_by_blocks,
@@ -56,7 +57,7 @@ from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.hybrid import blocks_kernel, hybrid_kernel
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.ranges.range_weighted import range_of_sums
-from tflmgen.kernels.requests import Int16MatrixProduct, MatrixProduct
+from tflmgen.kernels.requests import FloatMatrixProduct, Int16MatrixProduct, MatrixProduct
 from tflmgen.kernels.rules import input_type, per_tensor, static_shape, zero_point
 from tflmgen.kernels.traits import Traits, any_axis
 
@@ -117,6 +118,9 @@ def _sizes(op: OperatorInstance) -> tuple[tuple[str, int], ...]:
 def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
     """The kernels for the target's instructions that are exact for this layer."""
     weights = op.constants[1]
+    if real := float_rows(op):
+        batches = op.outputs[0].elements // len(real[0])
+        return fast_kernels(FloatMatrixProduct(op, target, *real, op.attributes.activation, batches))
     if not is_quantized(op) or weights is None or zero_point(input_type(op, 1)):
         return []
     units = len(weights)

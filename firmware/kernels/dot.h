@@ -4,9 +4,48 @@
 
 #include "dsp.h"
 
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+/* sum of (a[i] + a_offset) * (b[i] + b_offset). Eight at a time, with VLDRB, VADD, VLDRB, VADD, VMLADAVA, LETP, which
+ * stops at the last one; without offsets 16, and no VADD. */
+TFLMGEN_HELPER int32_t tflmgen_dot_mve_s8(const int8_t *a, const int8_t *b, int32_t length, int32_t a_offset,
+                                          int32_t b_offset)
+{
+    int32_t sum = 0;
+    if (a_offset == 0 && b_offset == 0) {
+        __asm__ volatile("wlstp.8 lr, %[length], 2f\n"
+                         "1:\n\t"
+                         "vldrb.8 q0, [%[a]], #16\n\t"
+                         "vldrb.8 q1, [%[b]], #16\n\t"
+                         "vmladava.s8 %[sum], q0, q1\n\t"
+                         "letp lr, 1b\n"
+                         "2:"
+                         : [sum] "+&Te"(sum), [a] "+&l"(a), [b] "+&l"(b)
+                         : [length] "r"(length)
+                         : "lr", "q0", "q1", "cc", "memory");
+    } else {
+        __asm__ volatile("wlstp.16 lr, %[length], 2f\n"
+                         "1:\n\t"
+                         "vldrb.s16 q0, [%[a]], #8\n\t"
+                         "vadd.i16 q0, q0, %[a_offset]\n\t"
+                         "vldrb.s16 q1, [%[b]], #8\n\t"
+                         "vadd.i16 q1, q1, %[b_offset]\n\t"
+                         "vmladava.s16 %[sum], q0, q1\n\t"
+                         "letp lr, 1b\n"
+                         "2:"
+                         : [sum] "+&Te"(sum), [a] "+&l"(a), [b] "+&l"(b)
+                         : [length] "r"(length), [a_offset] "r"(a_offset), [b_offset] "r"(b_offset)
+                         : "lr", "q0", "q1", "cc", "memory");
+    }
+    return sum;
+}
+#endif
+
 /* sum of (input[i] + offset) * weights[i]; with the DSP extension four at a time, 2 LDR + 4 SXTAB16 + 2 SMLAD. */
 TFLMGEN_HELPER int32_t tflmgen_dot_s8(const int8_t *input, const int8_t *weights, int32_t length, int32_t offset)
 {
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+    return tflmgen_dot_mve_s8(input, weights, length, offset, 0);
+#else
     int32_t sum = 0;
     int32_t i = 0;
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
@@ -22,12 +61,16 @@ TFLMGEN_HELPER int32_t tflmgen_dot_s8(const int8_t *input, const int8_t *weights
         sum += (input[i] + offset) * weights[i];
     }
     return sum;
+#endif
 }
 
 /* sum of (a[i] + a_offset) * (b[i] + b_offset), offsets of at most 9 bits; with the DSP extension as above. */
 TFLMGEN_HELPER int32_t tflmgen_dot_offsets_s8(const int8_t *a, const int8_t *b, int32_t length, int32_t a_offset,
                                               int32_t b_offset)
 {
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+    return tflmgen_dot_mve_s8(a, b, length, a_offset, b_offset);
+#else
     int32_t sum = 0;
     int32_t i = 0;
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
@@ -44,6 +87,7 @@ TFLMGEN_HELPER int32_t tflmgen_dot_offsets_s8(const int8_t *a, const int8_t *b, 
         sum += (a[i] + a_offset) * (b[i] + b_offset);
     }
     return sum;
+#endif
 }
 
 /* sum of input[i] * weights[i]; with the DSP extension four at a time, 3 LDR + 2 PKH + 2 SXTB16 + 2 SMLALD. */

@@ -68,7 +68,7 @@ struct tflmgen_lanes_f32 {
                      "add %[w], %[w], %[columns], lsl #2\n\t"                                                         \
                      "b 1b\n"                                                                                         \
                      "3:"                                                                                             \
-                     : TFLMGEN_LANES_F32_OPERANDS(sums), [x] "+r"(x), [w] "+r"(weights), [lines] "+r"(lines),         \
+                     : TFLMGEN_LANES_F32_OPERANDS(sums), [x] "+r"(x), [w] "+r"(weights), [lines] "+&r"(lines),         \
                        [columns] "=&r"(columns)                                                                       \
                      : [x_step] "r"(taps->x_step), [w_step] "r"(taps->weight_step), [taps] "r"(taps)                  \
                      : "s8", "s9", "s10", "s11", "s12", "s13", "s14", "s15", "s16", "s17", "s18", "s19", "s20",       \
@@ -94,7 +94,7 @@ struct tflmgen_lanes_f32 {
                      "add %[w], %[w], r5, lsl #2\n\t"                                                  \
                      "b 1b\n"                                                                          \
                      "3:"                                                                              \
-                     : [low] "+w"(low), [high] "+w"(high), [x] "+l"(x), [w] "+l"(weights), [lines] "+r"(lines) \
+                     : [low] "+w"(low), [high] "+w"(high), [x] "+l"(x), [w] "+l"(weights), [lines] "+&r"(lines) \
                      : [x_step] "r"(taps->x_step), [w_step] "r"(taps->weight_step), [taps] "r"(taps)   \
                      : "r4", "r5", "lr", "q2", "q3", "q4", "q5", "cc", "memory")
 /* clang-format on */

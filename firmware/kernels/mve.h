@@ -58,7 +58,7 @@ TFLMGEN_HELPER float32x4_t tflmgen_clamp_f32_mve(float32x4_t values, float32x4_t
             "vpsel %q[values], %q[least], %q[values]\n\t"
             "vcmp.f32 gt, %q[values], %q[greatest]\n\t"
             "vpsel %q[values], %q[greatest], %q[values]"
-            : [values] "+w"(values)
+            : [values] "+&w"(values)
             : [least] "w"(least), [greatest] "w"(greatest)
             : "cc");
     return values;

@@ -6,7 +6,49 @@
 
 #include "dot.h"
 
-#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+
+/* 64 products: 5 VLDRB, 4 VMLADAVA, LETP, which stops at the last column; with an offset 32, and VADD. */
+#define TFLMGEN_ROWS_MVE_S8(size, load, ADD, step)                                                                  \
+    __asm__ volatile("wlstp." size " lr, %[length], 2f\n"                                                           \
+                     "1:\n\t"                                                                                       \
+                     "vldrb." load " q0, [%[input]], #" step "\n\t" ADD "vldrb." load " q1, [%[w0]], #" step "\n\t" \
+                     "vmladava.s" size " %[s0], q0, q1\n\t"                                                         \
+                     "vldrb." load " q2, [%[w1]], #" step "\n\t"                                                    \
+                     "vmladava.s" size " %[s1], q0, q2\n\t"                                                         \
+                     "vldrb." load " q1, [%[w2]], #" step "\n\t"                                                    \
+                     "vmladava.s" size " %[s2], q0, q1\n\t"                                                         \
+                     "vldrb." load " q2, [%[w3]], #" step "\n\t"                                                    \
+                     "vmladava.s" size " %[s3], q0, q2\n\t"                                                         \
+                     "letp lr, 1b\n"                                                                                \
+                     "2:"                                                                                           \
+                     : [s0] "+&Te"(s0), [s1] "+&Te"(s1), [s2] "+&Te"(s2), [s3] "+&Te"(s3), [input] "+&l"(input),    \
+                       [w0] "+&l"(weights), [w1] "+&l"(row1), [w2] "+&l"(row2), [w3] "+&l"(row3)                    \
+                     : [length] "r"(length), [offset] "r"(offset)                                                   \
+                     : "lr", "q0", "q1", "q2", "cc", "memory")
+
+TFLMGEN_SHARED void tflmgen_dot_rows_mve_s8(tflmgen_s32 sums[4], const int8_t *input, const int8_t *weights,
+                                            int32_t stride, int32_t length, int32_t offset)
+{
+    const int8_t *row1 = weights + stride;
+    const int8_t *row2 = row1 + stride;
+    const int8_t *row3 = row2 + stride;
+    int32_t s0 = sums[0];
+    int32_t s1 = sums[1];
+    int32_t s2 = sums[2];
+    int32_t s3 = sums[3];
+    if (offset == 0) {
+        TFLMGEN_ROWS_MVE_S8("8", "8", "", "16");
+    } else {
+        TFLMGEN_ROWS_MVE_S8("16", "s16", "vadd.i16 q0, q0, %[offset]\n\t", "8");
+    }
+    sums[0] = s0;
+    sums[1] = s1;
+    sums[2] = s2;
+    sums[3] = s3;
+}
+
+#elif defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 struct tflmgen_rows_s8_block {
     int32_t sums[4];
     int32_t stride;
@@ -56,6 +98,9 @@ TFLMGEN_SHARED void tflmgen_rows_s8_block(const int8_t *input, const int8_t *wei
 TFLMGEN_HELPER void tflmgen_dot_rows_s8(int32_t sums[4], const int8_t *input, const int8_t *weights, int32_t stride,
                                         int32_t length, int32_t offset)
 {
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+    tflmgen_dot_rows_mve_s8(sums, input, weights, stride, length, offset);
+#else
     int32_t i = 0;
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
     if (length >= 4) {
@@ -75,6 +120,7 @@ TFLMGEN_HELPER void tflmgen_dot_rows_s8(int32_t sums[4], const int8_t *input, co
         sums[2] += x * weights[2 * stride + i];
         sums[3] += x * weights[3 * stride + i];
     }
+#endif
 }
 
 #endif

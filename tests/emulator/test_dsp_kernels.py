@@ -150,15 +150,16 @@ WITHIN: dict[str, Make] = {
     "fully_connected float32 by blocks": lambda rng: mixed.by_blocks(rng, "float32"),
     "conv2d float32 by int8": lambda rng: conv_cases.conv2d(rng, "hybrid"),
 }
-"""Kernels for every core whose innermost loops have another form for the DSP extension (dot.h)."""
+"""Kernels for every core whose innermost loops have other forms for the DSP extension and for MVE (dot.h)."""
 
 
+@pytest.mark.parametrize("machine", [M4, M55], ids=["m4", "m55"])
 @pytest.mark.parametrize("name", WITHIN)
-def test_inner_loops_are_exact(name: str, tmp_path: Path) -> None:
+def test_inner_loops_are_exact(name: str, machine: Machine, tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
     cases = [case for case in (WITHIN[name](rng) for _ in range(60)) if not broken_rules(case[0])]
     runs = [Run(case, values, outputs) for (case, values), outputs in zip(cases, run_kernels(cases), strict=True)]
-    check_on(M4, runs, tmp_path, "-O2")
+    check_on(machine, runs, tmp_path, "-O2")
 
 
 @pytest.mark.parametrize("optimize", ["-O2", "-Os"])

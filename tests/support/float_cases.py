@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -44,3 +45,14 @@ def deep(rng: np.random.Generator) -> Made:
     options = {"fused_activation_function": activation(rng), "keep_num_dims": False}
     case = make_case("FULLY_CONNECTED", [*inputs, None], [tensor("float32", ())], options)
     return case, _values(case, rng)
+
+
+def whole(make: Callable[[np.random.Generator], Made], rng: np.random.Generator) -> Made:
+    """Layers of `make` with small whole numbers, whose sums are the same in any order, and none of them NaN."""
+    case, values = make(rng)
+    inputs = tuple(
+        item if item is None or item.data is None else replace(item, data=np.rint(3 * item.data) + 0)
+        for item in case.inputs
+    )
+    rounded = [None if v is None else (np.rint(3 * np.nan_to_num(v)) + 0).astype(v.dtype) for v in values]
+    return replace(case, inputs=inputs), rounded

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,3 +68,69 @@ def test_control_flow_recipes_of_one_run_from_circle(
     write_circle(Path("net.circle"), read_model(CORPUS / "one" / f"{name}.tflite"))
     done = tflmgen("test", "net.circle", "--board", "host", "--vectors", CORPUS / "one" / f"{name}.npz")
     assert done.code == 0, done.err
+
+
+def _product_or_sum() -> Model:
+    """As ONE's recipe If_000: then MUL in subgraph 2, else ADD in subgraph 1."""
+    builder = ModelBuilder()
+    main = builder.subgraph("Main")
+    for name, operator in (("IF_ELSE", "ADD"), ("IF_THEN", "MUL")):
+        branch = builder.subgraph(name)
+        a, b, y = (branch.tensor(key, DType.FLOAT32, (2, 3)) for key in ("ifm1", "ifm2", "ofm"))
+        branch.operator(operator, [a, b], [y])
+        branch.inputs, branch.outputs = [a, b], [y]
+    condition = main.tensor("ifmb", DType.BOOL, ())
+    a, b, y = (main.tensor(key, DType.FLOAT32, (2, 3)) for key in ("ifm1", "ifm2", "ofm"))
+    main.operator("IF", [condition, a, b], [y], {"then_subgraph_index": 2, "else_subgraph_index": 1})
+    main.inputs, main.outputs = [condition, a, b], [y]
+    return builder.model()
+
+
+def _while_at_ten(with_matrix: bool) -> Model:
+    """As ONE's recipes While_000 and, with a matrix that grows by 2, While_001: it runs while the number is 10."""
+    builder = ModelBuilder()
+    types = [(DType.INT32, ()), *([(DType.FLOAT32, (2, 3))] if with_matrix else [])]
+    main, condition, body = (builder.subgraph(name) for name in ("Main", "WHILE_COND", "WHILE_BODY"))
+    for graph in (main, condition, body):
+        graph.inputs = [graph.tensor(f"ifm{i}", dtype, shape) for i, (dtype, shape) in enumerate(types)]
+    condition.outputs = [condition.tensor("ofm", DType.BOOL, ())]
+    condition.operator("EQUAL", [condition.inputs[0], condition.constant("ten", np.int32(10))], condition.outputs)
+    for graph in (main, body):
+        graph.outputs = [graph.tensor(f"ofm{i}", dtype, shape) for i, (dtype, shape) in enumerate(types)]
+    steps: list[Any] = [np.int32(1), np.full((2, 3), 2, np.float32)]
+    for x, y, step in zip(body.inputs, body.outputs, steps, strict=False):
+        body.operator("ADD", [x, body.constant(f"step{x}", step)], [y])
+    main.operator("WHILE", main.inputs, main.outputs, {"cond_subgraph_index": 1, "body_subgraph_index": 2})
+    return builder.model()
+
+
+_MATRIX = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
+
+
+@pytest.mark.parametrize(
+    ("model", "inputs", "wanted"),
+    [
+        (_product_or_sum(), [np.bool_(True), _MATRIX, _MATRIX + 1], [_MATRIX * (_MATRIX + 1)]),
+        (_product_or_sum(), [np.bool_(False), _MATRIX, _MATRIX + 1], [_MATRIX * 2 + 1]),
+        (_while_at_ten(False), [np.int32(10)], [np.int32(11)]),
+        (_while_at_ten(False), [np.int32(9)], [np.int32(9)]),
+        (_while_at_ten(True), [np.int32(10), _MATRIX], [np.int32(11), _MATRIX + 2]),
+        (_while_at_ten(True), [np.int32(-1), _MATRIX], [np.int32(-1), _MATRIX]),
+    ],
+    ids=["if_then", "if_else", "while_once", "while_never", "while_matrix_once", "while_matrix_never"],
+)
+def test_recipes_of_one_have_the_results_that_arithmetic_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Model, inputs: list[Any], wanted: list[Any]
+) -> None:
+    """Written as CIR0 files; the .tflite file that convert makes computes the same."""
+    monkeypatch.chdir(tmp_path)
+    write_circle(Path("net.circle"), model)
+    assert Path("net.circle").read_bytes()[4:8] == b"CIR0"
+    np.savez("in.npz", **{f"s0_in_{i}": array for i, array in enumerate(inputs)})
+    assert tflmgen("convert", "net.circle").code == 0
+    for source in ("net.circle", "net.tflite"):
+        done = tflmgen("run", source, "--board", "host", "--inputs", "in.npz", "--outputs", "out.npz")
+        assert done.code == 0, done.err
+        with np.load("out.npz") as data:
+            for j, want in enumerate(wanted):
+                np.testing.assert_array_equal(data[f"s0_out_{j}"], want)

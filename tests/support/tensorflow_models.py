@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 layers = keras.layers
@@ -243,32 +244,44 @@ def transformer_block() -> Any:
     return keras.Model(inputs, layers.LayerNormalization()(value + layers.Dense(8)(layers.Dense(16, "gelu")(value))))
 
 
+def _normalized(model: Any) -> Any:
+    """The model with normalisations that fit random images: else its activations vanish layer by layer."""
+    normalizations = [layer for layer in model.layers if isinstance(layer, layers.BatchNormalization)]
+    for layer in normalizations:
+        layer.momentum = 0.0
+    images = np.random.default_rng(7).normal(size=(16, *model.inputs[0].shape[1:])).astype(np.float32)
+    model(images, training=True)
+    for layer in normalizations:
+        layer.momentum = 0.99
+    return model
+
+
 def residual_net() -> Any:
     keras.utils.set_random_seed(7)
-    inputs = keras.Input((16, 16, 3), batch_size=1, name="image")
+    inputs = keras.Input((16, 16, 3), name="image")
     value = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(8, 3, padding="same")(inputs)))
     for filters, stride in ((8, 1), (16, 2)):
         path = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(filters, 3, stride, "same")(value)))
         path = layers.BatchNormalization()(layers.Conv2D(filters, 3, padding="same")(path))
         short = value if stride == 1 else layers.Conv2D(filters, 1, stride)(value)
         value = layers.ReLU()(layers.Add()([path, short]))
-    return keras.Model(inputs, layers.Dense(4, "softmax")(layers.GlobalAveragePooling2D()(value)))
+    return _normalized(keras.Model(inputs, layers.Dense(4, "softmax")(layers.GlobalAveragePooling2D()(value))))
 
 
 def separable_net() -> Any:
     """DS-CNN as in MLPerf Tiny's keyword spotting, with fewer channels."""
     keras.utils.set_random_seed(7)
-    inputs = keras.Input((49, 10, 1), batch_size=1, name="spectrum")
+    inputs = keras.Input((49, 10, 1), name="spectrum")
     value = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(16, (10, 4), 2, "same")(inputs)))
     for _ in range(2):
         value = layers.ReLU()(layers.BatchNormalization()(layers.DepthwiseConv2D(3, padding="same")(value)))
         value = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(16, 1)(value)))
-    return keras.Model(inputs, layers.Dense(12, "softmax")(layers.GlobalAveragePooling2D()(value)))
+    return _normalized(keras.Model(inputs, layers.Dense(12, "softmax")(layers.GlobalAveragePooling2D()(value))))
 
 
 def mobilenet() -> Any:
     keras.utils.set_random_seed(7)
-    return keras.applications.MobileNetV2((96, 96, 3), 0.35, weights=None, classes=2)
+    return _normalized(keras.applications.MobileNetV2((96, 96, 3), 0.35, weights=None, classes=2))
 
 
 def save(path: str, name: str) -> None:

@@ -64,7 +64,7 @@ def test_c_of_the_api_page(compiler: tuple[str, ...], tmp_path: Path) -> None:
     ]
     (tmp_path / "gate.h").write_text(header, encoding="utf-8")
     blocks = examples("docs/use/c-api.md", "c")
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     for block in blocks:
         command = [*compiler, "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-fsyntax-only", f"-I{tmp_path}"]
         command += [f"-I{ROOT / 'firmware' / 'runtime'}", "-"]

@@ -10,6 +10,9 @@ from tflmgen.backend.c_text import comment, float_literal
 from tflmgen.backend.emit_body import BodyWriter
 from tflmgen.ir import Access, DType, Flash, Port, Program, ProgramFunction, Signature, Slot
 
+_CONVERTED = frozenset({DType.INT8, DType.UINT8, DType.INT16})
+"""Element types that tflmgen_values.h converts: differences of elements and zero points are exact in a float."""
+
 
 @dataclass(frozen=True, slots=True)
 class ApiDim:
@@ -85,6 +88,13 @@ class ApiTensor:
     def zero_point(self) -> int | None:
         quantization = self.port.type.quantization
         return quantization.zero_point if quantization and not quantization.per_channel else None
+
+    @property
+    def conversion(self) -> str:
+        """Kind of the macro that converts an element from or to a real number, else empty."""
+        if self.scale is None or self.port.type.dtype not in _CONVERTED:
+            return ""
+        return "DEQUANTIZE" if self.role == "output" else "QUANTIZE"
 
     @property
     def fixed_dims(self) -> tuple[tuple[int, int], ...]:

@@ -20,6 +20,10 @@ from tflmgen.proof.signature_functions import BLOB_HEADER_BYTES, Entry, dimensio
 
 FLAGS = {"-ffp-contract=off", "-DTFLMGEN_FLAGS_GIVEN"}
 _DEFINE = re.compile(r"^#define (\w+) (.+)$", re.MULTILINE)
+_CONVERSION = re.compile(r"^#define (\w+\(\w*\)) (?:\\\n *)?(.+)$", re.MULTILINE)
+"""A macro with a parameter; its text may stand in the next line."""
+_LIMITS = {"int8": "-128, 127", "uint8": "0, 255", "int16": "-32768, 32767"}
+"""Element type -> least and greatest element, for types that tflmgen_values.h converts."""
 _QUOTED = ("MODEL_SHA256", "TFLMGEN_VERSION", "TFLMGEN_OPTIONS")
 """Macros with texts about the file and tflmgen, for people."""
 _CPP = re.compile(r'#ifdef __cplusplus\n(?:extern "C" \{|\})\n#endif\n')
@@ -81,6 +85,9 @@ def _check_macros(header: str, name: str, ports: Sequence[_ApiPort], faults: Fau
             raise ValueError(f"the header has no {prefix}_{ending}")
     if len(_DEFINE.findall(header)) != len(written) + len(_QUOTED) or written.keys() != wanted.keys():
         raise ValueError(f"the header has other macros: {sorted(written.keys() ^ wanted.keys())[:4]}")
+    conversions = [line for port in ports for line in _conversions(port)]
+    if _CONVERSION.findall(header) != conversions:
+        raise ValueError("the header converts elements in another way")
     for macro, value in wanted.items():
         if not _same_values(macro, written[macro], value):
             raise ValueError(f"the header says {macro} is {written[macro]}, not {value}")
@@ -100,6 +107,21 @@ def _tensor_macros(port: _ApiPort) -> Iterator[tuple[str, str]]:
     if port.port.slide is not None:
         yield "_WINDOW_ROWS", str(port.port.type.max_shape[port.port.slide.axis])
         yield "_PUSHES", str(port.pushes)
+
+
+def _conversions(port: _ApiPort) -> Iterator[tuple[str, str]]:
+    """Name with parameter, and text, of the macro that converts the port's elements from or to real numbers."""
+    quantization, dtype = port.type.quantization, port.type.dtype
+    if dtype.label not in _LIMITS or not quantization or len(quantization.scales) != 1:
+        return
+    scale = f"{port.macro}_SCALE, {port.macro}_ZERO_POINT"
+    if port.is_input:
+        yield (
+            f"{port.macro}_QUANTIZE(real)",
+            f"(({dtype.c_type})tflmgen_quantize(real, {scale}, {_LIMITS[dtype.label]}))",
+        )
+    else:
+        yield f"{port.macro}_DEQUANTIZE(element)", f"tflmgen_dequantize(element, {scale})"
 
 
 def _same_values(macro: str, written: str, wanted: str) -> bool:
@@ -154,7 +176,7 @@ def _declarations(root: Node) -> Iterator[Node]:
             yield node
         elif node.type.startswith("preproc_if"):
             yield from _declarations(node)
-        elif node.type not in ("preproc_include", "preproc_def", "identifier"):
+        elif node.type not in ("preproc_include", "preproc_def", "preproc_function_def", "identifier"):
             raise ValueError(f"the header has something else: {text_of(node)[:40]}")
 
 

@@ -88,8 +88,8 @@ def test_quantised_values_are_those_of_the_formula(tmp_path: Path) -> None:
             exact = np.float32(step) * scale
             reals = (exact, np.nextafter(exact, np.float32(np.inf)), np.nextafter(exact, np.float32(-np.inf)))
             cases += [(real, scale, point, low, high) for real in reals]
-        reals = tuple(map(np.float32, (np.nan, np.inf, -np.inf, 0.49999997, -0.49999997, 3e38, -3e38, -0.0)))
-        cases += [(real, np.float32(1), 0, low, high) for real in reals]
+        special = map(np.float32, (np.nan, np.inf, -np.inf, 0.49999997, -0.49999997, 3e38, -3e38, -0.0))
+        cases += [(real, np.float32(1), 0, low, high) for real in special]
     text = "".join(f"{real:.9g} {scale:.9g} {point} {low} {high}\n" for real, scale, point, low, high in cases)
     printed = run(QUANTIZER, tmp_path, f"-I{RUNTIME}", lines=text)
     assert len(printed) == len(cases)

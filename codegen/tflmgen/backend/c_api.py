@@ -91,10 +91,10 @@ class ApiTensor:
 
     @property
     def conversion(self) -> str:
-        """Kind of the macro that converts an element from or to a real number, else empty."""
+        """Direction of the macro that converts elements: "from_real", "to_real", or empty without one."""
         if self.scale is None or self.port.type.dtype not in _CONVERTED:
             return ""
-        return "DEQUANTIZE" if self.role == "output" else "QUANTIZE"
+        return "to_real" if self.role == "output" else "from_real"
 
     @property
     def fixed_dims(self) -> tuple[tuple[int, int], ...]:

@@ -48,6 +48,17 @@ struct tflmgen_mul_mve_s8 {
     "add %[output], %[output], #8\n\t"                         \
     "le lr, 1b\n"                                              \
     "2:"
+
+/* What is left, four at a time: LETP stops at the last one. */
+#define TFLMGEN_MUL_MVE_REST(LOAD, factor)                     \
+    "wlstp.32 lr, %[left], 2f\n"                               \
+    "1:\n\t" TFLMGEN_MUL_MVE_FOUR("q0", "q1", LOAD, factor)    \
+    "vadd.i32 q0, q0, %[zero_point]\n\t"                       \
+    "vqmovnb.s32 q0, q0\n\t"                                   \
+    "vqmovnb.s16 q0, q0\n\t"                                   \
+    "vstrb.32 q0, [%[output]], #4\n\t"                         \
+    "letp lr, 1b\n"                                            \
+    "2:"
 /* clang-format on */
 
 /* A row times a row, or where input2 is NULL, times one element, which has its offset. */
@@ -61,32 +72,30 @@ TFLMGEN_SHARED void tflmgen_mul_mve_row(const int8_t *input1, int32_t offset1, c
     if (input2) {
         __asm__ volatile(
             TFLMGEN_MUL_MVE_LOOP(TFLMGEN_MUL_MVE_ROW, "q1", "q3")
-            : [input1] "+l"(input1), [input2] "+l"(input2), [output] "+r"(output)
+            : [input1] "+&l"(input1), [input2] "+&l"(input2), [output] "+&r"(output)
             : [order] "w"(order), [zero_point] "w"(zero_point), [offset1] "r"(offset1), [offset2] "r"(offset2),
               [multiplier] "r"(p->multiplier), [shift] "r"(p->shift), [passes] "r"(count / 8)
             : "lr", "q0", "q1", "q2", "q3", "memory");
     } else {
         __asm__ volatile(
             TFLMGEN_MUL_MVE_LOOP(TFLMGEN_MUL_MVE_ONE, "%[offset2]", "%[offset2]")
-            : [input1] "+l"(input1), [output] "+r"(output)
+            : [input1] "+&l"(input1), [output] "+&r"(output)
             : [order] "w"(order), [zero_point] "w"(zero_point), [offset1] "r"(offset1), [offset2] "r"(offset2),
               [multiplier] "r"(p->multiplier), [shift] "r"(p->shift), [passes] "r"(count / 8)
             : "lr", "q0", "q1", "q2", "q3", "memory");
     }
-    for (int32_t left = count % 8; left > 0; left -= 4, input1 += 4, output += 4) {
-        const mve_pred16_t lanes = vctp32q((uint32_t)left);
-        int32x4_t values = vaddq_n_s32(vldrbq_z_s32(input1, lanes), offset1);
-        if (input2) {
-            values = vmulq_s32(values, vaddq_n_s32(vldrbq_z_s32(input2, lanes), offset2));
-            input2 += 4;
-        } else {
-            values = vmulq_n_s32(values, offset2);
-        }
-        values = vqrdmulhq_n_s32(values, p->multiplier);
-        values = vrshlq_n_s32(vaddq_s32(values, vshrq_n_s32(values, 31)), p->shift);
-        values = vaddq_n_s32(values, p->zero_point);
-        values = vminq_s32(vmaxq_s32(values, vdupq_n_s32(INT8_MIN)), vdupq_n_s32(INT8_MAX));
-        vstrbq_p_s32(output, values, lanes);
+    if (input2) {
+        __asm__ volatile(TFLMGEN_MUL_MVE_REST(TFLMGEN_MUL_MVE_ROW, "q1")
+                         : [input1] "+&l"(input1), [input2] "+&l"(input2), [output] "+&l"(output)
+                         : [offset1] "r"(offset1), [offset2] "r"(offset2), [multiplier] "r"(p->multiplier),
+                           [shift] "r"(p->shift), [zero_point] "r"(p->zero_point), [left] "r"(count % 8)
+                         : "lr", "q0", "q1", "memory");
+    } else {
+        __asm__ volatile(TFLMGEN_MUL_MVE_REST(TFLMGEN_MUL_MVE_ONE, "%[offset2]")
+                         : [input1] "+&l"(input1), [output] "+&l"(output)
+                         : [offset1] "r"(offset1), [offset2] "r"(offset2), [multiplier] "r"(p->multiplier),
+                           [shift] "r"(p->shift), [zero_point] "r"(p->zero_point), [left] "r"(count % 8)
+                         : "lr", "q0", "q1", "memory");
     }
 }
 

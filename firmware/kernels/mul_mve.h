@@ -7,6 +7,9 @@
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
+/* Elements of the shortest row that is computed by eights. */
+#define TFLMGEN_MUL_MVE_LONG 24
+
 struct tflmgen_mul_mve_s8 {
     TFLMGEN_BINARY_NEST
     int32_t offset1; /* minus the zero point */
@@ -61,9 +64,10 @@ struct tflmgen_mul_mve_s8 {
     "2:"
 /* clang-format on */
 
-/* A row times a row, or where input2 is NULL, times one element, which has its offset. */
-TFLMGEN_SHARED void tflmgen_mul_mve_row(const int8_t *input1, int32_t offset1, const int8_t *input2, int32_t offset2,
-                                        int8_t *output, int32_t count, const struct tflmgen_mul_mve_s8 *p)
+/* Eight results at a time of a row of `passes` eights times a row, or where input2 is NULL, times one element, which has
+ * its offset. */
+TFLMGEN_HELPER void tflmgen_mul_mve_eights(const int8_t *input1, int32_t offset1, const int8_t *input2, int32_t offset2,
+                                           int8_t *output, int32_t passes, const struct tflmgen_mul_mve_s8 *p)
 {
     /* What was narrowed has the results 0, 4, 1, 5, 2, 6, 3, 7. */
     const uint16x8_t step = vidupq_n_u16(0, 1);
@@ -74,27 +78,42 @@ TFLMGEN_SHARED void tflmgen_mul_mve_row(const int8_t *input1, int32_t offset1, c
             TFLMGEN_MUL_MVE_LOOP(TFLMGEN_MUL_MVE_ROW, "q1", "q3")
             : [input1] "+&l"(input1), [input2] "+&l"(input2), [output] "+&r"(output)
             : [order] "w"(order), [zero_point] "w"(zero_point), [offset1] "r"(offset1), [offset2] "r"(offset2),
-              [multiplier] "r"(p->multiplier), [shift] "r"(p->shift), [passes] "r"(count / 8)
+              [multiplier] "r"(p->multiplier), [shift] "r"(p->shift), [passes] "r"(passes)
             : "lr", "q0", "q1", "q2", "q3", "memory");
     } else {
         __asm__ volatile(
             TFLMGEN_MUL_MVE_LOOP(TFLMGEN_MUL_MVE_ONE, "%[offset2]", "%[offset2]")
             : [input1] "+&l"(input1), [output] "+&r"(output)
             : [order] "w"(order), [zero_point] "w"(zero_point), [offset1] "r"(offset1), [offset2] "r"(offset2),
-              [multiplier] "r"(p->multiplier), [shift] "r"(p->shift), [passes] "r"(count / 8)
+              [multiplier] "r"(p->multiplier), [shift] "r"(p->shift), [passes] "r"(passes)
             : "lr", "q0", "q1", "q2", "q3", "memory");
+    }
+}
+
+/* A row; a short one by fours alone. */
+TFLMGEN_SHARED void tflmgen_mul_mve_row(const int8_t *input1, int32_t offset1, const int8_t *input2, int32_t offset2,
+                                        int8_t *output, int32_t count, const struct tflmgen_mul_mve_s8 *p)
+{
+    int32_t left = count;
+    if (count >= TFLMGEN_MUL_MVE_LONG) {
+        const int32_t whole = count & ~7;
+        tflmgen_mul_mve_eights(input1, offset1, input2, offset2, output, whole / 8, p);
+        left -= whole;
+        input1 += whole;
+        input2 = input2 ? input2 + whole : NULL;
+        output += whole;
     }
     if (input2) {
         __asm__ volatile(TFLMGEN_MUL_MVE_REST(TFLMGEN_MUL_MVE_ROW, "q1")
                          : [input1] "+&l"(input1), [input2] "+&l"(input2), [output] "+&l"(output)
                          : [offset1] "r"(offset1), [offset2] "r"(offset2), [multiplier] "r"(p->multiplier),
-                           [shift] "r"(p->shift), [zero_point] "r"(p->zero_point), [left] "r"(count % 8)
+                           [shift] "r"(p->shift), [zero_point] "r"(p->zero_point), [left] "r"(left)
                          : "lr", "q0", "q1", "memory");
     } else {
         __asm__ volatile(TFLMGEN_MUL_MVE_REST(TFLMGEN_MUL_MVE_ONE, "%[offset2]")
                          : [input1] "+&l"(input1), [output] "+&l"(output)
                          : [offset1] "r"(offset1), [offset2] "r"(offset2), [multiplier] "r"(p->multiplier),
-                           [shift] "r"(p->shift), [zero_point] "r"(p->zero_point), [left] "r"(count % 8)
+                           [shift] "r"(p->shift), [zero_point] "r"(p->zero_point), [left] "r"(left)
                          : "lr", "q0", "q1", "memory");
     }
 }

@@ -110,7 +110,14 @@ TFLMGEN_HELPER void tflmgen_batch_matmul_four_s8(int32_t sums[4], const int8_t *
         tflmgen_batch_matmul_pair_s8(sums, tflmgen_lower_halves(even, odd), right, stride, right_offsets);
         tflmgen_batch_matmul_pair_s8(sums, tflmgen_upper_halves(even, odd), right + 2 * stride, stride, right_offsets);
     }
-    for (; k < p->depth; ++k, right += stride) {
+    if (k < p->depth - 1) {
+        const uint32_t first = (uint32_t)(left[k] - p->left_zero_point);
+        const uint32_t second = (uint32_t)(left[k + 1] - p->left_zero_point);
+        tflmgen_batch_matmul_pair_s8(sums, tflmgen_lower_halves(first, second), right, stride, right_offsets);
+        k += 2;
+        right += 2 * stride;
+    }
+    if (k < p->depth) {
         const int32_t x = left[k] - p->left_zero_point;
         for (int32_t column = 0; column < 4; ++column) {
             sums[column] += x * (right[column] - p->right_zero_point);
@@ -118,52 +125,63 @@ TFLMGEN_HELPER void tflmgen_batch_matmul_four_s8(int32_t sums[4], const int8_t *
     }
 }
 
-/* Four columns, each of one piece, as the left row is: 3 instructions for four left values, and of each column 1 LDR +
- * 2 SXTAB16 + 2 SMLAD. */
+/* Four columns, each of one piece, times the four left values in `even` and `odd`: of each 1 LDR + 2 SXTAB16 +
+ * 2 SMLAD. */
+TFLMGEN_HELPER void tflmgen_batch_matmul_piece_s8(int32_t sums[4], uint32_t even, uint32_t odd, const int8_t *right,
+                                                  int32_t stride, uint32_t offsets)
+{
+#pragma GCC unroll 4
+    for (int32_t column = 0; column < 4; ++column) {
+        const uint32_t y = tflmgen_load4(right + column * stride);
+        sums[column] = tflmgen_smlad(even, tflmgen_add_even_bytes(offsets, y), sums[column]);
+        sums[column] = tflmgen_smlad(odd, tflmgen_add_odd_bytes(offsets, y), sums[column]);
+    }
+}
+
+/* The same for all of a left row, which is of one piece: 3 instructions more for four values. Of the last four, those
+ * that were counted before are left out. */
 TFLMGEN_HELPER void tflmgen_batch_matmul_pieces_s8(int32_t sums[4], const int8_t *left, const int8_t *right,
                                                    const struct tflmgen_batch_matmul_s8 *p)
 {
     const uint32_t left_offsets = (uint32_t)(uint16_t)-p->left_zero_point * 0x10001u;
     const uint32_t right_offsets = (uint32_t)(uint16_t)-p->right_zero_point * 0x10001u;
-    const int32_t stride = p->right_column_stride;
     int32_t k = 0;
     for (; k < p->depth - 3; k += 4) {
         const uint32_t x = tflmgen_load4(left + k);
-        const uint32_t even = tflmgen_add_even_bytes(left_offsets, x);
-        const uint32_t odd = tflmgen_add_odd_bytes(left_offsets, x);
-#pragma GCC unroll 4
-        for (int32_t column = 0; column < 4; ++column) {
-            const uint32_t y = tflmgen_load4(right + column * stride + k);
-            sums[column] = tflmgen_smlad(even, tflmgen_add_even_bytes(right_offsets, y), sums[column]);
-            sums[column] = tflmgen_smlad(odd, tflmgen_add_odd_bytes(right_offsets, y), sums[column]);
-        }
+        tflmgen_batch_matmul_piece_s8(sums, tflmgen_add_even_bytes(left_offsets, x),
+                                      tflmgen_add_odd_bytes(left_offsets, x), right + k, p->right_column_stride,
+                                      right_offsets);
     }
-    for (; k < p->depth; ++k) {
-        const int32_t x = left[k] - p->left_zero_point;
-        for (int32_t column = 0; column < 4; ++column) {
-            sums[column] += x * (right[column * stride + k] - p->right_zero_point);
-        }
+    const int32_t rest = p->depth - k;
+    if (rest > 0) {
+        const uint32_t x = tflmgen_load4(left + p->depth - 4);
+        const uint32_t even = tflmgen_add_even_bytes(left_offsets, x) & (rest > 1 ? 0xFFFF0000u : 0u);
+        const uint32_t odd = tflmgen_add_odd_bytes(left_offsets, x) & (rest > 2 ? 0xFFFFFFFFu : 0xFFFF0000u);
+        tflmgen_batch_matmul_piece_s8(sums, even, odd, right + p->depth - 4, p->right_column_stride, right_offsets);
     }
 }
 
 #endif
 
-/* As many of a row's first columns as are computed four at a time; how many. */
+/* As many of a row's first columns as are computed four at a time; how many. Two or three that are left over are
+ * computed with those before. */
 TFLMGEN_HELPER int32_t tflmgen_batch_matmul_fours_s8(const int8_t *left, const int8_t *right, int8_t *output,
                                                      const struct tflmgen_batch_matmul_s8 *p)
 {
     int32_t column = 0;
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
-    if (p->left_depth_stride == 1 && (p->right_depth_stride == 1 || p->right_column_stride == 1)) {
-        for (; column < p->columns - 3; column += 4) {
+    const bool has_pieces = p->right_depth_stride == 1 || p->right_column_stride == 1;
+    if (p->columns >= 4 && p->depth >= 4 && p->left_depth_stride == 1 && has_pieces) {
+        for (; column < p->columns - 1; column += 4) {
+            const int32_t first = tflmgen_min_s32(column, p->columns - 4);
             int32_t sums[4] = {0, 0, 0, 0};
             if (p->right_depth_stride == 1) {
-                tflmgen_batch_matmul_pieces_s8(sums, left, right + column * p->right_column_stride, p);
+                tflmgen_batch_matmul_pieces_s8(sums, left, right + first * p->right_column_stride, p);
             } else {
-                tflmgen_batch_matmul_four_s8(sums, left, right + column, p);
+                tflmgen_batch_matmul_four_s8(sums, left, right + first, p);
             }
             for (int32_t i = 0; i < 4; ++i) {
-                output[(column + i) * p->output_column_stride] = tflmgen_batch_matmul_end_s8(sums[i], p);
+                output[(first + i) * p->output_column_stride] = tflmgen_batch_matmul_end_s8(sums[i], p);
             }
         }
     }

@@ -22,17 +22,14 @@ OVER = {
     ("Cortex-M0", "STRIDED_SLICE"): 2.18,
     ("Cortex-M4", "CONV_2D"): 1.19,
     ("Cortex-M4", "CONV_2D, groups"): 1.32,
-    ("Cortex-M4", "BATCH_MATMUL"): 1.23,
     ("Cortex-M4", "RESIZE_NEAREST_NEIGHBOR"): 1.33,
     ("Cortex-M4", "CONCATENATION"): 2.84,
     ("Cortex-M4", "DEPTHWISE_CONV_2D, int16"): 1.22,
     ("Cortex-M7", "CONV_2D"): 1.19,
     ("Cortex-M7", "CONV_2D, groups"): 1.32,
-    ("Cortex-M7", "BATCH_MATMUL"): 1.24,
     ("Cortex-M7", "RESIZE_NEAREST_NEIGHBOR"): 1.33,
     ("Cortex-M7", "CONCATENATION"): 2.85,
     ("Cortex-M7", "DEPTHWISE_CONV_2D, int16"): 1.23,
-    ("Cortex-M55", "MUL"): 1.60,
 }
 """Families of which a layer is over the limit, and what holds. To be lowered with better kernels."""
 

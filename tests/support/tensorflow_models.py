@@ -100,6 +100,30 @@ def stateless() -> Any:
     return _function(run, (), (3,), dtypes=[tf.int32])
 
 
+class Calls(tf.Module):  # type: ignore[misc]
+    """Calls by both operations; a branch, and a loop in another, capture a variable that nothing changes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = tf.Variable([1.0, 2.0, 3.0])
+        self.halved = _body(lambda v: v * 0.5, tf.TensorSpec((3,)))
+
+    @tf.function  # type: ignore[untyped-decorator]
+    def stepped(self, x: Any) -> Any:
+        step = lambda i, v: (i + 1, tf.tanh(v) * self.scale)  # noqa: E731
+        return tf.while_loop(lambda i, _: i < 3, step, [0, x])[1]
+
+    @tf.function(input_signature=[tf.TensorSpec((3,))])  # type: ignore[untyped-decorator]
+    def __call__(self, x: Any) -> Any:
+        called = tf.raw_ops.PartitionedCall(args=[x], Tout=[tf.float32], f=self.halved)[0]
+        called = tf.raw_ops.StatefulPartitionedCall(args=[called + 1.0], Tout=[tf.float32], f=self.halved)[0]
+        return tf.cond(tf.reduce_sum(x) > 0.0, lambda: self.stepped(called), lambda: called * self.scale)
+
+
+def calls() -> Any:
+    return Calls()
+
+
 class Counter(tf.Module):  # type: ignore[misc]
     """Variables that branches read and change."""
 

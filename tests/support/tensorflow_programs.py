@@ -17,7 +17,12 @@ import tensorflow as tf
 
 v1 = tf.compat.v1
 State = list[Any]
-"""The program's variables: two of floats, one of int32, all of fixed shapes."""
+"""The program's variables: an array of floats or integers, a matrix of floats, an integer; all of fixed shapes."""
+
+
+def _divided(t: Any, divisor: int) -> Any:
+    """Rounded down; TFLite divides int32 only."""
+    return tf.cast(tf.cast(t, tf.int32) // divisor, t.dtype)
 
 
 class _Maker:
@@ -28,7 +33,12 @@ class _Maker:
         self._version = version
         shape = self._random.choice(((3,), (2, 4), (1, 5), (2, 2, 3), (6,), ()))
         self.shapes = (shape, (self._random.randint(1, 4), self._random.randint(1, 4)), ())
-        self.dtypes = (tf.float32, tf.float32, tf.int32)
+        dtypes = random.Random(seed + 1)
+        self.dtypes = (
+            dtypes.choice((tf.float32, tf.float32, tf.int32, tf.int64)),
+            tf.float32,
+            dtypes.choice((tf.int32, tf.int32, tf.int64)),
+        )
 
     def block(self, state: State, depth: int) -> State:
         """Some statements, one after another."""
@@ -55,18 +65,28 @@ class _Maker:
             lambda t: t * tf.sigmoid(tf.reduce_mean(t)),
             lambda t: tf.where(t > constant, t - 1.0, t * 0.25),
         )
+        whole = int(constant * 4)
+        integers: Sequence[Callable[[Any], Any]] = (
+            lambda t: t + whole,
+            lambda t: t * 2 - whole,
+            lambda t: tf.maximum(t, whole) - tf.minimum(t, -whole),
+            lambda t: tf.maximum(t, -t) - tf.cast(n, t.dtype),
+            lambda t: -t,
+            lambda t: _divided(t, 3),
+            lambda t: tf.where(t > whole, t - 1, _divided(t, 4)),
+        )
         kind = self._random.randrange(4)
         if kind == 0:
-            return [self._random.choice(floats)(x), w, n]
+            return [self._random.choice(floats if self.dtypes[0] == tf.float32 else integers)(x), w, n]
         if kind == 1:
             return [x, self._random.choice(floats)(w), n]
         if kind == 2:
             product = tf.nn.relu(tf.matmul(tf.tanh(w), tf.tanh(w), transpose_b=True))
             return [x, tf.tanh(w) + 0.1 * tf.reduce_mean(product, 1, keepdims=True), n]
-        return [x, w, self._random.choice((n + 1, n - 2, tf.minimum(n, 3) * 2, -n, n // 2))]
+        return [x, w, self._random.choice((n + 1, n - 2, tf.minimum(n, 3) * 2, -n, _divided(n, 2)))]
 
     def _predicate(self, state: State) -> Any:
-        x, w, n = state
+        x, w, n = tf.cast(state[0], tf.float32), *state[1:]
         bound = round(self._random.uniform(-2, 2), 2)
         return self._random.choice(
             (
@@ -87,21 +107,22 @@ class _Maker:
     def _choice(self, state: State, depth: int) -> State:
         sides = [self._frozen_block(depth) for _ in range(self._random.randint(2, 4))]
         if self._version == 2:
-            return list(tf.switch_case(state[2], [lambda side=side: side(state) for side in sides]))
+            return list(tf.switch_case(tf.cast(state[2], tf.int32), [lambda side=side: side(state) for side in sides]))
         pairs = [(self._predicate(state), lambda side=side: side(state)) for side in sides[1:]]
         return list(v1.case(pairs, default=lambda: sides[0](state)))
 
     def _loop(self, state: State, depth: int) -> State:
         body, trips = self._frozen_block(depth), self._random.choice((0, 1, 3, None))
-        limit = tf.clip_by_value(state[2], 0, 4) if trips is None else trips
-        order = self._random.choice(((0, 1), (0, 1), (1, 0))) if self.shapes[0] == self.shapes[1] else (0, 1)
+        limit = tf.cast(tf.clip_by_value(state[2], 0, 4), tf.int32) if trips is None else trips
+        alike = (self.shapes[0], self.dtypes[0]) == (self.shapes[1], self.dtypes[1])
+        order = self._random.choice(((0, 1), (0, 1), (1, 0))) if alike else (0, 1)
 
         def step(i: Any, *variables: Any) -> Any:
             results = body(list(variables))
             return (i + 1, results[order[0]], results[order[1]], tf.clip_by_value(results[2], -9, 9))
 
         def proceeds(i: Any, *variables: Any) -> Any:
-            near = tf.reduce_max(tf.abs(variables[0])) < 50.0
+            near = tf.reduce_max(tf.abs(tf.cast(variables[0], tf.float32))) < 50.0
             return tf.logical_and(i < limit, near) if trips is None else i < limit
 
         return list(v1.while_loop(proceeds, step, [tf.constant(0), *state])[1:])

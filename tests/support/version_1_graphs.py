@@ -201,6 +201,12 @@ def dead_result(x: Any, n: Any) -> Any:
     return tf.raw_ops.Switch(data=x, pred=n > 0)[1] * 2.0
 
 
+def scattered(x: Any, n: Any) -> Any:
+    """An array that gets its elements in another order than that of the tensor."""
+    rows = v1.TensorArray(tf.float32, 3).scatter([2, 0, 1], x)
+    return rows.read(tf.clip_by_value(n, 0, 2))
+
+
 def gradient(x: Any, n: Any) -> Any:
     """The gradient of a loop keeps what it needs on stacks, which TFLite has not."""
     y = v1.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, tf.tanh(v) * x), [0, x])[1]

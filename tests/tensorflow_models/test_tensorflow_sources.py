@@ -106,6 +106,7 @@ def test_what_the_converter_breaks_is_mended(process: TensorFlowProcess, name: s
     [
         ("range_loop", {"WHILE": 1}),
         ("stateless", {"IF": 1, "WHILE": 1}),
+        ("calls", {"IF": 1, "WHILE": 1, "READ_VARIABLE": 0}),
         ("variables_in_branches", {"IF": 1, "ASSIGN_VARIABLE": 4}),
         ("embedding_layer", {"GATHER": 1}),
         ("layer_norm", {"MEAN": 2, "RSQRT": 1}),
@@ -174,7 +175,7 @@ def test_graphs_of_tensorflow_1_equal_their_recorded_outputs(process: TensorFlow
 def version_1(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with all graphs and SavedModels of TensorFlow 1."""
     folder = tmp_path_factory.mktemp("version_1")
-    names = (*STRUCTURES, "dead_result", "gradient", "two_predicates", "saved_reads", "saved_counts")
+    names = (*STRUCTURES, "dead_result", "gradient", "scattered", "two_predicates", "saved_reads", "saved_counts")
     subprocess.run([interpreter() or "", str(VERSION_1), str(folder), *names], check=True, capture_output=True)
     return folder
 
@@ -214,6 +215,7 @@ def test_a_result_that_some_inputs_leave_undefined(process: TensorFlowProcess, v
     [
         ("two_predicates.pb", "none that tf.cond and tf.while_loop make: no predicate decides 'Merge'"),
         ("gradient.pb", "TFLite has no operator for tf.StackV2, tf.StackPopV2"),
+        ("scattered.pb", "TFLite has no operator for tf.TensorArrayV3"),
         ("saved_counts", "signature 'counted' changes a variable of TensorFlow 1 at 'AssignAdd'"),
     ],
 )

@@ -26,6 +26,9 @@ class Format(str, Enum):
     CMAKE = "cmake"
     ZEPHYR = "zephyr"
     ESP_IDF = "esp-idf"
+    CMSIS_PACK = "cmsis-pack"
+    KEIL = "keil"
+    IAR = "iar"
     PLAIN = "plain"
 
 

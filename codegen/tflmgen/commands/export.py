@@ -16,6 +16,9 @@ NEXT = {
     Format.CMAKE: "Add it with add_subdirectory().",
     Format.ZEPHYR: "Name it in EXTRA_ZEPHYR_MODULES.",
     Format.ESP_IDF: "Copy it into your project's components/.",
+    Format.CMSIS_PACK: "Add it with cpackget add, or in µVision's Pack Installer.",
+    Format.KEIL: "Name its .clayer.yml under layers: in your .cproject.yml.",
+    Format.IAR: "Copy it beside your project, and add its .ipcf as a project connection.",
     Format.PLAIN: "Add its sources to your build.",
 }
 

@@ -87,14 +87,16 @@ Files = Mapping[str, bytes]
 Make = Callable[[str], bytes]
 
 
-def _plain(core: Files, name: str, make: Make) -> tuple[Files, Files]:
-    del name
-    return {**core, "Makefile": make("plain/Makefile")}, {"examples/main.c": make("main.c")}
+Layout = Callable[[Files, str, Make], tuple[Files, Files]]
 
 
-def _cmake(core: Files, name: str, make: Make) -> tuple[Files, Files]:
-    del name
-    return {**core, "CMakeLists.txt": make("cmake/CMakeLists.txt")}, {"examples/main.c": make("main.c")}
+def _listed_in(file: str, template: str) -> Layout:
+    """Layout of include/, src/ and one file that lists them; braces in its path stand for the model's name."""
+
+    def lay_out(core: Files, name: str, make: Make) -> tuple[Files, Files]:
+        return {**core, file.format(name): make(template)}, {"examples/main.c": make("main.c")}
+
+    return lay_out
 
 
 def _platformio(core: Files, name: str, make: Make) -> tuple[Files, Files]:
@@ -160,11 +162,14 @@ def _arduino_name(name: str) -> str:
     return (f"tflmgen_{name}" if reserved else name)[:ARDUINO_NAME]
 
 
-_FORMATS: Mapping[Format, Callable[[Files, str, Make], tuple[Files, Files]]] = {
+_FORMATS: Mapping[Format, Layout] = {
     Format.PLATFORMIO: _platformio,
     Format.ARDUINO: _arduino,
-    Format.CMAKE: _cmake,
+    Format.CMAKE: _listed_in("CMakeLists.txt", "cmake/CMakeLists.txt"),
     Format.ZEPHYR: _zephyr,
     Format.ESP_IDF: _esp_idf,
-    Format.PLAIN: _plain,
+    Format.CMSIS_PACK: _listed_in("tflmgen.{}.pdsc", "cmsis_pack/package.pdsc"),
+    Format.KEIL: _listed_in("{}.clayer.yml", "keil/layer.clayer.yml"),
+    Format.IAR: _listed_in("{}.ipcf", "iar/connection.ipcf"),
+    Format.PLAIN: _listed_in("Makefile", "plain/Makefile"),
 }

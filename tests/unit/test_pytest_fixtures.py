@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.repository import ROOT
-from support.tools import requires
+from support.tools import requires, requires_compiler, requires_qemu
 
 TEST = f"""
 import numpy as np
@@ -27,8 +27,10 @@ def test_gate(tflmgen_board, tflmgen_golden):
 """
 
 
-def run(folder: Path, *words: str, limit: int = 16_000, level: int = 0) -> subprocess.CompletedProcess[str]:
-    text = TEST.replace("LIMIT", str(limit)).replace("LEVEL", str(level))
+def run(
+    folder: Path, *words: str, text: str = TEST, limit: int = 16_000, level: int = 0
+) -> subprocess.CompletedProcess[str]:
+    text = text.replace("LIMIT", str(limit)).replace("LEVEL", str(level))
     (folder / "test_gate.py").write_text(text, encoding="utf-8")
     plugins = ["-p", "tflmgen.api.pytest_fixtures", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", "-q", *plugins, *words, "--rootdir", str(folder), str(folder)]
@@ -59,11 +61,34 @@ def test_other_outputs_fail(tmp_path: Path) -> None:
     assert "gate.npz: scores" in wrong.stdout
 
 
+BENCH = f"""
+def test_cost(tflmgen_compile, tflmgen_bench):
+    model = tflmgen_compile({str(ROOT / "examples" / "gate.tflite")!r}, validate="off")
+    bench = tflmgen_bench(model, emulator="qemu")
+    assert 0 < bench.stack_bytes < 4096
+    assert 0 < bench.instructions <= LIMIT
+"""
+
+
+@pytest.mark.emulator
+@requires_compiler
+@requires_qemu
+def test_a_budget_of_instructions(tmp_path: Path) -> None:
+    board = ("--tflmgen-board", "mps2_an386")
+    assert run(tmp_path, *board, text=BENCH, limit=10_000_000).returncode == 0
+    exceeded = run(tmp_path, *board, text=BENCH, limit=100)
+    assert exceeded.returncode == 1
+    assert "<= 100" in exceeded.stdout
+    host = run(tmp_path, "-rs", text=BENCH)
+    assert "1 skipped" in host.stdout
+    assert "instructions are counted on boards only" in host.stdout
+
+
 def test_the_plug_in_is_registered() -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert '[project.entry-points.pytest11]\ntflmgen = "tflmgen.api.pytest_fixtures"' in text
 
 
-@pytest.mark.parametrize("name", ["tflmgen_board", "tflmgen_golden"])
+@pytest.mark.parametrize("name", ["tflmgen_board", "tflmgen_compile", "tflmgen_bench", "tflmgen_golden"])
 def test_the_page_names_the_fixtures(name: str) -> None:
     assert name in (ROOT / "docs" / "use" / "testing.md").read_text(encoding="utf-8")

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    from tflmgen.api import Bench, CompiledModel
+
 Golden = Callable[[str, Mapping[str, NDArray[Any]]], None]
 """Compares arrays with the file of a name, or writes it."""
+
+Compile = Callable[..., "CompiledModel"]
+"""tflmgen.compile for the board of the tests."""
+
+Benched = Callable[..., "Bench"]
+"""The cost of one invoke of a model on the board of the tests."""
 
 FOLDER = "goldens"
 """Beside the test's file."""
@@ -31,6 +40,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def tflmgen_board(request: pytest.FixtureRequest) -> str:
     """The board that tests compile for: --tflmgen-board."""
     return str(request.config.getoption("--tflmgen-board"))
+
+
+@pytest.fixture(scope="session")
+def tflmgen_compile(tflmgen_board: str) -> Compile:
+    """tflmgen.compile(source, **options) for --tflmgen-board."""
+
+    def compile_for_board(source: Any, **options: Any) -> CompiledModel:
+        from tflmgen import compile
+
+        return compile(source, tflmgen_board, **options)
+
+    return compile_for_board
+
+
+@pytest.fixture(scope="session")
+def tflmgen_bench() -> Benched:
+    """A function of a compiled model and, if any, inputs: the cost of one invoke, as CompiledModel.bench counts it.
+
+    Skips the test where the model is for the host, whose instructions nothing counts.
+    """
+
+    def bench(model: CompiledModel, inputs: Any = None, **options: Any) -> Bench:
+        if model.board == "host":
+            pytest.skip("instructions are counted on boards only: pytest --tflmgen-board BOARD")
+        return model.bench(inputs, **options)
+
+    return bench
 
 
 @pytest.fixture

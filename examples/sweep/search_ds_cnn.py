@@ -27,7 +27,7 @@ def main(page: Path, picture: Path, trials: int = TRIALS) -> None:
     budgets = {"ram_bytes": RAM_BYTES, "milliseconds_estimated": MILLISECONDS}
     aim = objective(SPACE, suggest, "nucleo_f446re", budgets=budgets)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    sampler = optuna.samplers.NSGAIISampler(seed=0, population_size=20, constraints_func=aim.constraints)
+    sampler = optuna.samplers.NSGAIISampler(seed=0, population_size=20)
     study = optuna.create_study(directions=aim.directions, sampler=sampler)
     study.optimize(aim, n_trials=trials)
 

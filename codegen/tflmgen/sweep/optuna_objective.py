@@ -36,7 +36,8 @@ def objective(
         space: Python file with build(**parameters), and score(parameters, row, path) if a value is the score.
         suggest: Gets the trial, returns the parameters of build.
         values: Columns of the row to optimise. The score is to be great, all others small.
-        budgets: Column -> the most that it may be: Optuna's samplers take `Objective.constraints`.
+        budgets: Column -> the most that it may be: each is a constraint of the trial (Optuna 5); samplers of earlier
+            versions take `Objective.constraints`.
         options: Keyword arguments of tflmgen.compile.
     """
     unknown = [name for name in (*values, *(budgets or ())) if name not in COLUMNS]
@@ -83,11 +84,14 @@ class Objective:
         if row["status"] != Status.OK.value or None in values:
             optuna: Any = import_module("optuna")
             raise optuna.TrialPruned(row["problem"] or f"no {self._values[values.index(None)]}")
-        excesses = [row[name] - limit for name, limit in self._budgets.items()]
-        trial.set_user_attr(_EXCESSES, excesses)
+        excesses = {name: float(row[name] - limit) for name, limit in self._budgets.items()}
+        trial.set_user_attr(_EXCESSES, list(excesses.values()))
+        if hasattr(trial, "set_constraint"):  # since Optuna 5; samplers of earlier versions take constraints()
+            for name, excess in excesses.items():
+                trial.set_constraint(name, excess)
         return tuple(float(value) for value in values)
 
     def constraints(self, trial: Any) -> list[float]:
-        """What a sampler's `constraints_func` is: by how much each budget is exceeded; 0 or less: kept."""
+        """By how much a trial exceeds each budget; 0 or less: kept. `constraints_func` of samplers before Optuna 5."""
         excesses: list[float] = trial.user_attrs.get(_EXCESSES, [1.0] * len(self._budgets))
         return excesses

@@ -202,6 +202,15 @@ def _stored_rows(model: Model) -> int:
     return stores
 
 
+def test_results_that_nobody_names_are_outside_of_branches_and_loops(
+    process: TensorFlowProcess, version_1: Path
+) -> None:
+    """A cond in a loop leaves the sides of its predicate unread, and the loop its counter."""
+    result = converted(process, version_1 / "cond_in_array.pb")
+    assert [port for port, _ in result.model.signatures[0].outputs] == ["while/Exit", "y"]
+    assert (result.proof.equal, result.proof.unsupported) == (12, "")
+
+
 def test_a_result_that_some_inputs_leave_undefined(process: TensorFlowProcess, version_1: Path) -> None:
     """Where TensorFlow has a result, it is equal; where it has none, nothing is to be compared."""
     result = converted(process, version_1 / "dead_result.pb", ConversionSettings(outputs=("y",)))

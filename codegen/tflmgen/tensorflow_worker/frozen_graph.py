@@ -15,6 +15,8 @@ from tflmgen.tensorflow_worker.source_error import SourceError
 VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable", "VarIsInitializedOp"})
 FETCHLESS = frozenset({"NoOp", "Assert", "Const", "Placeholder", "TensorArrayCloseV3", "StopGradient"})
 """Operations that are no result even if nothing reads them."""
+INNER = frozenset({"Switch", "Enter", "NextIteration", "LoopCond"})
+"""Operations of control flow of version 1 that have no value outside of it."""
 
 
 def load_frozen(
@@ -79,9 +81,16 @@ def tensor_name(name: str) -> str:
 
 
 def _unread(graph_def: Any) -> list[str]:
-    """Nodes that no other reads, in the file's order."""
+    """Nodes that no other reads, in the file's order, without those that have no value outside of a branch or loop."""
+    nodes = {node.name: node for node in graph_def.node}
     read = {name.lstrip("^").split(":")[0] for node in graph_def.node for name in node.input}
-    return [node.name for node in graph_def.node if node.name not in read and node.op not in FETCHLESS]
+    unread = [node for node in graph_def.node if node.name not in read and node.op not in FETCHLESS]
+    return [node.name for node in unread if node.op not in INNER and not _is_pivot(node, nodes)]
+
+
+def _is_pivot(node: Any, nodes: Mapping[str, Any]) -> bool:
+    """Whether a node is a name of a side of a Switch."""
+    return bool(node.op == "Identity" and nodes[node.input[0].split(":")[0]].op == "Switch")
 
 
 def _nearest(name: str, names: set[str]) -> str:

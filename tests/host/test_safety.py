@@ -185,6 +185,42 @@ def test_a_state_is_saved_and_loaded(compiler: str, tmp_path: Path) -> None:
     assert printed == f"1103 1604 0 1304 1003 {'4' * 28} 1004 28"
 
 
+def test_two_streams_take_turns(tmp_path: Path) -> None:
+    """Each with a blob of its own: as if each had the model to itself."""
+    main = """
+        #include "m.h"
+        static uint8_t streams[2][M_STATE_BLOB_BYTES];
+        static int32_t add(int32_t x)
+        {
+            *m_input() = x;
+            m_invoke();
+            return *m_output_following() * 100 + m_output_both()[1];
+        }
+        int main(void)
+        {
+            static const int32_t values[2][3] = {{1, 5, 2}, {7, 0, 4}};
+            int32_t alone[2][3];
+            int differing = 0;
+            for (int s = 0; s < 2; ++s) {
+                m_reset();
+                m_state_save(streams[s]);
+                for (int i = 0; i < 3; ++i) {
+                    alone[s][i] = add(values[s][i]);
+                }
+            }
+            for (int i = 0; i < 3; ++i) {
+                for (int s = 0; s < 2; ++s) {
+                    differing += m_state_load(streams[s]) != TFLMGEN_OK || add(values[s][i]) != alone[s][i];
+                    m_state_save(streams[s]);
+                }
+            }
+            printf("%d %d", differing, alone[0][2] != alone[1][2]);
+            return 0;
+        }
+    """
+    assert run_c(INCLUDES + main, compiled(sum_model(), tmp_path).sources, tmp_path) == "0 1"
+
+
 def test_a_blob_of_another_model_is_refused(tmp_path: Path) -> None:
     library = compiled(sum_model(), tmp_path).sources.files["src/m.c"]
     other = compiled(sum_model() + b"\0\0\0\0", tmp_path).sources.files["src/m.c"]

@@ -64,8 +64,8 @@ struct tflmgen_mul_mve_s8 {
     "2:"
 /* clang-format on */
 
-/* Eight results at a time of a row of `passes` eights times a row, or where input2 is NULL, times one element, which has
- * its offset. */
+/* Eight results at a time of a row of `passes` eights times a row, or where input2 is NULL, times one element, which
+ * has its offset. */
 TFLMGEN_HELPER void tflmgen_mul_mve_eights(const int8_t *input1, int32_t offset1, const int8_t *input2, int32_t offset2,
                                            int8_t *output, int32_t passes, const struct tflmgen_mul_mve_s8 *p)
 {

@@ -193,10 +193,61 @@ def subtraction_states(op: Operation) -> tuple[Array, ...]:
     return (np.zeros(op.array(0).shape, np.uint32),)
 
 
+def framer_states(op: Operation) -> tuple[Array, ...]:
+    """Samples of which no frame is whole yet, the oldest first, and how many there are."""
+    size, step = _option(op, "frame_size"), _option(op, "frame_step")
+    room = max(1, (size - 1) // step * step)
+    kept = size - step if op.options.get("prefill") else 0
+    return np.zeros((int(np.prod(op.array(0).shape[:-1])), room), np.int16), np.array([kept], np.int32)
+
+
+def _framer(op: Operation) -> Sequence[Array]:
+    """(samples; what is kept, how many): a frame for each step; those that are not whole yet are zeros."""
+    size, step, count = _option(op, "frame_size"), _option(op, "frame_step"), int(op.array(2).reshape(-1)[0])
+    samples = op.array(0).reshape(-1, op.array(0).shape[-1])
+    stream = np.concatenate([op.array(1)[:, :count], samples], axis=1)
+    frames, begin = [], 0
+    for end in range(count + step, stream.shape[1] + 1, step):
+        is_whole = end - begin >= size
+        frames.append(stream[:, begin : begin + size] if is_whole else np.zeros((len(stream), size), np.int16))
+        begin += step if is_whole else 0
+    is_valid = begin == len(frames) * step
+    shape = (*op.array(0).shape[:-1], len(frames), size)
+    return [np.stack(frames, axis=1).reshape(shape), np.array(is_valid), *_kept(op, stream[:, begin:])]
+
+
+def _kept(op: Operation, rest: Array) -> tuple[Array, Array]:
+    """The new contents and their number, in the room that there is."""
+    contents = np.zeros(op.array(1).shape, np.int16)
+    contents[..., : rest.shape[-1]] = rest
+    return contents, np.array([rest.shape[-1]], np.int32)
+
+
+def stacker_states(op: Operation) -> tuple[Array, ...]:
+    """Features of the past, and how many there are; -1 before the first."""
+    others = _option(op, "stacker_left_context") + _option(op, "stacker_right_context")
+    return np.zeros(max(1, others * _option(op, "num_channels")), np.int16), np.array([-1], np.int32)
+
+
+def _stacker(op: Operation) -> Sequence[Array]:
+    """(features; what is kept, how many): before the first ones come as many copies of them as there is context."""
+    channels, left = _option(op, "num_channels"), _option(op, "stacker_left_context")
+    size = (left + 1 + _option(op, "stacker_right_context")) * channels
+    features, count = op.array(0), int(op.array(2).reshape(-1)[0])
+    past = np.tile(features, left) if count < 0 else op.array(1)[:count]
+    stream = np.concatenate([past, features])
+    is_valid = len(stream) >= size
+    output = stream[:size] if is_valid else np.zeros(size, np.int16)
+    rest = stream[_option(op, "stacker_step") * channels :] if is_valid else stream
+    return [output, np.array(is_valid), *_kept(op, rest)]
+
+
 INITIAL_STATES: Mapping[str, Callable[[Operation], tuple[Array, ...]]] = {
     "CUSTOM:CIRCULAR_BUFFER": circular_buffer_states,
     "CUSTOM:SignalDelay": delay_states,
     "CUSTOM:SignalOverlapAdd": overlap_states,
+    "CUSTOM:SignalFramer": framer_states,
+    "CUSTOM:SignalStacker": stacker_states,
     "CUSTOM:SignalFilterBankSpectralSubtraction": subtraction_states,
 }
 
@@ -212,4 +263,6 @@ EVALUATIONS: Mapping[str, Evaluation] = {
     "CUSTOM:CIRCULAR_BUFFER": _circular_buffer,
     "CUSTOM:SignalDelay": _delay,
     "CUSTOM:SignalOverlapAdd": _overlap_add,
+    "CUSTOM:SignalFramer": _framer,
+    "CUSTOM:SignalStacker": _stacker,
 }

@@ -192,7 +192,10 @@ def optimise(
     else:
         modules = (prepare(imported, selector, analyze_ranges, settings.is_fast),)
     if settings.slides:
-        return tuple(slide_inputs(module, settings.slides, selector.operators) for module in modules)
+        return tuple(
+            slide_inputs(module, settings.slides, selector.operators, settings.options.slide_phases)
+            for module in modules
+        )
     return tuple(push_rows(module, settings.options.push_rows or ()) for module in modules)
 
 

@@ -83,6 +83,7 @@ class BuildOptions:
     max_slowdown       percentage of the fastest plan's cycles, as explore.parse_slowdown reads it
     push_rows          inputs that arrive row by row
     slide              inputs whose windows slide, as sliding.parse_slides reads them
+    slide_phases       keep rows of several windows behind strides that the hop is no multiple of
     also               further models of the same library, each an entry of its own
     shape              with the next three: SourceOptions
     place              memory of each section; not part of `text`, since the C code is the same in any memory
@@ -106,6 +107,7 @@ class BuildOptions:
     max_slowdown: str | None = None
     push_rows: list[str] | None = None
     slide: list[str] | None = None
+    slide_phases: bool = False
     also: list[Path] | None = None
     place: list[str] | None = None
     quantize: Path | None = None
@@ -131,6 +133,7 @@ class BuildOptions:
         words += [f"--check-weights {self.check_weights.value}"] if self.check_weights != CheckWeights.OFF else []
         words += [f"--push-rows {name}" for name in self.push_rows or ()]
         words += [f"--slide {window}" for window in self.slide or ()]
+        words += ["--slide-phases"] if self.slide_phases else []
         words += [f"--also {path.name}" for path in self.also or ()]
         words += [f"--ram-budget {self.ram_budget}"] if self.ram_budget is not None else []
         words += [f"--max-slowdown {self.max_slowdown}"] if self.max_slowdown is not None else []

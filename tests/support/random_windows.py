@@ -49,6 +49,9 @@ def random_window(seed: int, dtype: str) -> Windowed:
     pieces = (along_time, along_time, convolution, activation, elementwise, dense, gated, pad, squeezed, normalised)
     for _ in range(int(rng.integers(2, 7))):
         layers.pick(*pieces)(layers)
+    if seed % 5 == 4:
+        strided(layers)
+        layers.pick(*pieces)(layers)
     layers.pick(averaged, flattened, last, last, per_row)(layers)
     data, _ = layers.finish()
     return Windowed(data, axis)
@@ -80,6 +83,32 @@ def along_time(layers: Layers) -> None:
         weigh(layers, "DEPTHWISE_CONV_2D", (1, *window, shape[3]), 3, options)
     else:
         weigh(layers, "CONV_2D", (int(rng.integers(1, 9)), *window, shape[3]), 0, options)
+
+
+def strided(layers: Layers) -> None:
+    """A convolution or pool of stride 2 or 3 along the longer dimension of the image, or two or three rows as one."""
+    rng, shape = layers.rng, layers.at.shape
+    if len(shape) != 4:
+        return
+    is_high = shape[1] >= shape[2]
+    rows, stride = max(shape[1:3]), int(layers.pick(2, 2, 3))
+    if rows < 3 * stride:
+        return
+    if rng.random() < 0.2 and rows % stride == 0 and min(shape[1:3]) == 1:
+        joined = (1, rows // stride, 1, stride * shape[3])
+        layers.step("RESHAPE", layers.constant(joined if is_high else (1, 1, *joined[1::2])), output=same(layers))
+        return
+    steps = (stride, 1) if is_high else (1, stride)
+    taps = int(rng.integers(1, 5))
+    window = (taps, 1) if is_high else (1, taps)
+    options = {"padding": int(rng.integers(2)), "stride_h": steps[0], "stride_w": steps[1]}
+    if rng.random() < 0.3:
+        sizes = {"filter_height": window[0], "filter_width": window[1], "fused_activation_function": 0}
+        pool = layers.pick("MAX_POOL_2D", "AVERAGE_POOL_2D")
+        layers.step(pool, output=same(layers), **options, **sizes)
+        return
+    options |= {"dilation_h_factor": 1, "dilation_w_factor": 1, "fused_activation_function": 1}
+    weigh(layers, "CONV_2D", (int(rng.integers(1, 9)), *window, shape[3]), 0, options)
 
 
 def averaged(layers: Layers) -> None:

@@ -12,7 +12,7 @@ import pytest
 from support.c_program import run_c
 from support.commands import tflmgen
 from support.model_writer import ModelWriter
-from support.native import Invocation, build_native, run_native
+from support.native import RESET, Invocation, build_native, run_native
 from support.pipeline import HOST
 from support.repository import ROOT
 from support.window_models import accelerometer, branching, causal_tcn, ds_cnn, tc_resnet, two_windows, valid_cnn
@@ -28,8 +28,10 @@ from window_figures import BOARD, examples
 MORE = 5
 
 
-def compiled(data: bytes, *slides: str, name: str = "model", target: Target = HOST) -> Compilation:
-    options = BuildOptions(name, slide=[*slides])
+def compiled(
+    data: bytes, *slides: str, name: str = "model", target: Target = HOST, slide_phases: bool = False
+) -> Compilation:
+    options = BuildOptions(name, slide=[*slides], slide_phases=slide_phases)
     return compile_module(import_model(parse_model(data, "m.tflite")), name, target, options)
 
 
@@ -108,6 +110,44 @@ def test_a_hop_that_strides_do_not_divide_names_the_operator() -> None:
         compiled(tc_resnet(), "t0=1,2")
     with pytest.raises(ModelError, match="Choose twice the HOP"):
         compiled(tc_resnet(), "t0=1,1")
+
+
+@pytest.mark.parametrize(("hop", "phases"), [(1, 4), (2, 2), (3, 4), (4, 1), (6, 2)])
+def test_phases_are_kept_for_hops_that_strides_do_not_divide(hop: int, phases: int) -> None:
+    """Two strides of 2: rows stand at the same places after 4 rows. A hop computes what the next fitting one does."""
+    kept, fitting = (
+        compiled(tc_resnet(), f"t0=1,{rows}", slide_phases=True).module.hops[0] for rows in (hop, hop * phases)
+    )
+    assert (kept.phases, fitting.phases) == (phases, 1)
+    assert kept.computed_macs <= fitting.computed_macs
+    assert kept.computed_macs <= 1.15 * kept.cone_macs
+    if phases > 1:
+        assert kept.cache_bytes > fitting.cache_bytes
+
+
+def test_phases_need_a_window_that_slides() -> None:
+    with pytest.raises(UsageError, match="--slide-phases needs --slide"):
+        compiled(ds_cnn(), slide_phases=True)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_each_phase_gives_what_whole_windows_give(dtype: str) -> None:
+    """Hops of one row through two strides of 2, whose places repeat every fourth window; in C, with a reset."""
+    rows, count = 96, 9
+    scale = 1.0 if dtype == "float32" else 60.0
+    series = np.random.default_rng(6).normal(size=(1, rows + count - 1, 1, 40)) * scale
+    series = series.astype(dtype)
+    whole = compiled(tc_resnet(dtype), name="whole")
+    slid = compiled(tc_resnet(dtype), "t0=1,1", name="slid", slide_phases=True)
+    assert slid.module.hops[0].phases == 4
+    calls = [Invocation(0, 0, (series[:, k : k + rows],)) for k in range(count)]
+    calls += [Invocation(1, 0, (series[:, k : k + 1],), MORE) for k in range(3)]
+    calls += [Invocation(1, RESET, ())]
+    calls += [Invocation(1, 0, (series[:, k : k + 1],), MORE if k < rows - 1 else 0) for k in range(rows + count - 1)]
+    program = build_native({"whole": whole.sources, "slid": slid.sources})
+    results = run_native(program, calls, [whole.module.signatures, slid.module.signatures])
+    for wanted, outputs in zip(results[:count], results[-count:], strict=True):
+        np.testing.assert_array_equal(outputs[0], wanted[0])
 
 
 def one_operator(operator: str, weights: tuple[int, ...], shape: list[int], result: list[int], dtype: str) -> bytes:

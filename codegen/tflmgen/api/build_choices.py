@@ -34,6 +34,7 @@ class CompileOptions(TypedDict, total=False):
         max_dim: Bound of every other dynamic dimension.
         push_rows: Inputs that arrive row by row.
         slide: Inputs whose windows slide: axis and rows per hop.
+        slide_phases: Keep rows of several windows where the hop is no multiple of the strides.
         also: Further models of the same library.
         place: Memory of the board for `arena`, `state`, `weights`, `code` or `data`.
         plugin: Python files with custom operators.
@@ -60,6 +61,7 @@ class CompileOptions(TypedDict, total=False):
     max_dim: int | None
     push_rows: Sequence[str]
     slide: Mapping[str, tuple[int, int]] | None
+    slide_phases: bool
     also: Sequence[PathLike] | None
     place: Mapping[str, str] | None
     plugin: Sequence[PathLike]

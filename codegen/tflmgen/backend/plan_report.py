@@ -127,6 +127,7 @@ def _hop(hop: HopWork) -> Json:
     return {
         "signature": hop.signature,
         "cache_bytes": hop.cache_bytes,
+        "phases": hop.phases,
         "macs": {"window": hop.macs, "cone": round(hop.cone_macs), "computed": round(hop.computed_macs)},
         "layers": [
             {

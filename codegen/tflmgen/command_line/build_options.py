@@ -112,6 +112,10 @@ BUILD_GROUPS: Mapping[type, Mapping[str, Any]] = {
             help="Slide the window of this input along an axis: each invoke takes HOP new rows, and computes only what "
             "they change: features=1,1. Repeatable.",
         ),
+        "slide_phases": typer.Option(
+            "--slide-phases",
+            help="Slide by a HOP that strides do not divide, too: keep rows of several windows, which takes RAM.",
+        ),
         "also": typer.Option(
             "--also",
             readable=False,

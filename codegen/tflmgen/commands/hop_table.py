@@ -33,8 +33,13 @@ def hop_lines(plan: Mapping[str, Any]) -> Iterator[str]:
         share, by_cone = macs["computed"] / max(1, macs["window"]), macs["computed"] / max(1, macs["cone"])
         yield (
             f"A hop{_of(hop)} computes {count(macs['computed'])} of a window's {count(macs['window'])} MACs "
-            f"({share:.1%}), {by_cone:.2f} times its exact cone; it keeps {count(hop['cache_bytes'])} bytes of rows."
+            f"({share:.1%}), {by_cone:.2f} times its exact cone; it keeps {count(hop['cache_bytes'])} bytes of rows"
+            f"{_phases(hop)}."
         )
+
+
+def _phases(hop: dict[str, Any]) -> str:
+    return f" of {hop['phases']} windows" if hop["phases"] > 1 else ""
 
 
 def _of(hop: dict[str, Any]) -> str:

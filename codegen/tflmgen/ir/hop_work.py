@@ -41,12 +41,14 @@ class HopWork:
 
     cache_bytes  of the rows that are kept in the state
     invokes      of an application that complete the window and move it on; 0: the signature has a count of its own
+    phases       windows of which rows are kept; 1 if strides divide the hop
     """
 
     signature: str
     layers: tuple[LayerWork, ...]
     cache_bytes: int
     invokes: int = 0
+    phases: int = 1
 
     @property
     def macs(self) -> int:

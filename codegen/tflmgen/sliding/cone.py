@@ -1,7 +1,7 @@
-"""The dependency cone of a hop: which rows of each tensor must be computed, and which are kept from the last invoke.
+"""The dependency cone of a hop: which rows of each tensor must be computed, and which are kept from earlier invokes.
 
-Forwards, each tensor gets its Track: which rows the previous window had, too. Backwards, each reader says which rows it
-needs. Of these, rows that the previous window had come out of a cache, which thus spans from the first of them to the
+Forwards, each tensor gets its Track: which rows an earlier window had, too. Backwards, each reader says which rows it
+needs. Of these, rows that the earlier window had come out of a cache, which thus spans from the first of them to the
 newest row; all others are computed.
 """
 
@@ -25,7 +25,7 @@ class Cone:
     maps      Op.id -> how its rows follow from those of its inputs; other operators run on whole tensors
     computed  Op.id -> the rows that it computes, of operators in `maps`
     exact     Op.id -> how many of these a hop must compute
-    caches    tensor -> the rows of this window that the last invoke left
+    caches    tensor -> the rows of this window that the invoke of `Track.period` windows earlier left
     """
 
     tracks: Mapping[Value, Track]

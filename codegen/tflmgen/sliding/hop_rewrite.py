@@ -24,7 +24,7 @@ class Part:
 class Hop:
     """What the nodes of a hop compute.
 
-    caches  name -> what stands for the rows that the hop before left
+    caches  name -> what stands for the rows that an earlier hop left
     nexts   what each cache holds after this hop
     """
 
@@ -77,14 +77,20 @@ class Rewrite:
         self._parts.update({value: [part] for value, part in newest.items()})
         caches: dict[str, Value] = {}
         kept = cached(self._cone, newest)
+        later: dict[Value, list[Value]] = {}
         for number, (value, span) in enumerate(kept.items()):
-            type_ = rows_of(value.type, self._cone.tracks[value].axis, span[1] - span[0])
-            cache = caches[f"rows {number} of {value.name}"] = self._builder.value(f"rows of {value.name}", type_)
-            self._parts.setdefault(value, []).append(Part(span, cache))
+            track = self._cone.tracks[value]
+            type_ = rows_of(value.type, track.axis, span[1] - span[0])
+            names = [f"rows {number} of {value.name}"]
+            names += [f"{names[0]}, {phase} windows later" for phase in range(1, track.period)]
+            oldest, *later[value] = (self._builder.value(f"rows of {value.name}", type_) for _ in names)
+            caches.update(zip(names, (oldest, *later[value]), strict=True))
+            self._parts.setdefault(value, []).append(Part(span, oldest))
         for node in self._function.body.nodes:
             self._node(node)
         results = tuple(self._whole(value) for value in self._function.body.results)
-        return Hop(results, caches, tuple(self._next(value) for value in kept))
+        nexts = [next_ for value in kept for next_ in (*later[value], self._next(value))]
+        return Hop(results, caches, tuple(nexts))
 
     def _variable(self, name: str, value: Value) -> Variable:
         key = f"state.{name}"
@@ -124,7 +130,7 @@ class Rewrite:
         return self._rows(value, (0, track.rows), self._origin)
 
     def _next(self, value: Value) -> Value:
-        """What the cache of a tensor holds after this invoke."""
+        """What the newest cache of a tensor holds after this invoke; the others hold what the next newer one held."""
         first, end = self._cone.caches[value]
         hop = self._cone.tracks[value].hop
         return self._rows(value, (first + hop, end + hop), self._origin)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -31,15 +31,19 @@ Tracks = Mapping[Value, Track]
 
 
 class Recognition:
-    """Finds the RowMap of operators. path: of the model, for messages."""
+    """Finds the RowMap of operators.
 
-    def __init__(self, constants: Mapping[str, bytes], operators: Operators, path: str) -> None:
-        self._constants, self._operators, self._path = constants, operators, path
+    path    of the model, for messages
+    phases  whether rows that move by a part of a stride in each hop are kept for several windows
+    """
+
+    def __init__(self, constants: Mapping[str, bytes], operators: Operators, path: str, phases: bool = False) -> None:
+        self._constants, self._operators, self._path, self._phases = constants, operators, path, phases
 
     def row_map(self, op: Op, tracks: Tracks) -> RowMap | None:
         """How the operator's rows follow from those of sliding inputs; None if it combines rows of different time.
 
-        Raises ModelError where rows move by a part of a hop.
+        Raises ModelError where rows move by a part of a hop, unless phases are kept.
         """
         sliding = {i: tracks[v] for i, v in enumerate(op.inputs) if v is not None and v in tracks}
         others = [v for v in op.inputs if v is not None and v not in tracks]
@@ -57,7 +61,7 @@ class Recognition:
         if index:
             return self._row_wise(op, index, track)
         if traits.view:
-            return _viewed(op, track)
+            return self._viewed(op, track)
         if traits.window is not None and track.axis in (1, 2):
             return self._windowed(op, track)
         if traits.cuts:
@@ -74,7 +78,8 @@ class Recognition:
         rank = len(op.outputs[0].type.shape)
         traits = traits_of(op.operator, self._operators)
         from_end = {i: track.axis - len(_type(op, i).shape) for i, track in sliding.items()}
-        alike = {(t.rows, t.hop, from_end[i]) for i, t in sliding.items()}
+        period = math.lcm(*(track.period for track in sliding.values()))
+        alike = {(t.rows, t.over(period).hop, from_end[i]) for i, t in sliding.items()}
         if len(alike) > 1 or len(op.outputs) != 1:
             return None
         rows, hop, axis = alike.pop()
@@ -95,7 +100,7 @@ class Recognition:
         if traits.joins and any(v is not None and v.type.max_shape[axis] != rows for v in op.inputs):
             return None
         first, end = max(t.first for t in sliding.values()), min(t.end for t in sliding.values())
-        track = Track(rank + axis, rows, hop, first, max(first, end))
+        track = Track(rank + axis, rows, hop, first, max(first, end), period)
         return RowWise(op, (track,), {i: t.axis for i, t in sliding.items()}, constants)
 
     def _row_wise(self, op: Op, index: int, track: Track) -> RowMap | None:
@@ -135,18 +140,47 @@ class Recognition:
         reach, padding = window.reach[dim], extent.padding
         if extent.output < 2 or (not is_pool and is_hybrid(self._instance(op))):
             return None  # TFLite quantises the input of int8 weights beside floats by the range of all its rows
-        if track.hop % stride:
+        moved = self._in_steps(track, stride)
+        if moved is None:
             self._fail(op, f"moves {stride} rows at a time, and a hop has {track.hop} rows of its input", stride, track)
         first = min(max(0, -(-(track.first + padding) // stride)), extent.output)
         end = min(max(first, (track.end - reach + padding) // stride + 1), extent.output)
-        own = Track(track.axis, extent.output, track.hop // stride, first, end)
+        own = replace(moved, rows=extent.output, hop=moved.hop // stride, first=first, end=end)
         return Windowed(op, (own,), window, dim, stride, padding, reach)
 
-    def _fail(self, op: Op, reason: str, step: int, track: Track) -> None:
+    def _viewed(self, op: Op, track: Track) -> RowMap | None:
+        """A view in which rows stay rows, or several of them become one, or one several."""
+        shape, viewed = _type(op, 0).max_shape, op.outputs[0].type.max_shape
+        outer, inner = math.prod(shape[: track.axis]), math.prod(shape[track.axis + 1 :])
+        axes = [axis for axis in range(len(viewed)) if math.prod(viewed[:axis]) == outer and viewed[axis] > 1]
+        if not axes or not inner:
+            return None
+        axis = axes[0]
+        own = math.prod(viewed[axis + 1 :])
+        if viewed[axis] * own != track.rows * inner or (inner % own and own % inner):
+            return None
+        split, joined = max(1, inner // own), max(1, own // inner)
+        moved = self._in_steps(track, joined)
+        if moved is None:
+            return None
+        first, end = -(-track.first * split // joined), track.end * split // joined
+        hop = moved.hop * split // joined
+        own_track = replace(moved, axis=axis, rows=viewed[axis], hop=hop, first=first, end=max(first, end))
+        return Viewed(op, (own_track,), split, joined)
+
+    def _in_steps(self, track: Track, step: int) -> Track | None:
+        """The track over as many windows as move its rows by a multiple of `step`; None if only phases have that."""
+        times = track.times_until_whole(step)
+        return track.over(track.period * times) if times == 1 or self._phases else None
+
+    def _fail(self, op: Op, reason: str, step: int, track: Track) -> NoReturn:
         origin = op.origin
         where = Location(self._path, origin.subgraph, origin.subgraph_name, origin.operator, origin.operator_name)
-        times = step // math.gcd(step, track.hop)
-        advice = f"Choose {'twice' if times == 2 else f'{times} times'} the HOP, or a multiple of that"
+        times = track.times_until_whole(step)
+        advice = (
+            f"Choose {'twice' if times == 2 else f'{times} times'} the HOP, or a multiple of that, or keep the rows of "
+            f"{times} windows with --slide-phases"
+        )
         raise ModelError([Problem(where, f"--slide: {op.operator} {reason}", advice)])
 
     def _cut(self, op: Op, track: Track) -> RowMap | None:
@@ -164,7 +198,7 @@ class Recognition:
             return Cut(op, (), track.axis, cuts)
         first = min(max(0, track.first - start), count)
         axis = sum(kept for _, _, kept in cuts[: track.axis])
-        own = Track(axis, count, track.hop, first, max(first, min(count, track.end - start)))
+        own = replace(track, axis=axis, rows=count, first=first, end=max(first, min(count, track.end - start)))
         return Cut(op, (own,), track.axis, cuts)
 
     def _pads_time(self, op: Op, track: Track) -> bool:
@@ -177,7 +211,7 @@ class Recognition:
         fills = constant_array(op.inputs[2], self._constants) if len(op.inputs) > 2 else None
         fill = quantization.zero_point if quantization is not None and fills is None else 0
         before, after = sides[track.axis]
-        own = Track(track.axis, before + track.rows + after, track.hop, track.first + before, track.end + before)
+        own = replace(track, rows=before + track.rows + after, first=track.first + before, end=track.end + before)
         return Padded(op, (own,), track.rows, sides, fill if fills is None else fills.reshape(-1)[0])
 
 
@@ -195,22 +229,3 @@ def _grown(before: Sequence[int], after: Sequence[int] | None, rows: int) -> int
     if len(changed) != 1 or (before[changed[0]], after[changed[0]]) != (rows, rows + 1):
         return None
     return changed[0]
-
-
-def _viewed(op: Op, track: Track) -> RowMap | None:
-    """A view in which rows stay rows, or several of them become one, or one several."""
-    shape, viewed = _type(op, 0).max_shape, op.outputs[0].type.max_shape
-    outer, inner = math.prod(shape[: track.axis]), math.prod(shape[track.axis + 1 :])
-    axes = [axis for axis in range(len(viewed)) if math.prod(viewed[:axis]) == outer and viewed[axis] > 1]
-    if not axes or not inner:
-        return None
-    axis = axes[0]
-    own = math.prod(viewed[axis + 1 :])
-    if viewed[axis] * own != track.rows * inner or (inner % own and own % inner):
-        return None
-    split, joined = max(1, inner // own), max(1, own // inner)
-    if track.hop % joined:
-        return None
-    first, end = -(-track.first * split // joined), track.end * split // joined
-    viewed_track = Track(axis, viewed[axis], track.hop * split // joined, first, max(first, end))
-    return Viewed(op, (viewed_track,), split, joined)

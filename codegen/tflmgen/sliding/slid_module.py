@@ -20,10 +20,13 @@ from tflmgen.sliding.work import layers_of
 COUNTER = "pushes until the first window"
 
 
-def slide_inputs(module: Module, requests: Sequence[WindowRequest], operators: Operators) -> Module:
+def slide_inputs(
+    module: Module, requests: Sequence[WindowRequest], operators: Operators, phases: bool = False
+) -> Module:
     """The module with sliding windows; `Module.hops` has the work of a hop.
 
-    Raises UsageError for an input that does not exist, ModelError where windows cannot slide or where it saves nothing.
+    phases: whether rows behind strides that a hop is no multiple of are kept for several windows. Raises UsageError
+    for an input that does not exist, ModelError where windows cannot slide or where it saves nothing.
     """
     known = {port.name for signature in module.signatures for port in signature.inputs}
     for request in requests:
@@ -32,11 +35,13 @@ def slide_inputs(module: Module, requests: Sequence[WindowRequest], operators: O
             raise UsageError(f"--slide {request.input}: the model's inputs are {names}")
     for signature in module.signatures:
         if any(port.name == request.input for port in signature.inputs for request in requests):
-            module = _slid(module, signature, requests, operators)
+            module = _slid(module, signature, requests, operators, phases)
     return verify(module, "slide_inputs")
 
 
-def _slid(module: Module, signature: Signature, requests: Sequence[WindowRequest], operators: Operators) -> Module:
+def _slid(
+    module: Module, signature: Signature, requests: Sequence[WindowRequest], operators: Operators, phases: bool
+) -> Module:
     function = module.function(signature.function)
     slides = {
         port.name: slide_of(module, port, r) for port in signature.inputs for r in requests if r.input == port.name
@@ -54,7 +59,7 @@ def _slid(module: Module, signature: Signature, requests: Sequence[WindowRequest
         for value, port in zip(function.inputs, ports, strict=False)
         if port.slide is not None
     }
-    cone = cone_of(function, inputs, Recognition(module.constants, operators, module.path))
+    cone = cone_of(function, inputs, Recognition(module.constants, operators, module.path, phases))
     macs = {node.id: macs_of(node) for node in walk(function.body) if isinstance(node, Op)}
     layers = layers_of(function, cone, macs)
     check_saving(module, layers)
@@ -69,7 +74,8 @@ def _slid(module: Module, signature: Signature, requests: Sequence[WindowRequest
     origin = next((node.origin for node in function.body.nodes), Origin(0, function.name, 0, ""))
     slid = Rewrite(function, cone, builder, origin).run(module, newest, counter, changed.pushes)
     signatures = tuple(changed if s is signature else s for s in module.signatures)
-    hop = HopWork(signature.key, layers, cache_bytes(cone))
+    windows = max(cone.tracks[value].period for value in (*inputs, *cone.caches))
+    hop = HopWork(signature.key, layers, cache_bytes(cone), phases=windows)
     return replace(slid, signatures=signatures, hops=(*slid.hops, hop))
 
 
@@ -77,7 +83,9 @@ def cache_bytes(cone: Cone) -> int:
     def row_bytes(value: Value) -> int:
         return value.type.bytes // cone.tracks[value].rows
 
-    return sum((end - first) * row_bytes(value) for value, (first, end) in cone.caches.items())
+    return sum(
+        cone.tracks[value].period * (end - first) * row_bytes(value) for value, (first, end) in cone.caches.items()
+    )
 
 
 def slide_of(module: Module, port: Port, request: WindowRequest) -> Slide:

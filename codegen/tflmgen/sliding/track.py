@@ -1,9 +1,10 @@
-"""Rows of one tensor while the window of an input slides: which of them are those of the previous window."""
+"""Rows of one tensor while the window of an input slides: which of them are those of an earlier window."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 Span = tuple[int, int]
 """Rows [first, last + 1)."""
@@ -11,10 +12,12 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """A tensor with time along `axis`: `rows` rows, `hop` of them new in each window.
+    """A tensor with time along `axis`: `rows` rows, which move by `hop` of them in `period` windows.
 
-    Rows in [first, end) depend on rows of the input only: row p of a window is row p + hop of the previous one, where
-    both are in the span. Rows outside depend on where the window begins or ends, through padding.
+    Rows in [first, end) depend on rows of the input only: row p of a window is row p + hop of the window `period`
+    windows earlier, where both are in the span. Rows outside depend on where the window begins or ends, through
+    padding. Behind a stride that the hop is no multiple of, the windows between have rows at other places of the
+    input: their phases share no rows.
     """
 
     axis: int
@@ -22,15 +25,16 @@ class Track:
     hop: int
     first: int
     end: int
+    period: int = 1
 
     @property
     def kept(self) -> Span:
-        """Rows that the previous window had `hop` rows later; empty if it has none of them."""
+        """Rows that the window `period` windows earlier had `hop` rows later; empty if it has none of them."""
         return self.first, max(self.first, self.end - self.hop)
 
     @property
     def new(self) -> Span:
-        """Rows that no window had, but the previous one's successors will have."""
+        """Rows that no window had, but later ones will have."""
         return self.kept[1], max(self.kept[1], self.end)
 
     @property
@@ -41,6 +45,14 @@ class Track:
     def cone(self) -> int:
         """Rows that a hop must compute: new ones, and those that an edge of the window touches."""
         return self.rows - (self.kept[1] - self.kept[0])
+
+    def over(self, period: int) -> Track:
+        """The same rows compared with those of a multiple of `period` windows earlier."""
+        return replace(self, hop=self.hop * period // self.period, period=period)
+
+    def times_until_whole(self, step: int) -> int:
+        """How many periods move the rows by a multiple of `step`."""
+        return step // math.gcd(step, self.hop)
 
 
 def meet(spans: Iterable[Span], within: Span) -> list[Span]:

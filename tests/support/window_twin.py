@@ -23,7 +23,7 @@ def window_twin(module: Module) -> Module:
     """The twin with the fewest rows for which its last layers see what the streaming model's do."""
     first = module.signatures[0].inputs[0].type.max_shape[TIME]
     for rows in range(first, 512):
-        twin = _Twin(module).over(rows)
+        twin = _Twin(module).of_rows(rows)
         if twin is not None:
             return twin
     raise ValueError("no window has the rows that the last layers read")
@@ -40,7 +40,7 @@ class _Twin:
         self._values: dict[Value, Value] = {}
         self._nodes: list[Op] = []
 
-    def over(self, rows: int) -> Module | None:
+    def of_rows(self, rows: int) -> Module | None:
         """The twin over so many rows; None if a tensor that is read flat would have another number of rows."""
         (port,), (window, *_) = self._module.signatures[0].inputs, self._function.inputs
         self._values[window] = self._with_rows(window, rows)

@@ -79,7 +79,7 @@ class Recognition:
         traits = traits_of(op.operator, self._operators)
         from_end = {i: track.axis - len(_type(op, i).shape) for i, track in sliding.items()}
         period = math.lcm(*(track.period for track in sliding.values()))
-        alike = {(t.rows, t.over(period).hop, from_end[i]) for i, t in sliding.items()}
+        alike = {(t.rows, t.at_period(period).hop, from_end[i]) for i, t in sliding.items()}
         if len(alike) > 1 or len(op.outputs) != 1:
             return None
         rows, hop, axis = alike.pop()
@@ -171,7 +171,7 @@ class Recognition:
     def _in_steps(self, track: Track, step: int) -> Track | None:
         """The track over as many windows as move its rows by a multiple of `step`; None if only phases have that."""
         times = track.times_until_whole(step)
-        return track.over(track.period * times) if times == 1 or self._phases else None
+        return track.at_period(track.period * times) if times == 1 or self._phases else None
 
     def _fail(self, op: Op, reason: str, step: int, track: Track) -> NoReturn:
         origin = op.origin

@@ -46,7 +46,7 @@ class Track:
         """Rows that a hop must compute: new ones, and those that an edge of the window touches."""
         return self.rows - (self.kept[1] - self.kept[0])
 
-    def over(self, period: int) -> Track:
+    def at_period(self, period: int) -> Track:
         """The same rows compared with those of a multiple of `period` windows earlier."""
         return replace(self, hop=self.hop * period // self.period, period=period)
 

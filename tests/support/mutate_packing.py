@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from tflmgen.ir import ConstantArray, Input, Kernel, OperatorInstance, PackedCall, UnpackedPart
 from tflmgen.kernels.registry import reader_of
+from tflmgen.proof.array_calls import ArrayCall
+from tflmgen.proof.layer_arrays import arrays_problem
 from tflmgen.proof.layer_numbers import layer_numbers, reachable
 from tflmgen.proof.packed_constants import problem_of
 
@@ -32,10 +34,14 @@ class Packing:
 
     def problem(self, data: Data) -> str | None:
         """What check_constants says of other bytes."""
-        reader = reader_of(self.kernel.header)
-        assert reader is not None
+        function, reader = self.kernel.function, reader_of(self.kernel.header)
+        if reader is None:
+            try:
+                return arrays_problem(self.kernel.header, ArrayCall(self.operator, self.op, function, data))
+            except ValueError as error:
+                return str(error)
         fields = dict(self.kernel.params.fields) if self.kernel.params else {}
-        return problem_of(self.operator, self.op, self.kernel.function, fields, data, reader)
+        return problem_of(self.operator, self.op, function, fields, data, reader)
 
 
 def packing_of(operator: str, op: OperatorInstance, kernel: Kernel) -> Packing:

@@ -67,3 +67,9 @@ def _plain(mnemonic: str) -> str:
     """Without flags and types, so that ADD and ADDS are one."""
     name = re.sub(r"^(add|sub|asr|lsr|lsl|and|orr|eor|mul|mov|mvn)s$", r"\1", mnemonic.split(".")[0]).upper()
     return _DOT_PRODUCTS.get(name, name)
+
+
+def counts_text(histogram: Counter[str]) -> str:
+    """Instructions with their counts, the commonest first."""
+    ranked = sorted(histogram.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{count} {name}" for name, count in ranked)

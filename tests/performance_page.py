@@ -8,12 +8,11 @@ The models are the corpus'. TensorFlow Lite Micro's figures were measured once, 
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from inner_loops import inner_loop, instructions
+from inner_loops import counts_text, inner_loop, instructions
 from performance_shapes import record, shapes_section
 from performance_winograd import winograd_section
 from support.commands import tflmgen
@@ -271,15 +270,10 @@ def _histograms(core: Core) -> list[str]:
     for loop in core.loops:
         code = instructions(loop.header, loop.call, loop.function, load_board(core.board).cpu_flags)
         histogram = inner_loop(code, loop.number)
-        lines.append(f"| {loop.title} | {_text(histogram)} | {loop.macs} | {histogram.total() / loop.macs:.2f} |")
+        lines.append(f"| {loop.title} | {counts_text(histogram)} | {loop.macs} | {histogram.total() / loop.macs:.2f} |")
         notes.append(f"- {loop.title}: {loop.reason}")
     rest = "The other instructions are im2col, requantisation and stores: a larger share for sums of few products."
     return [*lines, "", *notes, "", rest]
-
-
-def _text(histogram: Counter[str]) -> str:
-    ranked = sorted(histogram.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{count} {name}" for name, count in ranked)
 
 
 def main() -> None:

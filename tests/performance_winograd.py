@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from inner_loops import inner_loop, instructions
+from inner_loops import counts_text, inner_loop, instructions
 from tflmgen.project.board import load_board
 
 MODELS = (("IC", "mlperf_ic_resnet_int8"), ("STM32 MiniResNetV2", "stm32_miniresnetv2_1s"))
@@ -70,7 +70,7 @@ def winograd_section(bench: Callable[..., Any]) -> list[str]:
     lines += ["", "Its inner loops on the Cortex-M4:", "", "| One pass makes | Instructions | |", "|---|---|--:|"]
     for name, makes, _ in LOOPS:
         histogram = _histogram(name)
-        lines.append(f"| {makes} | {_text(histogram)} | {histogram.total()} |")
+        lines.append(f"| {makes} | {counts_text(histogram)} | {histogram.total()} |")
     return [*lines, "", *(f"- {makes}: {reason}" for _, makes, reason in LOOPS), ""]
 
 
@@ -78,11 +78,6 @@ def _histogram(name: str) -> Counter[str]:
     call = "tflmgen_conv2d_winograd_dsp_32_relu_s8"
     flags = load_board("mps2_an386").cpu_flags
     return inner_loop(instructions("conv2d_winograd_dsp.h", call, f"tflmgen_winograd_dsp_{name}", flags))
-
-
-def _text(histogram: Counter[str]) -> str:
-    ranked = sorted(histogram.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{count} {name}" for name, count in ranked)
 
 
 def _range(low: str, high: str) -> str:

@@ -16,15 +16,11 @@ LIMIT = 1.10
 """Of instructions, to those of the rounded layer."""
 
 OVER = {
-    ("Cortex-M0", "MAX_POOL_2D"): 1.14,
     ("Cortex-M0", "RESIZE_NEAREST_NEIGHBOR"): 1.18,
     ("Cortex-M0", "CONCATENATION"): 1.26,
     ("Cortex-M0", "STRIDED_SLICE"): 2.18,
-    ("Cortex-M4", "CONV_2D"): 1.19,
-    ("Cortex-M4", "CONV_2D, groups"): 1.32,
     ("Cortex-M4", "RESIZE_NEAREST_NEIGHBOR"): 1.33,
     ("Cortex-M4", "CONCATENATION"): 2.84,
-    ("Cortex-M4", "DEPTHWISE_CONV_2D, int16"): 1.22,
     ("Cortex-M7", "CONV_2D"): 1.19,
     ("Cortex-M7", "CONV_2D, groups"): 1.32,
     ("Cortex-M7", "RESIZE_NEAREST_NEIGHBOR"): 1.33,

@@ -278,12 +278,10 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_bytes(tflmgen_u32 *lane, int8_t *b
                     channels;
     int8_t *to = bytes + y.first * row + x.first * channels;
     const int32_t together = p->dilation_width > 1 ? channels : (x.end - x.first) * channels;
-    for (int32_t ky = y.first; ky < y.end; ++ky, from += line, to += row) {
+    for (int32_t ky = y.end - y.first; ky > 0; --ky, from += line, to += row) {
         const int8_t *tap = from;
         for (int32_t at = 0; at < (x.end - x.first) * channels; at += together, tap += p->dilation_width * channels) {
-            for (int32_t c = 0; c < together; ++c) {
-                to[at + c] = tap[c];
-            }
+            tflmgen_copy_few_dsp(to + at, tap, together);
         }
     }
     tflmgen_conv2d_dsp_gather_whole(lane, bytes, row, p);

@@ -32,28 +32,28 @@ struct tflmgen_conv2d_part {
     bool is_single; /* there is one output channel */
 };
 
-/* What each group of a convolution is, by its params; `values` in a step. */
-#define TFLMGEN_CONV2D_PART_OF_GROUP(p, values)                                                                \
-    {(p)->batches,                                                                                             \
-     (p)->input_height,                                                                                        \
-     (p)->input_width,                                                                                         \
-     (p)->input_channels,                                                                                      \
-     (p)->input_channels / (p)->groups,                                                                        \
-     (p)->stride_height,                                                                                       \
-     (p)->stride_width,                                                                                        \
-     (p)->dilation_height,                                                                                     \
-     (p)->dilation_width,                                                                                      \
-     (p)->filter_height,                                                                                       \
-     (p)->filter_width,                                                                                        \
-     (p)->padding_top,                                                                                         \
-     (p)->padding_left,                                                                                        \
-     (p)->padding_value,                                                                                       \
-     ((p)->filter_height * (p)->filter_width * ((p)->input_channels / (p)->groups) + (values) - 1) / (values), \
-     (p)->output_height,                                                                                       \
-     (p)->output_width,                                                                                        \
-     (p)->output_channels,                                                                                     \
-     (p)->output_width * (p)->output_channels,                                                                 \
-     (p)->output_height * (p)->output_width * (p)->output_channels,                                            \
+/* What each group of a convolution is, by its params; it sees `inputs` channels; `values` in a step. */
+#define TFLMGEN_CONV2D_PART_OF_GROUP(p, inputs, values)                             \
+    {(p)->batches,                                                                  \
+     (p)->input_height,                                                             \
+     (p)->input_width,                                                              \
+     (p)->input_channels,                                                           \
+     inputs,                                                                        \
+     (p)->stride_height,                                                            \
+     (p)->stride_width,                                                             \
+     (p)->dilation_height,                                                          \
+     (p)->dilation_width,                                                           \
+     (p)->filter_height,                                                            \
+     (p)->filter_width,                                                             \
+     (p)->padding_top,                                                              \
+     (p)->padding_left,                                                             \
+     (p)->padding_value,                                                            \
+     ((p)->filter_height * (p)->filter_width * (inputs) + (values) - 1) / (values), \
+     (p)->output_height,                                                            \
+     (p)->output_width,                                                             \
+     (p)->output_channels,                                                          \
+     (p)->output_width * (p)->output_channels,                                      \
+     (p)->output_height * (p)->output_width * (p)->output_channels,                 \
      (p)->output_channels == (p)->groups}
 
 /* Of the outputs that are `stride` apart, from the one at `phase` on: what reaches them is a window that moves by

@@ -14,6 +14,7 @@
 struct tflmgen_conv2d_groups_dsp_s8 {
     TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t groups;
+    int32_t group_inputs; /* channels that a group sees: its own, or others beside them, by weights of zero */
     int32_t padding_value;
     int32_t output_min;
     int32_t output_max;
@@ -162,9 +163,11 @@ TFLMGEN_SHARED void tflmgen_conv2d_groups_dsp_run(const int8_t *input, const tfl
                                                   int8_t *output, const struct tflmgen_conv2d_groups_dsp_s8 *p)
 {
     const int32_t channels = p->output_channels / p->groups;
-    const struct tflmgen_conv2d_part part = TFLMGEN_CONV2D_PART_OF_GROUP(p, 4);
+    const struct tflmgen_conv2d_part part = TFLMGEN_CONV2D_PART_OF_GROUP(p, p->group_inputs, 4);
     for (int32_t group = 0; group < p->groups; ++group) {
-        tflmgen_conv2d_dsp_run_part(input + group * part.channels, stream, column, output + group * channels, &part);
+        const int32_t first =
+            tflmgen_min_s32(group * (p->input_channels / p->groups), p->input_channels - p->group_inputs);
+        tflmgen_conv2d_dsp_run_part(input + first, stream, column, output + group * channels, &part);
         stream += tflmgen_conv2d_dsp_part_stream(channels, part.steps);
     }
     tflmgen_clamp_dsp_s8(output, p->batches * part.output_image, p->output_min, p->output_max);

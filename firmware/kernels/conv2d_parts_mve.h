@@ -91,7 +91,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_groups_mve_run(const int8_t *input, const int
                                                   int8_t *output, const struct tflmgen_conv2d_groups_mve_s8 *p)
 {
     const int32_t channels = p->output_channels / p->groups;
-    const struct tflmgen_conv2d_part part = TFLMGEN_CONV2D_PART_OF_GROUP(p, 16);
+    const struct tflmgen_conv2d_part part = TFLMGEN_CONV2D_PART_OF_GROUP(p, p->input_channels / p->groups, 16);
     const int8_t *at = stream + TFLMGEN_CONV2D_MVE_TABLE_BYTES * p->chunks;
     for (int32_t group = 0; group < p->groups; ++group) {
         tflmgen_conv2d_mve_run_part(input + group * part.channels, stream, at, column, output + group * channels, &part,

@@ -129,19 +129,6 @@ TFLMGEN_HELPER int32_t tflmgen_requantize_dsp(int32_t value, int32_t multiplier,
     return tflmgen_round_down_dsp(tflmgen_smmulr(value * 2, multiplier), right);
 }
 
-/* sum + a.low * b.low, of signed halves; sum + a.high * b.high. */
-TFLMGEN_HELPER int32_t tflmgen_smlabb(uint32_t a, uint32_t b, int32_t sum)
-{
-    __asm__("smlabb %0, %1, %2, %3" : "=r"(sum) : "r"(a), "r"(b), "r"(sum));
-    return sum;
-}
-
-TFLMGEN_HELPER int32_t tflmgen_smlatt(uint32_t a, uint32_t b, int32_t sum)
-{
-    __asm__("smlatt %0, %1, %2, %3" : "=r"(sum) : "r"(a), "r"(b), "r"(sum));
-    return sum;
-}
-
 TFLMGEN_HELPER int32_t tflmgen_saturate_s8(int32_t value)
 {
     __asm__("ssat %0, #8, %1" : "=r"(value) : "r"(value));
@@ -221,19 +208,6 @@ TFLMGEN_HELPER void tflmgen_clamp_dsp_s8(int8_t *values, int32_t count, int32_t 
     if (least > INT8_MIN || greatest < INT8_MAX) {
         tflmgen_clamp_each_dsp_s8(values, count, least, greatest);
     }
-}
-
-/* Sums of two halves; their differences. */
-TFLMGEN_HELPER uint32_t tflmgen_add2(uint32_t a, uint32_t b)
-{
-    __asm__("sadd16 %0, %1, %2" : "=r"(a) : "r"(a), "r"(b));
-    return a;
-}
-
-TFLMGEN_HELPER uint32_t tflmgen_sub2(uint32_t a, uint32_t b)
-{
-    __asm__("ssub16 %0, %1, %2" : "=r"(a) : "r"(a), "r"(b));
-    return a;
 }
 
 /* Of each of two signed halves the greater; the less. */

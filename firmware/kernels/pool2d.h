@@ -133,6 +133,8 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s8(int32_t sum, int32_t count, uint3
 #define TFLMGEN_POOL_2D(name, params, KIND, type, element, sum_type, clamp, PADDING)                             \
     TFLMGEN_KERNEL void name(const element *input, element *output, const struct params *p)                      \
     {                                                                                                            \
+        const int32_t channels = p->input_channels;                                                              \
+        const int32_t line = p->input_width * channels;                                                          \
         int32_t counted = 0;                                                                                     \
         uint32_t reciprocal = 0;                                                                                 \
         (void)reciprocal;                                                                                        \
@@ -150,13 +152,14 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s8(int32_t sum, int32_t count, uint3
                         counted = number;                                                                        \
                         reciprocal = TFLMGEN_POOL_RECIPROCAL_##KIND##_##type(number);                            \
                     }                                                                                            \
-                    for (int32_t channel = 0; channel < p->input_channels; ++channel) {                          \
+                    const int32_t begin = (top + y.first) * line + (left + x.first) * channels;                  \
+                    for (int32_t channel = 0; channel < channels; ++channel) {                                   \
                         sum_type result = TFLMGEN_POOL_START_##KIND##_##type;                                    \
-                        for (int32_t ky = y.first; ky < y.end; ++ky) {                                           \
-                            const int32_t line = (top + ky) * p->input_width + left;                             \
-                            for (int32_t kx = x.first; kx < x.end; ++kx) {                                       \
-                                const element value = input[(line + kx) * p->input_channels + channel];          \
-                                result = TFLMGEN_POOL_ADD_##KIND##_##type(result, value);                        \
+                        const element *row = input + begin + channel;                                            \
+                        for (int32_t rows = y.end - y.first; rows > 0; --rows, row += line) {                    \
+                            const element *value = row;                                                          \
+                            for (int32_t columns = x.end - x.first; columns > 0; --columns, value += channels) { \
+                                result = TFLMGEN_POOL_ADD_##KIND##_##type(result, *value);                       \
                             }                                                                                    \
                         }                                                                                        \
                         int32_t count = inside;                                                                  \
@@ -167,7 +170,7 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s8(int32_t sum, int32_t count, uint3
                     }                                                                                            \
                 }                                                                                                \
             }                                                                                                    \
-            input += p->input_height * p->input_width * p->input_channels;                                       \
+            input += p->input_height * line;                                                                     \
         }                                                                                                        \
     }
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from support.differential import Family, Rng, Run, finished, shape_of, typed
-from support.kernel_harness import Array, Case, Tensor, constant, make_case, run_tflm, tensor
+from support.kernel_harness import Array, Case, Tensor, constant, make_case, operands_of, run_tflm, tensor
 from tflmgen.ir.types import DType, TensorType
 
 Maker = Callable[[Rng, str], Run]
@@ -271,7 +271,7 @@ def as_int8(case: Case, values: list[Array | None]) -> list[Array]:
 def quotients(case: Case, values: list[Array | None]) -> list[Array]:
     """TFLite Micro's; but it shifts quotients of less than half a step by more than 31 bits, which gives anything."""
     (output,) = run_tflm(case, values)
-    operands = [v if v is not None or t is None else t.data for v, t in zip(values, case.inputs, strict=True)]
+    operands = operands_of(case, values)
     kinds = [t.type.quantization for t in case.inputs if t] + [case.outputs[0].quantization]
     (a, b, result), (x, y) = kinds, operands
     assert a is not None
@@ -291,7 +291,7 @@ def numpy_as(function: Callable[..., Any]) -> Callable[[Case, list[Array | None]
     """For plain numbers: what NumPy says of the operands, constant ones included."""
 
     def expected(case: Case, values: list[Array | None]) -> list[Array]:
-        operands = [v if v is not None or t is None else t.data for v, t in zip(values, case.inputs, strict=True)]
+        operands = operands_of(case, values)
         with np.errstate(all="ignore"):
             result = np.asarray(function(*operands))
         return [np.broadcast_to(result, case.outputs[0].max_shape).astype(case.outputs[0].dtype.numpy)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from support.differential import Family, Rng, Run, finished, shape_of, typed
-from support.kernel_harness import Array, Case, Tensor, constant, make_case
+from support.kernel_harness import Array, Case, Tensor, constant, make_case, operands_of
 
 Expected = Callable[[Case, list[Array | None]], list[Array]]
 MOVED = ("float32", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool")
@@ -26,17 +26,11 @@ def any_axis(rng: Rng, rank: int) -> int:
     return int(rng.integers(-rank, rank))
 
 
-def operands(case: Case, values: list[Array | None]) -> list[Array]:
-    """Every operand's contents."""
-    arrays = [v if v is not None or t is None else t.data for v, t in zip(values, case.inputs, strict=True)]
-    return [a for a in arrays if a is not None]
-
-
 def numpy_as(function: Callable[..., Any]) -> Expected:
     """The outputs that NumPy makes of the operands and the options."""
 
     def expected(case: Case, values: list[Array | None]) -> list[Array]:
-        result = function(*operands(case, values), **case.options)
+        result = function(*operands_of(case, values), **case.options)
         arrays = result if isinstance(result, list) else [result]
         pairs = zip(arrays, case.outputs, strict=True)
         return [np.ascontiguousarray(a, t.dtype.numpy).reshape(t.max_shape) for a, t in pairs]
@@ -196,7 +190,7 @@ def zero_of(case: Case) -> int:
 
 
 def batches_of_space(case: Case, values: list[Array | None]) -> list[Array]:
-    x, block, table = operands(case, values)
+    x, block, table = operands_of(case, values)
     rest = x.ndim - 1 - len(block)
     padded = np.pad(x, [(0, 0), *table, *[(0, 0)] * rest], constant_values=zero_of(case))
     shape = [padded.shape[0]]
@@ -222,7 +216,7 @@ def pad(operator: str) -> Callable[[Rng, str], Run]:
 
 
 def padded(case: Case, values: list[Array | None]) -> list[Array]:
-    x, table, *value = operands(case, values)
+    x, table, *value = operands_of(case, values)
     return [np.pad(x, table, constant_values=value[0].item() if value else zero_of(case))]
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 from support.differential import Family, Rng, Run, finished, shape_of, typed
-from support.kernel_harness import Array, Case, Tensor, constant, make_case, tensor
+from support.kernel_harness import Array, Case, Tensor, constant, make_case, operands_of, tensor
 from support.litert import run_litert
 from tflmgen.ir.types import DType, TensorType
 
-from differential.movement import index_type, like, moved, numpy_as, operands
+from differential.movement import index_type, like, moved, numpy_as
 
 
 def slice_(rng: Rng, dtype: str) -> Run:
@@ -65,7 +65,7 @@ def strided_slice(rng: Rng, dtype: str) -> Run:
 
 def cut_out(case: Case, values: list[Array | None]) -> list[Array]:
     """Python's own slices have TensorFlow's rules."""
-    x, begin, end, steps = operands(case, values)
+    x, begin, end, steps = operands_of(case, values)
     cuts: list[Any] = []
     for i, (b, e, s) in enumerate(zip(begin.tolist(), end.tolist(), steps.tolist(), strict=True)):
         if case.options.get("shrink_axis_mask", 0) >> i & 1:
@@ -120,7 +120,7 @@ def scatter_nd(rng: Rng, dtype: str) -> Run:
 
 
 def scattered(case: Case, values: list[Array | None]) -> list[Array]:
-    picks, updates, shape = operands(case, values)
+    picks, updates, shape = operands_of(case, values)
     result = np.zeros(shape, updates.dtype)
     result[tuple(picks.T)] = updates
     return [result]

@@ -7,15 +7,10 @@ from typing import Any
 
 import numpy as np
 from support.differential import Family, Rng, Run, finished, shape_of, typed
-from support.kernel_harness import Array, Case, constant, make_case, random_values, tensor
+from support.kernel_harness import Array, Case, constant, make_case, operands_of, random_values, tensor
 from support.present import present
 
 MOVED = ("float32", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool")
-
-
-def operands(case: Case, values: list[Array | None]) -> list[Array]:
-    arrays = [v if v is not None or t is None else t.data for v, t in zip(values, case.inputs, strict=True)]
-    return [a for a in arrays if a is not None]
 
 
 def ranged(numbers: list[Any]) -> Array:
@@ -54,7 +49,7 @@ def _factors(rng: Rng, dtype: str, shape: tuple[int, ...]) -> Array:
 
 def reduced(function: Callable[..., Any]) -> Callable[[Case, list[Array | None]], list[Array]]:
     def expected(case: Case, values: list[Array | None]) -> list[Array]:
-        x, axes = operands(case, values)
+        x, axes = operands_of(case, values)
         arguments = {"axis": tuple(np.atleast_1d(axes)), "keepdims": case.options["keep_dims"]}
         return [np.asarray(function(x, **arguments)).astype(x.dtype)]
 
@@ -84,7 +79,7 @@ def arg(operator: str) -> Callable[[Rng, str], Run]:
 
 def chosen(function: Callable[..., Any]) -> Callable[[Case, list[Array | None]], list[Array]]:
     def expected(case: Case, values: list[Array | None]) -> list[Array]:
-        x, axis = operands(case, values)
+        x, axis = operands_of(case, values)
         return [np.asarray(function(x, int(axis))).astype(case.outputs[0].dtype.numpy)]
 
     return expected
@@ -113,7 +108,7 @@ def top_k(rng: Rng, dtype: str) -> Run:
 
 
 def sorted_out(case: Case, values: list[Array | None]) -> list[Array]:
-    x, k = operands(case, values)
+    x, k = operands_of(case, values)
     order = np.argsort(-x.astype(np.float64), axis=-1, kind="stable")[..., : int(k)]
     return [np.take_along_axis(x, order, -1), order.astype(np.int32)]
 
@@ -130,7 +125,7 @@ def one_hot(rng: Rng, dtype: str) -> Run:
 
 
 def hot(case: Case, values: list[Array | None]) -> list[Array]:
-    indices, depth, on, off = operands(case, values)
+    indices, depth, on, off = operands_of(case, values)
     axis = case.options["axis"] if case.options["axis"] >= 0 else indices.ndim
     flags = np.moveaxis(indices[..., None] == np.arange(int(depth)), -1, axis)
     return [np.where(flags, on, off).astype(on.dtype)]
@@ -230,14 +225,14 @@ FAMILIES = (
     Family("L2_NORMALIZATION", ("float32", "int8"), l2_normalization, rtol=1e-6, atol=1e-6),
     Family("SOFTMAX", tuple(SOFTMAX_OUTPUT), softmax, **FLOATS_CLOSE),
     Family("LOG_SOFTMAX", ("float32", "int8"), log_softmax, **FLOATS_CLOSE),
-    Family("FILL", MOVED, fill, moves=True, expected=lambda case, values: [filled(operands(case, values))]),
-    Family("SHAPE", MOVED, shape, expected=lambda case, values: [np.array(operands(case, values)[0].shape)]),
-    Family("RANK", MOVED, rank, expected=lambda case, values: [np.array(operands(case, values)[0].ndim)]),
+    Family("FILL", MOVED, fill, moves=True, expected=lambda case, values: [filled(operands_of(case, values))]),
+    Family("SHAPE", MOVED, shape, expected=lambda case, values: [np.array(operands_of(case, values)[0].shape)]),
+    Family("RANK", MOVED, rank, expected=lambda case, values: [np.array(operands_of(case, values)[0].ndim)]),
     Family("BROADCAST_ARGS", ("int32", "int64"), broadcast_args),
     Family(
         "RANGE",
         ("float32", "int32", "int64"),
         range_,
-        expected=lambda case, values: [ranged(operands(case, values))],
+        expected=lambda case, values: [ranged(operands_of(case, values))],
     ),
 )

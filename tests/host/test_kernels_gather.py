@@ -15,15 +15,12 @@ from support.kernel_harness import (
     make_case,
     random_values,
     tensor,
+    typed,
 )
 from support.litert import run_litert
 from support.present import present
 
 TYPES = ["int8", "int16", "float32", "int64"]
-
-
-def typed(dtype: str, shape: tuple[int, ...]) -> Tensor:
-    return tensor(dtype, shape, *((0.5, -3) if dtype == "int8" else (0.5,) if dtype == "int16" else ()))
 
 
 def values_of(dtype: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:

@@ -15,6 +15,7 @@ from support.kernel_harness import (
     make_case,
     random_values,
     tensor,
+    typed,
 )
 from tflmgen.ir.kernel import View
 from tflmgen.kernels.table import OPERATORS
@@ -27,10 +28,6 @@ SIZES = [
     ((1, 5, 7, 2), (5, 7)),
 ]
 SAMPLING = [{}, {"align_corners": True}, {"half_pixel_centers": True}]
-
-
-def typed(dtype: str, shape: tuple[int, ...]) -> Tensor:
-    return tensor(dtype, shape, *((0.5, -3) if dtype == "int8" else (0.5,) if dtype == "int16" else ()))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "float32"])

@@ -18,6 +18,7 @@ from support.kernel_harness import (
     random_values,
     run_kernels,
     tensor,
+    typed,
 )
 from support.litert import run_litert
 from support.moved_elements import check_movement, is_view, selected
@@ -39,10 +40,6 @@ STRIDED = [
     ((2, 3, 4, 5), [0, 2, 3, 0], [2, 0, -5, 5], [1, -1, -2, 1], {END: 2, BEGIN: 8}),
     ((2, 3, 2, 3, 2), [0, 1, 0, 2, 1], [2, 3, 2, 0, 2], [1, 1, 1, -1, 1], {}),
 ]
-
-
-def typed(dtype: str, shape: tuple[int, ...]) -> Tensor:
-    return tensor(dtype, shape, *((0.5, -3) if dtype == "int8" else (0.5,) if dtype == "int16" else ()))
 
 
 def check(cases: list[Case], reference) -> None:  # type: ignore[no-untyped-def]

@@ -106,6 +106,11 @@ def tensor(
     return Tensor(TensorType(DTYPES[dtype], tuple(shape), quantization(scale, zero_point, axis)))
 
 
+def typed(dtype: str, shape: tuple[int, ...]) -> Tensor:
+    """A tensor with values at run time, of scale 0.5 where it has integers that are quantised (int8, int16)."""
+    return tensor(dtype, shape, *((0.5, -3) if dtype == "int8" else (0.5,) if dtype == "int16" else ()))
+
+
 def constant(
     dtype: str,
     data: ArrayLike,
@@ -115,6 +120,12 @@ def constant(
 ) -> Tensor:
     array = np.asarray(data, dtype=DTYPES[dtype].numpy)
     return Tensor(TensorType(DTYPES[dtype], array.shape, quantization(scale, zero_point, axis)), array)
+
+
+def operands_of(case: Case, values: list[Array | None]) -> list[Array]:
+    """Contents of every operand that is there: of constants their own, else those among `values`."""
+    arrays = [v if v is not None or t is None else t.data for v, t in zip(values, case.inputs, strict=True)]
+    return [a for a in arrays if a is not None]
 
 
 def make_case(

@@ -66,7 +66,9 @@ class Shape:
 
     @property
     def is_wide(self) -> bool:
-        return isinstance(self.layer, Layer) and min(self.layer.channels, self.layer.outputs) >= WIDE
+        """Whether all channel counts, those of each group, are at least WIDE."""
+        layer = self.layer
+        return isinstance(layer, Layer) and min(layer.channels, layer.outputs) // layer.groups >= WIDE
 
 
 def work(layer: Measured) -> int:

@@ -29,7 +29,7 @@ from tflmgen.kernels.operator import (
 )
 from tflmgen.kernels.operator_instances import instance_of
 from tflmgen.kernels.operators.arithmetic import Fused
-from tflmgen.kernels.operators.batch_matmul import PERMUTATIONS
+from tflmgen.kernels.operators.batch_matmul import PERMUTATIONS, BatchMatmulAttributes
 from tflmgen.kernels.operators.concatenation import axis_of
 from tflmgen.kernels.operators.copying import constants_of
 from tflmgen.kernels.operators.custom import CustomOperator
@@ -103,6 +103,7 @@ __all__ = [
     "Approximation",
     "Array",
     "Axes",
+    "BatchMatmulAttributes",
     "Comparison",
     "CustomOperator",
     "Cut",

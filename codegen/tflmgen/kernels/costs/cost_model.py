@@ -21,12 +21,12 @@ Parts = Callable[[Numbers, Blocking], list[tuple[int, Windows]]]
 class CostModel:
     """What the cycles of a family's C functions consist of.
 
-    count: of one term, given the numbers of a call and the blocking. vocabulary: every term that such kernels may
+    count: of terms by name, given the numbers of a call and the blocking. vocabulary: every term that such kernels may
     have. terms: those that this family has, beside the call itself. layers: which random
     layers the figures are fitted to, by their name in tests/support/cost_layers.py.
     """
 
-    count: Callable[[Numbers, Blocking, str], float]
+    count: Callable[[Numbers, Blocking], Callable[[str], float]]
     vocabulary: frozenset[str]
     blocking: Blocking
     terms: tuple[str, ...]
@@ -36,25 +36,28 @@ class CostModel:
     def counts(self, numbers: Numbers) -> dict[str, float]:
         """How often each part of the kernel runs in a call with these numbers."""
         call: dict[str, float] = {CALL: 1} if self.has_call else {}
-        return call | {name: self.count(numbers, self.blocking, name) for name in self.terms}
+        count = self.count(numbers, self.blocking)
+        return call | {name: count(name) for name in self.terms}
 
 
 def _windows(parts: Parts) -> Callable[..., CostModel]:
-    def count(numbers: Numbers, blocking: Blocking, name: str) -> float:
-        return sum(times * WINDOW_TERMS[name].count(part) for times, part in parts(numbers, blocking))
+    def count(numbers: Numbers, blocking: Blocking) -> Callable[[str], float]:
+        windows = parts(numbers, blocking)
+        return lambda name: sum(times * WINDOW_TERMS[name].count(part) for times, part in windows)
 
     return partial(_family, count, WINDOW_TERMS)
 
 
 def _rows(call: Callable[[Numbers, Blocking], Any], vocabulary: dict[str, Term[Any]]) -> Callable[..., CostModel]:
-    def count(numbers: Numbers, blocking: Blocking, name: str) -> float:
-        return vocabulary[name].count(call(numbers, blocking))
+    def count(numbers: Numbers, blocking: Blocking) -> Callable[[str], float]:
+        counted = call(numbers, blocking)
+        return lambda name: vocabulary[name].count(counted)
 
     return partial(_family, count, vocabulary)
 
 
 def _family(
-    count: Callable[[Numbers, Blocking, str], float],
+    count: Callable[[Numbers, Blocking], Callable[[str], float]],
     vocabulary: dict[str, Term[Any]],
     layers: str,
     terms: str,

@@ -302,8 +302,7 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     "group_value": Term(
         "values inside of windows, for each block of channels", lambda w: w.taps_inside * w.channels * w.groups
     ),
-    "rest_row": Term("rows inside of those", lambda w: w.rows_inside * (w.channels % 4)),
-    "rest_tap": Term("taps inside of those", lambda w: w.taps_inside * (w.channels % 4)),
+    "rest_tap": Term("taps inside, for each channel beyond fours", lambda w: w.taps_inside * (w.channels % 4)),
     "lane_block": Term("vectors of eight channels of a pixel", lambda w: w.pixels * w.lane_groups),
     "lane_tap": Term("taps inside of those", lambda w: w.taps_inside * w.lane_groups),
     "lane_rest": Term("outputs that are computed one by one", lambda w: w.pixels * w.lane_rest),
@@ -363,7 +362,7 @@ def convolution_parts(numbers: Numbers, blocking: Blocking) -> list[tuple[int, W
     """CONV_2D: one convolution, or as many as there are groups of channels."""
     channels = numbers["input_channels"]
     depth = numbers.get("filter_channels", numbers.get("group_inputs", channels // numbers.get("groups", 1)))
-    groups = channels // depth
+    groups = numbers.get("groups", channels // depth)
     outputs = numbers.get("group_outputs", numbers["output_channels"] // groups)
     part = {**numbers, "input_channels": depth, "output_channels": outputs, "parts": groups}
     return [(groups, Windows(part, blocking, depth))]

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflmgen.kernels.dsp.dsp_requantisation import SCALE_BITS, Rescaling, Rescalings
 from tflmgen.kernels.header_constants import header_constant
-from tflmgen.kernels.numeric.fixed_point import requantize
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
 
 SHIFT = header_constant("dsp.h", "TFLMGEN_DSP_SHIFT")
@@ -35,65 +35,83 @@ def with_common_shift(layer: Layer, exact: Rescalings) -> Rescalings | None:
     """`exact` with the same shift in every channel; None where there is none, or where sums need the sign fix."""
     if exact.signed:
         return None
-    bounds = list(zip(*(b.tolist() for b in accumulators(layer)), strict=True))
-    channels = _channels(layer, exact.channels, bounds)
+    channels = _channels(layer, exact.channels)
     return None if channels is None else replace(exact, channels=channels, common_shift=True)
 
 
-def _channels(
-    layer: Layer, exact: Sequence[Rescaling], bounds: Sequence[tuple[int, int]]
-) -> tuple[Rescaling, ...] | None:
-    channels = []
-    for number, (channel, (least, greatest)) in enumerate(zip(exact, bounds, strict=True)):
-        scale = layer.scales[number]
-        if channel.shift == SHIFT:
-            channels.append(channel)
-        elif channel.multiplier == 0:
-            output = channel.addend >> channel.shift
-            channels.append(Rescaling(0, 0, (output << SHIFT) + (1 << (SHIFT - 1)), SHIFT))
-        else:
-            other = _searched(channel, scale, (layer.zero_point, layer.low), (least, greatest))
-            if other is None:
-                return None
-            channels.append(other)
+def _channels(layer: Layer, exact: Sequence[Rescaling]) -> tuple[Rescaling, ...] | None:
+    channels = list(exact)
+    others = [number for number, channel in enumerate(exact) if channel.shift != SHIFT]
+    for number in others:
+        if exact[number].multiplier == 0:
+            output = exact[number].addend >> exact[number].shift
+            channels[number] = Rescaling(0, 0, (output << SHIFT) + (1 << (SHIFT - 1)), SHIFT)
+    rows = np.array([number for number in others if exact[number].multiplier], dtype=np.intp)
+    if not len(rows):
+        return tuple(channels)
+    reduced = [_reduced(exact[row]) for row in rows]
+    if layer.low < layer.zero_point or not all(reduced):
+        return None
+    least, greatest = (bound[rows] for bound in accumulators(layer))
+    intervals = _intervals(layer, rows, np.array(reduced), (least, greatest))
+    for row, multiplier, low, high, *bounds in zip(
+        rows.tolist(), reduced, *(column.tolist() for column in (*intervals, least, greatest)), strict=True
+    ):
+        searched = _searched(exact[row], (layer.zero_point, multiplier), (low, high), bounds)
+        if searched is None:
+            return None
+        channels[row] = searched
     return tuple(channels)
 
 
-def _searched(
-    channel: Rescaling, scale: tuple[int, int], zero: tuple[int, int], bounds: tuple[int, int]
-) -> Rescaling | None:
-    """The channel with a smaller shift and a multiplier of fewer bits. zero: the zero point, and the least output."""
+def _reduced(channel: Rescaling) -> int:
+    """The multiplier rounded to the bits that a smaller shift leaves; 0 where there is none."""
     lost = channel.shift - SHIFT
-    multiplier = (channel.multiplier >> (lost - 1)) + 1 >> 1 if lost > 0 else 0
-    if multiplier == 0 or zero[1] < zero[0] or channel.shift > _MOST_SHIFT:
-        return None
-    outputs, thresholds = _thresholds(scale, zero[0], bounds)
-    if not len(outputs):
-        return None
-    wanted = outputs << (32 + SHIFT)
-    low = int((wanted - (thresholds << SCALE_BITS) * multiplier).max())
-    high = int((wanted - (thresholds - 1 << SCALE_BITS) * multiplier).min()) - 1
-    usual = ((2 * zero[0] + 1) << (SHIFT - 1)) + (1 << SCALE_BITS - 2 >> lost)
+    return (channel.multiplier >> (lost - 1)) + 1 >> 1 if 0 < lost <= _MOST_SHIFT - SHIFT else 0
+
+
+def _searched(
+    channel: Rescaling, scale: tuple[int, int], interval: tuple[int, int], bounds: Sequence[int]
+) -> Rescaling | None:
+    """The channel with a smaller shift. scale: the zero point and the multiplier; interval: of c; bounds: of sums."""
+    zero_point, multiplier = scale
+    low, high = interval
+    usual = ((2 * zero_point + 1) << (SHIFT - 1)) + (1 << SCALE_BITS - 2 >> channel.shift - SHIFT)
     for distance in range(_ADDENDS):
         for addend in (usual + distance, usual - distance):
             offset = -((addend * 2**32 - low) // multiplier)
             if offset * multiplier + addend * 2**32 <= high:
                 candidate = Rescaling(channel.bias, multiplier, addend, SHIFT, offset)
-                return candidate if _fits(candidate, *bounds) else None
+                return candidate if _fits(candidate, bounds[0], bounds[1]) else None
     return None
 
 
-def _thresholds(scale: tuple[int, int], zero_point: int, bounds: tuple[int, int]) -> tuple[Integers, Integers]:
-    """Outputs above the zero point that the layer reaches, and the least accumulator for each."""
-    multiplier, left = scale
-    greatest = min(127, zero_point + requantize(bounds[1], multiplier, left))
-    outputs = np.arange(zero_point + 1, greatest + 1, dtype=np.int64)
-    above = outputs - zero_point
+def _intervals(
+    layer: Layer, rows: NDArray[np.intp], reduced: Integers, bounds: tuple[Integers, Integers]
+) -> tuple[Integers, Integers]:
+    """The intervals of c for these channels: least and greatest value; empty where a channel reaches no output."""
+    scales = layer.channels(rows).scales
+    multipliers, shifts = (np.array(column, dtype=np.int64)[:, None] for column in zip(*scales, strict=True))
+    thresholds = output_thresholds(np.arange(1, 128 - layer.zero_point, dtype=np.int64), multipliers, shifts)
+    reached = (thresholds > bounds[0][:, None]) & (thresholds <= bounds[1][:, None])
+    wanted = np.arange(layer.zero_point + 1, 128, dtype=np.int64) << (32 + SHIFT)
+    starts = wanted - (thresholds << SCALE_BITS) * reduced[:, None]
+    ends = starts + (reduced << SCALE_BITS)[:, None]
+    limit = np.iinfo(np.int64).max
+    low = np.where(reached, starts, -limit).max(axis=1, initial=-limit)
+    high = np.where(reached, ends, limit).min(axis=1, initial=limit) - 1
+    any_reached = reached.any(axis=1)
+    return np.where(any_reached, low, 0), np.where(any_reached, high, -limit)
+
+
+def output_thresholds(above: Integers, multiplier: int | Integers, shift: int | Integers) -> Integers:
+    """Least accumulator for outputs that are this much above the zero point, at least 1.
+
+    (multiplier, shift) of tflmgen_requantize; for accumulators of 32 bits, neither sum nor shift leaves 64.
+    """
     # The second rounding's half, then the first one's.
-    halves = 2 * above - 1 << -left - 1 if left < 0 else above
-    thresholds = -((2**30 - (halves << 31)) // (multiplier << max(left, 0)))
-    reached = thresholds > bounds[0]
-    return outputs[reached], thresholds[reached]
+    halves = np.where(np.less(shift, 0), 2 * above - 1 << np.maximum(np.negative(shift) - 1, 0), above)
+    return np.asarray(-((2**30 - (halves << 31)) // np.left_shift(multiplier, np.maximum(shift, 0))))
 
 
 def _fits(channel: Rescaling, least: int, greatest: int) -> bool:

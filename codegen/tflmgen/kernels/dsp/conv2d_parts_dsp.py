@@ -14,7 +14,7 @@ from tflmgen.kernels.costs.cost_model import convolution_cost, transposed_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.conv2d_dsp import BLOCK, STACK_WORDS, channel_pairs, read_pairs
 from tflmgen.kernels.dsp.dsp_requantisation import Rescalings, first_sums, pair_words, rescalings
-from tflmgen.kernels.numeric.int8_layer import Layer
+from tflmgen.kernels.numeric.int8_layer import Integers, Layer
 from tflmgen.kernels.numeric.packed_readers import reading_phases, without_padding
 from tflmgen.kernels.numeric.phases import phases_of, transposed_fields
 from tflmgen.kernels.numeric.weights import params
@@ -26,29 +26,45 @@ HEADER = "conv2d_parts_dsp.h"
 
 
 def conv2d_groups_dsp(request: GroupedConvolution) -> list[Kernel]:
-    """The kernels of a convolution whose channels are in groups, as they are, and joined to groups of whole words; none
-    where they would not be exact.
+    """The kernels of a convolution whose channels are in groups: as they are, joined to groups of whole words, and
+    with some channels beside a group's own to whole words; none where they would not be exact.
     """
-    join = 4 // math.gcd(request.group_inputs, 4)
-    kernels = [_groups(request)]
-    if join > 1 and request.groups % join == 0:
-        kernels.append(_groups(replace(request, layer=_joined(request, join))))
+    layer, own, groups = request.layer, request.group_inputs, request.groups
+    join, whole = 4 // math.gcd(own, 4), -(-own // 4) * 4
+    kernels = [_groups(request, layer, own, groups)]
+    if join > 1 and groups % join == 0:
+        kernels.append(_groups(request, _joined(request, join), own * join, groups // join))
+    if 2 * own > whole > own:
+        kernels.append(_groups(request, _widened(request, whole), whole, groups))
     return [replace(kernel, macs=request.macs) for kernel in kernels if kernel]
 
 
 def _joined(request: GroupedConvolution, count: int) -> Layer:
     """Groups of `count` groups, with zeros for the channels of the others."""
+    group = np.arange(len(request.layer.weights)) * request.groups // len(request.layer.weights)
+    return _spread(request, request.group_inputs * count, group % count * request.group_inputs)
+
+
+def _widened(request: GroupedConvolution, width: int) -> Layer:
+    """Groups that see `width` channels, the first of which is theirs or comes before, with zeros for all others."""
+    group = np.arange(len(request.layer.weights)) * request.groups // len(request.layer.weights)
+    first = group * request.group_inputs
+    return _spread(request, width, first - np.minimum(first, request.window.input[3] - width))
+
+
+def _spread(request: GroupedConvolution, width: int, firsts: NDArray[np.int64]) -> Layer:
+    """The layer with `width` values of each tap, of which a channel's own begin at its place in `firsts`."""
     layer, own = request.layer, request.group_inputs
-    channels = len(layer.weights)
-    spread = np.zeros((channels, math.prod(request.window.taps), count, own), dtype=np.int64)
-    group = np.arange(channels) * request.groups // channels
-    spread[np.arange(channels), :, group % count] = layer.weights.reshape(channels, -1, own)
-    return replace(layer, weights=spread.reshape(channels, -1))
+    rows = layer.weights.reshape(len(layer.weights), -1, own)
+    spread = np.zeros((*rows.shape[:2], width), dtype=np.int64)
+    np.put_along_axis(spread, (firsts[:, None] + np.arange(own))[:, None], rows, axis=2)
+    return replace(layer, weights=spread.reshape(len(rows), -1))
 
 
-def _groups(request: GroupedConvolution) -> Kernel | None:
+def _groups(request: GroupedConvolution, layer: Layer, inputs: int, groups: int) -> Kernel | None:
+    """The kernel of `groups` groups, each of which sees so many input channels."""
     # A column of pixels is a line of them, in which three are next to each other.
-    op, layer, window, groups = request.op, request.layer, request.window.line, request.groups
+    op, window = request.op, request.window.line
     channels = len(layer.weights)
     step = channels // groups
     layers = [layer.channels(np.arange(first, first + step)) for first in range(0, channels, step)]
@@ -56,9 +72,10 @@ def _groups(request: GroupedConvolution) -> Kernel | None:
         *window.fields(channels),
         *window.dilation_fields,
         ("groups", groups),
+        ("group_inputs", inputs),
         ("padding_value", zero_point(input_type(op, 0))),
     )
-    return _kernel(0, "conv2d_groups", fields, layers, request.group_inputs, request.macs)
+    return _kernel(0, "conv2d_groups", fields, layers, inputs, request.macs)
 
 
 def transpose_conv_dsp(request: TransposedConvolution) -> Kernel | None:
@@ -113,17 +130,29 @@ def _read(call: PackedCall) -> list[UnpackedPart]:
     groups = 1 if phases else call.number("groups")
     whole = (list(range(call.taps[0])), list(range(call.taps[1])))
     own, step = call.inputs // groups, call.channels // groups
+    seen = own if phases else call.number("group_inputs")
     data, unpacked = call.words(), []
     for number, (down, across) in enumerate(phases or [whole] * groups):
         rows = np.arange(step) + (0 if phases else number * step)
-        terms = len(down) * len(across) * own
+        terms = len(down) * len(across) * seen
         size = 4 * -(-len(rows) // 2) * (2 * -(-terms // 4) + 7)
         weights, outputs = read_pairs(data[:size], len(rows), True)
-        unpacked.append(UnpackedPart(rows, without_padding(weights, terms), outputs, down, across))
+        # Beside its own channels a group may see others, from where that many are left.
+        first = 0 if phases else number * own - min(number * own, call.inputs - seen)
+        own_weights = _own(without_padding(weights, terms), seen, first, own)
+        unpacked.append(UnpackedPart(rows, own_weights, outputs, down, across))
         data = data[size:]
     if data:
         raise ValueError("the stream has more than its parts")
     return unpacked
+
+
+def _own(weights: Integers, seen: int, first: int, own: int) -> Integers:
+    """Of rows with `seen` weights for each tap the `own` ones from the first on. Raises ValueError for others."""
+    taps = weights.reshape(len(weights), -1, seen)
+    if taps[:, :, :first].any() or taps[:, :, first + own :].any():
+        raise ValueError("weights of channels beside the group's are not zero")
+    return taps[:, :, first : first + own].reshape(len(weights), -1)
 
 
 KERNEL = KernelDeclaration(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +10,9 @@ from numpy.typing import NDArray
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
+from tflmgen.kernels.dsp.common_shift import output_thresholds
 from tflmgen.kernels.numeric.fixed_point import requantize
-from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
+from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
 from tflmgen.kernels.numeric.packed_readers import records
 from tflmgen.kernels.numeric.weights import params
@@ -206,7 +206,7 @@ def _searched(layer: Layer, channel: int, shift: int, least: int, greatest: int)
     that accumulator must reach the output, the one before must not.
     """
     multiplier, scale_shift = layer.scales[channel]
-    thresholds = list(_thresholds(layer, channel, least, greatest))
+    outputs, thresholds = _thresholds(layer, channel, least, greatest)
     for exponent in range(GREATEST_SCALE, LEAST_SCALE - 1, -1):
         lost = exponent - scale_shift - shift - 1
         if lost <= 0 or max(-least, greatest + 1) << exponent > _INT32:
@@ -215,29 +215,19 @@ def _searched(layer: Layer, channel: int, shift: int, least: int, greatest: int)
         if factor == 0:
             continue
         addend = _addend(layer, exponent, shift)
-        low, high = -_INT32, _INT32
-        for output, accumulator in thresholds:
-            needed = -(-(((output << shift) - addend) << 32) // factor)
-            low = max(low, needed - (accumulator << exponent))
-            high = min(high, needed - 1 - ((accumulator - 1) << exponent))
+        needed = -(-((outputs << shift) - addend << 32) // factor)
+        low = max(-_INT32, int((needed - (thresholds << exponent)).max(initial=-_INT32)))
+        high = min(_INT32, int((needed - 1 - (thresholds - 1 << exponent)).min(initial=_INT32)))
         if low <= high:
             return exponent, (int(layer.bias[channel]) << exponent) + (low + high) // 2, factor
     return None
 
 
-def _thresholds(layer: Layer, channel: int, least: int, greatest: int) -> Iterator[tuple[int, int]]:
-    """(output, least accumulator that gives it or more) for every output above both the zero point and the least."""
-
-    def output(accumulator: int) -> int:
-        return layer.zero_point + requantize(accumulator, *layer.scales[channel])
-
-    at = least
-    for value in range(max(layer.zero_point, output(least)) + 1, min(127, output(greatest)) + 1):
-        high = greatest
-        while at < high:
-            middle = (at + high) // 2
-            at, high = (at, middle) if output(middle) >= value else (middle + 1, high)
-        yield value, at
+def _thresholds(layer: Layer, channel: int, least: int, greatest: int) -> tuple[Integers, Integers]:
+    """Every output above both the zero point and the least, and the least accumulator that gives it or more."""
+    first, last = (requantize(a, *layer.scales[channel]) for a in (least, greatest))
+    above = np.arange(max(0, first) + 1, min(127 - layer.zero_point, last) + 1, dtype=np.int64)
+    return layer.zero_point + above, output_thresholds(above, *layer.scales[channel])
 
 
 def _words(channel: ScaledChannel) -> list[int]:

@@ -94,6 +94,11 @@ def scale_ratio_of(op: OperatorInstance) -> float:
     return scale(input_type(op, 0)) / scale(op.outputs[0])
 
 
+def sum_scale_of(op: OperatorInstance) -> float:
+    """The factor that brings sums in halves of the first input's scale, with 20 more bits, to the output's scale."""
+    return 2.0 * scale(input_type(op, 0)) / (2.0**20 * scale(op.outputs[0]))
+
+
 def six_of(op: OperatorInstance) -> int:
     """6.0 in the input's quantisation, within its type."""
     source = input_type(op, 0)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -77,8 +78,8 @@ def filter_quantization(op: OperatorInstance) -> Quantization:
 
 def output_multipliers(op: OperatorInstance, channels: int) -> list[float]:
     """Real factor from accumulator to output, per output channel."""
-    scales = filter_quantization(op).scales
-    factors = [scale(input_type(op, 0)) * s / scale(op.outputs[0]) for s in scales]
+    source, result = scale(input_type(op, 0)), scale(op.outputs[0])
+    factors = [source * s / result for s in filter_quantization(op).scales]
     return factors if len(factors) == channels else factors * channels
 
 
@@ -141,9 +142,15 @@ def float_rows(op: OperatorInstance) -> tuple[NDArray[np.float32], NDArray[np.fl
     return rows, np.asarray(added, dtype=np.float32).reshape(-1)
 
 
-def channel_scales(op: OperatorInstance, channels: int) -> list[tuple[int, int]]:
+def channel_scales(op: OperatorInstance, channels: int) -> tuple[tuple[int, int], ...]:
     """(multiplier, shift) of tflmgen_requantize, per output channel."""
-    return [quantize_multiplier(m) for m in output_multipliers(op, channels)]
+    return _quantized(tuple(output_multipliers(op, channels)))
+
+
+@lru_cache(maxsize=128)
+def _quantized(factors: tuple[float, ...]) -> tuple[tuple[int, int], ...]:
+    """Kept, since the analysis of ranges, several kernels and their costs ask for those of the same layer."""
+    return tuple(map(quantize_multiplier, factors))
 
 
 def multiplier_operands(op: OperatorInstance, channels: int) -> tuple[ConstantArray, ConstantArray]:

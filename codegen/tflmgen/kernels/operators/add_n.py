@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Target, View
+from tflmgen.kernels.numeric.int8_tables import sum_scale_of
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
@@ -14,16 +15,10 @@ from tflmgen.kernels.rules import (
     input_type,
     one_type,
     same_quantization,
-    scale,
     static_shape,
     zero_point,
 )
 from tflmgen.kernels.traits import ELEMENTWISE
-
-
-def _scale(op: OperatorInstance) -> float:
-    """The factor that brings sums in halves of the inputs' scale, with 20 more bits, to the output's scale."""
-    return 2.0 * scale(input_type(op, 0)) / (2.0**20 * scale(op.outputs[0]))
 
 
 def _kernel(op: OperatorInstance, target: Target) -> Kernel | View:
@@ -33,7 +28,7 @@ def _kernel(op: OperatorInstance, target: Target) -> Kernel | View:
         return View(0)
     layout = [output.elements, count]
     if output.dtype is DType.INT8:
-        layout += [-zero_point(input_type(op, 0)), zero_point(output), *quantize_multiplier(_scale(op))]
+        layout += [-zero_point(input_type(op, 0)), zero_point(output), *quantize_multiplier(sum_scale_of(op))]
     return Kernel(
         f"tflmgen_add_n_{SUFFIX[output.dtype]}",
         "add_n.h",
@@ -59,7 +54,7 @@ RULES = (
     ),
     Rule(
         "an int8 output scale of more than 2^-19 of the input scale",
-        lambda op: op.outputs[0].dtype is not DType.INT8 or quantize_multiplier(_scale(op))[1] <= 0,
+        lambda op: op.outputs[0].dtype is not DType.INT8 or quantize_multiplier(sum_scale_of(op))[1] <= 0,
     ),
 )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
+from tflmgen.kernels.numeric.int8_tables import sum_scale_of
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.numeric.strides import Ints, normalize_axis
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
@@ -89,11 +90,6 @@ def _parse_cumsum(options: Options | None) -> Direction:
     return Direction(bool(fields.get("exclusive", False)), bool(fields.get("reverse", False)))
 
 
-def _cumsum_scale(op: OperatorInstance) -> float:
-    """The factor that brings sums in halves of the input's scale, with 20 more bits, to the output's scale."""
-    return 2.0 * scale(input_type(op, 0)) / (2.0**20 * scale(op.outputs[0]))
-
-
 def _cumsum(op: OperatorInstance, target: Target) -> Kernel:
     del target
     dtype = op.outputs[0].dtype
@@ -104,7 +100,7 @@ def _cumsum(op: OperatorInstance, target: Target) -> Kernel:
         ("reverse", op.attributes.reverse),
     )
     if dtype is DType.INT8:
-        multiplier, shift = quantize_multiplier(_cumsum_scale(op))
+        multiplier, shift = quantize_multiplier(sum_scale_of(op))
         struct = "tflmgen_cumsum_s8"
         fields += (
             ("input_offset", -zero_point(input_type(op, 0))),
@@ -199,7 +195,7 @@ CUMSUM_RULES = (
     QUANTIZED_PER_TENSOR,
     Rule(
         "an output scale of more than 2^-19 of the input scale",
-        lambda op: op.outputs[0].dtype is not DType.INT8 or quantize_multiplier(_cumsum_scale(op))[1] <= 0,
+        lambda op: op.outputs[0].dtype is not DType.INT8 or quantize_multiplier(sum_scale_of(op))[1] <= 0,
     ),
 )
 

@@ -22,6 +22,7 @@ from tflmgen.ir import (
 )
 from tflmgen.kernels.folding.fold_elements import dequantize, quantize
 from tflmgen.kernels.folding.fold_quantized import requantized_by_factor
+from tflmgen.kernels.numeric.int8_tables import scale_ratio_of
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
 from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
@@ -56,10 +57,6 @@ def unary_overlaps(op: OperatorInstance) -> tuple[Overlap, ...]:
     source, result = input_type(op, 0), op.outputs[0]
     growth = (result.dtype.bits - source.dtype.bits) // 8
     return (Overlap(0, 0, max(0, growth * (source.elements - 1))),)
-
-
-def _scale_ratio(op: OperatorInstance) -> float:
-    return scale(input_type(op, 0)) / scale(op.outputs[0])
 
 
 def _table(op: OperatorInstance) -> ConstantArray:
@@ -115,7 +112,7 @@ def _quantize(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
             (("elements", source.elements), ("scale", scale(result)), ("zero_point", zero_point(result))),
         )
     else:
-        multiplier, shift = quantize_multiplier(_scale_ratio(op))
+        multiplier, shift = quantize_multiplier(scale_ratio_of(op))
         params = Params(
             "tflmgen_quantize_rescale",
             (
@@ -153,7 +150,7 @@ def _quantize_range(op: OperatorInstance, inputs: Inputs) -> Outputs:
         return None
     if source.dtype is DType.INT8:
         return by_table(quantize)(op, inputs)
-    factor = _scale_ratio(op)
+    factor = scale_ratio_of(op)
     centred = Interval(x.low - zero_point(source), x.high - zero_point(source))
     left = max(0, quantize_multiplier(factor)[1])
     if not centred.within(-(2**31 >> left), (2**31 >> left) - 1):
@@ -178,7 +175,7 @@ QUANTIZE_RULES = (
     ),
     Rule(
         "an input scale of less than 2^30 times the output scale",
-        lambda op: input_type(op, 0).dtype is DType.FLOAT32 or is_representable(_scale_ratio(op)),
+        lambda op: input_type(op, 0).dtype is DType.FLOAT32 or is_representable(scale_ratio_of(op)),
     ),
 )
 

@@ -19,6 +19,7 @@ from tflmgen.kernels.numeric.int8_tables import (
 from tflmgen.kernels.numeric.int16_tables import interpolated_table
 from tflmgen.kernels.numeric.quantize_math import MAX_SHIFT, quantize_multiplier
 from tflmgen.kernels.numeric.real_functions import Real, Reals
+from tflmgen.kernels.numeric.weights import is_quantized
 from tflmgen.kernels.operator import Rule
 from tflmgen.kernels.operators.binary import Fields
 from tflmgen.kernels.operators.quantize_dequantize import unary_overlaps
@@ -111,13 +112,9 @@ def interpolated_s16(function: Real) -> Factory:
     return kernel
 
 
-def _quantized(op: OperatorInstance) -> bool:
-    return input_type(op, 0).dtype in (DType.INT8, DType.INT16)
-
-
 def where_quantized(requirement: str, holds: Callable[[OperatorInstance], bool]) -> Rule:
     """A rule for quantised operators; others fulfil it."""
-    return Rule(requirement, lambda op: not _quantized(op) or holds(op))
+    return Rule(requirement, lambda op: not is_quantized(op) or holds(op))
 
 
 def _output_is(scale_log2: Mapping[DType, int], points: Mapping[DType, int]) -> Callable[[OperatorInstance], bool]:

@@ -13,6 +13,7 @@ import numpy as np
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, ParamValue, Target
 from tflmgen.kernels.folding.fold_elements import Array, Fold, of_constants, operands, result
 from tflmgen.kernels.folding.fold_quantized import requantized
+from tflmgen.kernels.numeric.int8_tables import scale_ratio_of
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
 from tflmgen.kernels.numeric.real_functions import Real, Reals
 from tflmgen.kernels.numeric.strides import MAX_RANK, normalize_axis, strides_of
@@ -106,10 +107,6 @@ def reduced_count(op: OperatorInstance) -> int:
     return math.prod(shape[axis] for axis in axes(op) or ())
 
 
-def _factor(op: OperatorInstance) -> float:
-    return scale(input_type(op, 0)) / scale(op.outputs[0])
-
-
 def mean_multiplier(multiplier: int, shift: int, count: int) -> tuple[int, int]:
     """The multiplier divided by `count`, which keeps as many bits as TFLite's reference/reduce.h does."""
     bits = min(count.bit_length() - 1, 32, 31 + shift)
@@ -127,7 +124,7 @@ def _kernel(name: str) -> Callable[[OperatorInstance, Target], Kernel]:
             function = f"tflmgen_sum_{SUFFIX[tensor.dtype]}"
         if name in ("MEAN", "SUM") and tensor.dtype in QUANTIZED:
             function, struct = f"tflmgen_rescaled_sum_{SUFFIX[tensor.dtype]}", "tflmgen_reduce_quantized"
-            multiplier, shift = quantize_multiplier(_factor(op))
+            multiplier, shift = quantize_multiplier(scale_ratio_of(op))
             if of_nothing:
                 multiplier = 0
             elif name == "MEAN":
@@ -174,7 +171,7 @@ def _sum_range(is_mean: bool) -> Transfer:
         x, count = _kept_channels(op, inputs[0]), reduced_count(op)
         if not count:
             return None
-        multiplier, shift = quantize_multiplier(_factor(op))
+        multiplier, shift = quantize_multiplier(scale_ratio_of(op))
         if is_mean:
             multiplier, shift = mean_multiplier(multiplier, shift, count)
         sums = [count * (end - zero_point(source)) for end in (x.low, x.high)]
@@ -233,7 +230,7 @@ def _quantization_fits(name: str, op: OperatorInstance) -> bool:
     if not (per_tensor(before) and per_tensor(after)):
         return False
     if name in ("MEAN", "SUM"):
-        return is_representable(_factor(op))
+        return is_representable(scale_ratio_of(op))
     return scale(before) == scale(after) and zero_point(before) == zero_point(after)
 
 

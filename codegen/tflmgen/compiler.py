@@ -7,13 +7,24 @@ explore() chooses among plans; each of them is made by select → schedule → a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
 from tflmgen.applications import library_stem, read_program
-from tflmgen.backend import Json, Sources, constants_alone, emit, library_name, lower, plan_json, remarks_of
+from tflmgen.backend import (
+    Json,
+    Sources,
+    constants_alone,
+    emit,
+    label_header,
+    library_name,
+    lower,
+    plan_json,
+    remarks_of,
+)
 from tflmgen.errors import Location, ModelError, Problem, UsageError
 from tflmgen.explore import (
     Candidate,
@@ -26,7 +37,7 @@ from tflmgen.explore import (
     push_rows,
     row_streams,
 )
-from tflmgen.frontend import Model, TensorKey, find_bounds, import_model
+from tflmgen.frontend import Model, TensorKey, class_labels, find_bounds, import_model
 from tflmgen.ir import NO_CHECKS, DeviceChecks, Module, Op, Program, Target, walk
 from tflmgen.kernels import Operators, Selector, reader_of, with_custom
 from tflmgen.memory import packing_bound
@@ -36,7 +47,7 @@ from tflmgen.plugins import load_operators, references_of
 from tflmgen.proof import Entry, check_constants, check_meaning, check_memory, check_text
 from tflmgen.reference import Context, validated
 from tflmgen.settings import Settings, parse_options
-from tflmgen.sliding import slide_inputs, slide_stages
+from tflmgen.sliding import slide_inputs, slide_stages, slide_trade_offs
 
 ARENA_LIMIT = 1 << 30
 
@@ -77,7 +88,10 @@ def compile_model(
     settings = parse_options(options)
     model, imported, selector = _imported(path, target, settings, input_shapes)
     name = library_name(options.name or library_stem(path, options))
-    return _compiled(imported, name, selector, settings, model, report)
+    compilation = _compiled(imported, name, selector, settings, model, report)
+    sources = compilation.sources
+    header = label_header(sources.entries, name, class_labels(path, options.labels or ()))
+    return replace(compilation, sources=replace(sources, files={**sources.files, **header}))
 
 
 def estimate_model(path: Path, target: Target, options: BuildOptions) -> Json:
@@ -191,6 +205,11 @@ def optimise(
         modules = prepare_trade_offs(imported, selector, analyze_ranges)
     else:
         modules = (prepare(imported, selector, analyze_ranges, settings.is_fast),)
+    if settings.slides and settings.is_fast and for_little_ram:
+        slid = (
+            slide_trade_offs(m, settings.slides, selector.operators, settings.options.slide_phases) for m in modules
+        )
+        return tuple(chain.from_iterable(slid))
     if settings.slides:
         return tuple(
             slide_inputs(module, settings.slides, selector.operators, settings.options.slide_phases)

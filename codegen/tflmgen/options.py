@@ -73,6 +73,7 @@ class BuildOptions:
     max_shape          upper bounds of dynamic shapes; frontend/shape_bounds.py has the syntax
     max_dim            upper bound of every other dynamic dimension
     progress_hook      call a macro after each operator
+    labels             files with names of classes, as compiler.py reads them; they make a header of their own
     check_memory       guard bytes beside arena and state, which each invoke checks
     check_weights      when the CRC-32 of the constants in flash is checked
     no_overlap         keep outputs disjoint from inputs, and choose the fastest kernels whatever their scratch
@@ -97,6 +98,7 @@ class BuildOptions:
     max_shape: list[str] | None = None
     max_dim: int | None = None
     progress_hook: bool = False
+    labels: list[str] | None = None
     check_memory: bool = False
     check_weights: CheckWeights = CheckWeights.OFF
     no_overlap: bool = False

@@ -18,6 +18,7 @@ TYPED: dict[str, Any] = {
     "max_iterations": ["3", "loop=4"],
     "max_shape": ["in put=4,3", "$(out)=2"],
     "max_dim": 7,
+    "labels": ["scores=my words.txt", "metadata"],
     "plugin": [Path("it's mine.py"), Path("b.py")],
     "ram_budget": "32K",
     "max_slowdown": "10%",

@@ -69,3 +69,15 @@ def test_bash_completes(tmp_path: Path) -> None:
     ]
     done = subprocess.run(["bash", "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
     assert done.stdout == "inspect\n"
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")
+def test_fish_completes(tmp_path: Path) -> None:
+    program = tmp_path / "tflmgen"
+    program.write_text(f"#!{sys.executable}\nfrom tflmgen.cli import main\n\nmain()\n", encoding="utf-8")
+    program.chmod(0o755)
+    (tmp_path / "completion").write_text(script("fish"), encoding="utf-8")
+    line = f'source {tmp_path / "completion"}; complete -C "tflmgen insp"'
+    variables = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    done = subprocess.run(["fish", "-c", line], capture_output=True, text=True, check=True, env=variables)
+    assert done.stdout.split()[0] == "inspect"

@@ -42,6 +42,7 @@ class OperatorFigures:
 
     @property
     def macs(self) -> int:
+        """Multiply-accumulates of all executions."""
         return int(self.step["macs"]) * self.executions
 
 

@@ -39,6 +39,7 @@ class CompileOptions(TypedDict, total=False):
         place: Memory of the board for `arena`, `state`, `weights`, `code` or `data`.
         plugin: Python files with custom operators.
         progress_hook: Run a macro after each operator, for a watchdog.
+        labels: Names of classes: a text file with a line per class, by output where there are several; or `metadata`.
         check_memory: Put guard bytes beside arena and state.
         check_weights: When the constants in flash are checked: `off`, `start` or `invoke`.
         no_overlap: Keep outputs apart from inputs.
@@ -66,6 +67,7 @@ class CompileOptions(TypedDict, total=False):
     place: Mapping[str, str] | None
     plugin: Sequence[PathLike]
     progress_hook: bool
+    labels: PathLike | Mapping[str, PathLike] | None
     check_memory: bool
     check_weights: Literal["off", "start", "invoke"] | CheckWeights
     no_overlap: bool
@@ -97,6 +99,9 @@ def build_options(options: CompileOptions) -> BuildOptions:
     if values.get("constant") is not None:
         arrays = values["constant"].items()
         values["constant"] = [f"{name}={json.dumps(np.asarray(value).tolist())}" for name, value in arrays]
+    if values.get("labels") is not None:
+        several = isinstance(values["labels"], Mapping)
+        values["labels"] = [f"{k}={v}" for k, v in values["labels"].items()] if several else [str(values["labels"])]
     if values.get("place") is not None:
         values["place"] = [f"{section}={memory}" for section, memory in values["place"].items()]
     limits = values.get("max_iterations")

@@ -55,6 +55,7 @@ class Change:
 
     @property
     def difference(self) -> int:
+        """New figure less the old one; one that is missing counts as 0."""
         return (self.new or 0) - (self.old or 0)
 
     @property
@@ -64,6 +65,7 @@ class Change:
 
     @property
     def is_over(self) -> bool:
+        """Whether the figure has grown by more than is allowed; false where a build lacks it."""
         if self.allowed is None or self.old is None or self.new is None:
             return False
         return self.new > self.old * (1 + self.allowed / 100)

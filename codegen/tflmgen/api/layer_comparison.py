@@ -68,6 +68,7 @@ class LayerComparison:
 
     @property
     def wrong(self) -> tuple[LayerCheck, ...]:
+        """Comparisons with a difference, in the order of the sets."""
         return tuple(check for check in self.sets if check.difference is not None)
 
 

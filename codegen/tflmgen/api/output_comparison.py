@@ -51,6 +51,7 @@ class Comparison:
 
     @property
     def wrong(self) -> tuple[Check, ...]:
+        """Comparisons with a difference, in order."""
         return tuple(check for check in self.checks if check.difference is not None)
 
 

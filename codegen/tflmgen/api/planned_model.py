@@ -33,6 +33,7 @@ class PlannedModel:
 
     @property
     def options(self) -> BuildOptions:
+        """Build options, those of the model's own file included."""
         return self.frozen.options
 
     @property

@@ -27,6 +27,7 @@ FOLDER = "goldens"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the command-line options of the fixtures. Called by pytest."""
     group = parser.getgroup("tflmgen")
     group.addoption(
         "--tflmgen-board", default="host", metavar="BOARD", help="Board of the fixture tflmgen_board; host by default."

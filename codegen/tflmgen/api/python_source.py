@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tflmgen.conversion import tensorflow_source
 from tflmgen.errors import Location, ModelError, Problem, TflmgenError, UsageError
+from tflmgen.frontend import stem_of_source
 from tflmgen.options import BuildOptions, ConvertOptions, QuantizeOptions, SourceOptions
 from tflmgen.project import check_writable, write_whole
 from tflmgen.terminal import Console
@@ -101,7 +102,7 @@ def quantize_to(
 
     assert options.quantize is not None
     choices = QuantizeOptions(fuse_lstm=compiles)
-    target = folder / f"{path.stem}-{choices.activations.value}.tflite"
+    target = folder / f"{stem_of_source(path)}-{choices.activations.value}.tflite"
     fused = target.with_stem(f"{target.stem}-fused")
     check_writable(target)
     check_writable(fused)

@@ -22,9 +22,11 @@ class Cost:
         return self._combined(addend, lambda a, b: a + b)
 
     def times(self, runs: int) -> Cost:
+        """Cost of as many runs of this path."""
         return self._combined(self, lambda a, _: a * runs)
 
     def maximum(self, alternative: Cost) -> Cost:
+        """The greater instructions and the greater cycles of both paths, each for itself."""
         return self._combined(alternative, max)
 
     def _combined(self, operand: Cost, joined: Callable[[int, int], int]) -> Cost:

@@ -7,6 +7,7 @@ Decided here: names in C and the form of the text; every decision about computat
 from tflmgen.backend.c_api import entry_names
 from tflmgen.backend.c_library import Sources, constants_alone, emit
 from tflmgen.backend.c_names import library_name
+from tflmgen.backend.class_labels import label_header
 from tflmgen.backend.lowering import lower
 from tflmgen.backend.plan_report import Json, plan_json
 from tflmgen.backend.remarks import remarks_of
@@ -18,6 +19,7 @@ __all__ = [
     "constants_alone",
     "emit",
     "entry_names",
+    "label_header",
     "library_name",
     "lower",
     "plan_json",

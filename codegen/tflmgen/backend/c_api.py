@@ -38,10 +38,12 @@ class ApiRows:
 
     @property
     def is_shape(self) -> bool:
+        """Whether the dimensions are more than the outermost one alone, so that the API takes a whole shape."""
         return [dim.axis for dim in self.dims] != [0]
 
     @property
     def max_rows(self) -> int:
+        """Largest size of the first dynamic dimension."""
         return self.dims[0].max_extent
 
 
@@ -64,10 +66,12 @@ class ApiTensor:
 
     @property
     def c_type(self) -> str:
+        """C type of one element."""
         return self.port.type.dtype.c_type
 
     @property
     def is_bool(self) -> bool:
+        """Whether elements are Booleans, which the API takes as C's bool."""
         return self.port.type.dtype is DType.BOOL
 
     @property
@@ -77,15 +81,18 @@ class ApiTensor:
 
     @property
     def text(self) -> str:
+        """Name and type of the tensor, as text within a C comment."""
         return comment(f"'{self.port.name}': {self.port.type}")
 
     @property
     def scale(self) -> str | None:
+        """The scale as a C float literal; None without quantisation or with a scale per channel."""
         quantization = self.port.type.quantization
         return float_literal(quantization.scale) if quantization and not quantization.per_channel else None
 
     @property
     def zero_point(self) -> int | None:
+        """The zero point; None without quantisation or with a scale per channel."""
         quantization = self.port.type.quantization
         return quantization.zero_point if quantization and not quantization.per_channel else None
 
@@ -103,6 +110,7 @@ class ApiTensor:
 
     @property
     def shape(self) -> str:
+        """The largest shape as text, sizes with commas between; "1" for a scalar."""
         return ", ".join(map(str, self.port.type.max_shape)) or "1"
 
 
@@ -142,6 +150,7 @@ class ApiEntry:
 
     @property
     def text(self) -> str:
+        """Begin of the sentence that describes the function in the header, as text within a C comment."""
         return comment(f"Signature '{self.key}': runs" if self.key else "Runs")
 
 
@@ -159,6 +168,7 @@ _RESERVED = ("invoke", "push_row", "push", "model", "reset", "check", "entry", "
 
 
 def api_entries(program: Program, writer: BodyWriter) -> list[ApiEntry]:
+    """The signatures in the program's order, each with C names that no other one has."""
     names = entry_names([s.key for s in program.signatures])
     return [_entry(program, writer, signature, name) for signature, name in zip(program.signatures, names, strict=True)]
 

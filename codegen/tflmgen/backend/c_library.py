@@ -49,6 +49,7 @@ class Sources:
 
     @property
     def weight_bytes(self) -> int:
+        """Bytes of all constants in flash."""
         return sum(self.weights.values())
 
 

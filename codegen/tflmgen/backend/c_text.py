@@ -30,6 +30,7 @@ def float_literal(value: float) -> str:
 
 
 def integer_literal(value: int) -> str:
+    """A C expression of the value; the suffix or macro gives numbers beyond int32 a type that holds them."""
     if value in _MIN:
         return _MIN[value]
     if not -(2**31) < value < 2**31:

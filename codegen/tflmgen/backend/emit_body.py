@@ -77,6 +77,7 @@ class Body:
 
     @property
     def opening(self) -> str:
+        """Head of the function's definition, without the brace. A function that can fail returns a status."""
         return f"static {'tflmgen_status' if self.fails else self.returns} {self.name}({self.parameters})"
 
 
@@ -112,12 +113,15 @@ class BodyWriter:
 
     @property
     def headers(self) -> tuple[str, ...]:
+        """Kernel headers that the functions written so far include, sorted."""
         return tuple(sorted(self._headers))
 
     def function_name(self, name: str) -> str:
+        """C name of a function of the program."""
         return self._functions[name]
 
     def function(self, function: ProgramFunction) -> Body:
+        """Definition of a function of the program, with the slots of its pointers first."""
         slots = [Line(f"{_INDENT}void *{slot} = {start};") for slot, start in self.places.enter(function)]
         body = list(self._block(function.body, _INDENT))
         results = [

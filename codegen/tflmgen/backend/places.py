@@ -62,6 +62,7 @@ class Places:
         return [named for named in self._offsets.values() if named.place.memory == memory]
 
     def constant(self, name: str) -> str:
+        """C name of a constant array in flash."""
         return self._constants[name]
 
     def caption(self, name: str) -> str:
@@ -85,9 +86,11 @@ class Places:
         return self.named(place, access.value.name, str(access.value.type))
 
     def slot(self, index: int) -> str:
+        """C name of a pointer variable of the function that is being written."""
         return self._slots[index]
 
     def access(self, access: Access) -> str:
+        """C expression of the address of an operand."""
         value = access.value
         return self.named(access.place, value.name, str(value.type))
 

@@ -105,10 +105,6 @@ Calibration = Annotated[
         "s0_in_0, s1_in_0 and so on. Or .csv, .wav or .png, or a folder of such files.",
     ),
 ]
-BoardList = Annotated[
-    str, typer.Option("--boards", metavar="A,B", help="Boards with commas between, or all that come with tflmgen.")
-]
-CsvFile = Annotated[Path | None, typer.Option("--csv", metavar="FILE.csv", help="Also write the table as CSV.")]
 Report = Annotated[
     Path | None,
     typer.Option("--report", metavar="FILE.html", help="Also write the plan as an HTML page with pictures."),

@@ -59,6 +59,13 @@ BUILD_GROUPS: Mapping[type, Mapping[str, Any]] = {
         "progress_hook": typer.Option(
             "--progress-hook", help="Run the macro TFLMGEN_PROGRESS(step) after each operator, for a watchdog."
         ),
+        "labels": typer.Option(
+            "--labels",
+            metavar="[OUTPUT=]FILE",
+            show_default=False,
+            help="Names of an output's classes, a line each, for a header NAME_labels.h; or 'metadata': those that the "
+            "model's file has. Repeatable.",
+        ),
         "check_memory": typer.Option(
             "--check-memory",
             help="Put guard bytes beside arena and state; each invoke checks them.",

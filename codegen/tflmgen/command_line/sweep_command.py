@@ -18,7 +18,7 @@ def sweep(
         typer.Argument(
             readable=False,
             metavar="SPACE.py|MODEL...",
-            help="A Python file with candidates() and build(), or model files.",
+            help="A Python file with candidates() and build(), or models: files, SavedModels' folders, net.py:make.",
         ),
     ],
     *,

@@ -23,6 +23,7 @@ class Command(TyperCommand):
     """A command whose help shows flags without a type: some versions of Typer show <bool>, as if a value followed."""
 
     def get_params(self, ctx: Any) -> Any:
+        """Typer's parameters of the command, flags without a type. Called by Typer."""
         return _without_types_of_flags(super().get_params(ctx))
 
 
@@ -30,9 +31,11 @@ class Group(TyperGroup):
     """A group of commands that reports malformed command lines in the format of all other errors."""
 
     def get_params(self, ctx: Any) -> Any:
+        """Typer's parameters of the group, flags without a type. Called by Typer."""
         return _without_types_of_flags(super().get_params(ctx))
 
     def main(self, args: Sequence[str] | None = None, *positional: Any, **settings: Any) -> Any:
+        """Runs a command line, and exits with the code of the project's errors. Called by Typer."""
         words = list(sys.argv[1:] if args is None else args)
         try:
             code = super().main(args, *positional, **{**settings, "standalone_mode": False})

@@ -1,0 +1,53 @@
+"""Names of the classes of outputs, as a header of the library: include/NAME_labels.h."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tflmgen import __version__
+from tflmgen.backend.c_api import ApiEntry, ApiTensor
+from tflmgen.backend.rendering import render
+from tflmgen.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledOutput:
+    """An output, and the names of the classes along its last dimension."""
+
+    tensor: ApiTensor
+    labels: tuple[str, ...]
+
+
+def label_header(entries: Sequence[ApiEntry], name: str, labels: Mapping[str | int, Sequence[str]]) -> dict[str, str]:
+    """Path and text of the header for a model called `name`.
+
+    Args:
+        labels: Names of classes by the name of an output, or by its number in the first signature; an empty name: the
+            only output. No labels: no header.
+
+    Raises:
+        UsageError: There is no such output, or an output has another number of classes.
+    """
+    if not labels:
+        return {}
+    outputs = [_labelled(entries, output, tuple(names)) for output, names in labels.items()]
+    values = {"name": name, "NAME": name.upper(), "version": __version__, "outputs": outputs}
+    return {f"include/{name}_labels.h": render("library/labels.h.j2", **values)}
+
+
+def _labelled(entries: Sequence[ApiEntry], output: str | int, labels: tuple[str, ...]) -> LabelledOutput:
+    if isinstance(output, int):
+        tensors = list(entries[0].outputs[output : output + 1])
+    else:
+        tensors = [tensor for entry in entries for tensor in entry.outputs if output in ("", tensor.port.name)]
+    names = ", ".join(dict.fromkeys(tensor.port.name for entry in entries for tensor in entry.outputs))
+    if not tensors:
+        raise UsageError(f"--labels names output '{output}', which there is not. Outputs: {names}")
+    if len(tensors) > 1:
+        raise UsageError(f"--labels needs the name of an output, as in OUTPUT=FILE. Outputs: {names}")
+    shape = tensors[0].port.type.max_shape
+    classes = shape[-1] if shape else 1
+    if len(labels) != classes:
+        raise UsageError(f"--labels has {len(labels)} names, but '{tensors[0].port.name}' has {classes} classes")
+    return LabelledOutput(tensors[0], labels)

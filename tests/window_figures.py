@@ -13,7 +13,7 @@ from typing import Any
 
 from support.commands import tflmgen
 from support.corpus import CORPUS
-from support.window_models import accelerometer, causal_tcn, ds_cnn, tc_resnet, valid_cnn
+from support.window_models import accelerometer, attention, causal_tcn, dilated_tcn, ds_cnn, tc_resnet, valid_cnn
 
 BOARD = "mps2_an386"
 HEAD = "| Network | Rows | Hop | MACs per hop | times cone | Instructions: window | hop | part | RAM: window | hop |"
@@ -41,7 +41,9 @@ def examples() -> Iterator[Example]:
         yield Example("TC-ResNet, strides 2 and 2, SAME", "tc_resnet", "t0", hop, tc_resnet())
     yield Example("5 convolutions, VALID", "valid_cnn", "t0", 1, valid_cnn())
     yield Example("TCN, dilations 1 to 8, causal, last row", "causal_tcn", "t0", 1, causal_tcn())
+    yield Example("TCN, dilations 1 to 4, residual, SAME, every row", "dilated_tcn", "t0", 1, dilated_tcn())
     yield Example("1-D CNN on accelerations, pools, VALID", "accelerometer", "t0", 8, accelerometer())
+    yield Example("A convolution and one head of attention", "attention", "t0", 1, attention())
 
 
 def row(example: Example, folder: Path) -> str:

@@ -23,6 +23,7 @@ from tflmgen.ir.program import Program
 from tflmgen.options import Optimize
 from tflmgen.passes.pipeline import run_passes
 from tflmgen.proof.symbolic_memory import check_memory
+from tflmgen.reference.module_interpreter import ModuleInterpreter
 from tflmgen.sliding.slid_module import slide_inputs
 from tflmgen.sliding.window_request import parse_slides
 
@@ -78,12 +79,38 @@ def rows_of(module: Module, seed: int) -> tuple[Arrays, Arrays]:
     return hops, [np.take(series, range(end - rows, end), axis) for end in ends]
 
 
+CHUNKS = [pytest.param(range(first, first + 128), marks=pytest.mark.sweep) for first in range(16, 1040, 128)]
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int16", "float32"])
-@pytest.mark.parametrize("seeds", [range(16), pytest.param(range(16, 1000), marks=pytest.mark.sweep)])
+@pytest.mark.parametrize("seeds", [range(16), *CHUNKS])
 def test_windows_that_slide_compute_the_same(seeds: range, dtype: str) -> None:
     slid_count = 0
     for first in range(seeds.start, seeds.stop, 16):
         slid_count += _compared(range(first, min(first + 16, seeds.stop)), dtype)
+    assert slid_count > len(seeds) // 3
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+@pytest.mark.parametrize(
+    "seeds", [range(2000, 2100), pytest.param(range(2100, 4000), marks=pytest.mark.sweep)], ids=["100", "1900"]
+)
+def test_graphs_of_a_hop_compute_the_same(seeds: range, dtype: str) -> None:
+    """The graphs in the reference interpreter, which costs a fraction of a compiled program."""
+    slid_count = 0
+    for seed in seeds:
+        window = random_window(seed, dtype)
+        module = run_passes(import_model(parse_model(window.data, "m.tflite")))
+        slid = slid_module(module, window.axis, seed) if len(module.signatures[0].inputs) == 1 else None
+        if slid is None:
+            continue
+        slid_count += 1
+        hops, windows = rows_of(slid, seed)
+        whole, moving = ModuleInterpreter(module), ModuleInterpreter(slid)
+        pushed = [moving.invoke(slid.signatures[0], [rows]) for rows in hops][-WINDOWS:]
+        for array, outputs in zip(windows, pushed, strict=True):
+            for wanted, computed in zip(whole.invoke(module.signatures[0], [array]), outputs, strict=True):
+                np.testing.assert_array_equal(computed, wanted, f"seed {seed} of {dtype}")
     assert slid_count > len(seeds) // 3
 
 

@@ -113,6 +113,63 @@ def accelerometer(dtype: str = "int8", rows: int = 128) -> bytes:
     return _scores(layers, 5)
 
 
+def dilated_tcn(dtype: str = "int8", rows: int = 64, channels: int = 12) -> bytes:
+    """Residual dilated convolutions with SAME padding, and scores for each row."""
+    layers = _layers(dtype, (1, rows, 1, 8))
+    _convolve(layers, channels, 3)
+    for dilation in (1, 2, 4):
+        start = layers.at
+        _convolve(layers, channels, 3, dilation=dilation)
+        layers.at = layers.add("ADD", [layers.at, start], layers.like(), {"fused_activation_function": 0}) or start
+    _convolve(layers, 5, 1)
+    return layers.finish(extras=False)[0]
+
+
+def attention(dtype: str = "int8", rows: int = 24, channels: int = 8) -> bytes:
+    """A convolution, then one head of attention: queries, keys and values of each row, and the products of all."""
+    layers = _layers(dtype, (1, rows, 1, 6))
+    _convolve(layers, channels, 3, VALID)
+    rows = layers.at.shape[1]
+    layers.step("RESHAPE", layers.constant((1, rows, channels)), output=same(layers))
+    start, parts = layers.at, []
+    for _ in range(3):
+        layers.at = start
+        options = {"keep_num_dims": True, "fused_activation_function": 0}
+        weigh(layers, "FULLY_CONNECTED", (channels, channels), 0, options)
+        parts.append(layers.at)
+    queries, keys, values = parts
+    layers.at = queries
+    layers.step("BATCH_MATMUL", keys, output=layers.like((), 1.0), adj_y=True)
+    probabilities = layers.like((), 1 / 128) if dtype == "int16" else layers.like((), 1 / 256, -128)
+    layers.step("SOFTMAX", output=probabilities, beta=1.0)
+    layers.step("BATCH_MATMUL", values, output=layers.like((), 0.2))
+    layers.step("MEAN", layers.constant(np.array([1], np.int32)), output=same(layers), keep_dims=False)
+    return _scores(layers, 4)
+
+
+def looping(rows: int = 16) -> bytes:
+    """y = a convolution of the sliding x, doubled `times` times in a loop whose condition reads a counter."""
+    w = ModelWriter()
+    g, condition, body = (w.subgraph(name) for name in ("main", "condition", "body"))
+    x, times = g.tensor("x", "float32", [1, rows, 1, 2]), g.tensor("times", "int32", [1])
+    weights = g.constant("w", np.linspace(-1, 1, 24).reshape(4, 3, 1, 2), "float32")
+    inner, y = g.tensor("inner", "float32", [1, rows, 1, 4]), g.tensor("y", "float32", [1, rows, 1, 4])
+    options = {"padding": SAME, "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
+    g.operator("CONV_2D", [x, weights, g.constant("b", np.ones(4), "float32")], [inner], options)
+    left = g.tensor("left", "int32", [1])
+    g.operator("WHILE", [times, inner], [left, y], {"cond_subgraph_index": 1, "body_subgraph_index": 2})
+    g.inputs, g.outputs = [x, times], [y]
+    variables = [[s.tensor("n", "int32", [1]), s.tensor("a", "float32", [1, rows, 1, 4])] for s in (condition, body)]
+    more = condition.tensor("more", "bool", [1])
+    condition.operator("GREATER", [variables[0][0], condition.constant("zero", np.zeros(1), "int32")], [more])
+    condition.inputs, condition.outputs = variables[0], [more]
+    fewer, twice = body.tensor("fewer", "int32", [1]), body.tensor("twice", "float32", [1, rows, 1, 4])
+    body.operator("SUB", [variables[1][0], body.constant("one", np.ones(1), "int32")], [fewer])
+    body.operator("MUL", [variables[1][1], body.constant("two", np.full(1, 2), "float32")], [twice])
+    body.inputs, body.outputs = variables[1], [fewer, twice]
+    return w.finish()
+
+
 def branching(rows: int = 16) -> bytes:
     """y = a convolution of the sliding x, times 2 or plus 1, as the input `mode` has it."""
     w = ModelWriter()

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tflmgen.ir import Module
 from tflmgen.kernels import TUNING, Selector
-from tflmgen.passes import macs_by_operator, run_passes, with_ranges, without_ranges
+from tflmgen.passes import SharedAnalysis, macs_by_operator, narrowed_by_ranges, run_passes, without_ranges
 
 MULTIPLES = {"mve": (4, 8, 16), "dsp": (2, 4)}
 """Instruction set -> multiples of channels for which its kernels may be faster than for fewer channels."""
@@ -14,23 +14,24 @@ MULTIPLES = {"mve": (4, 8, 16), "dsp": (2, 4)}
 
 def prepare(imported: Module, selector: Selector, analyze_ranges: bool = True, fastest: bool = True) -> Module:
     """Runs the passes and drops dead channels: for the fewest estimated cycles if `fastest`, else all of them."""
-    module, narrowest = _with_and_without_dead_channels(imported, selector, analyze_ranges)
-    return _counted(module, _fastest(module, narrowest, selector) if fastest else narrowest)
+    module, narrowest, shared = _with_and_without_dead_channels(imported, selector, analyze_ranges)
+    return _counted(module, _fastest(module, narrowest, selector, shared) if fastest else narrowest)
 
 
 def prepare_trade_offs(imported: Module, selector: Selector, analyze_ranges: bool = True) -> tuple[Module, ...]:
     """Runs the passes; returns the module of fewest estimated cycles, then that of fewest channels if it differs."""
-    module, narrowest = _with_and_without_dead_channels(imported, selector, analyze_ranges)
-    fastest = _fastest(module, narrowest, selector)
+    module, narrowest, shared = _with_and_without_dead_channels(imported, selector, analyze_ranges)
+    fastest = _fastest(module, narrowest, selector, shared)
     same = fastest.functions == narrowest.functions
     return tuple(_counted(module, variant) for variant in ((fastest,) if same else (fastest, narrowest)))
 
 
 def _with_and_without_dead_channels(
     imported: Module, selector: Selector, analyze_ranges: bool
-) -> tuple[Module, Module]:
-    module = run_passes(imported, without_ranges(selector.operators))
-    return module, run_passes(module, with_ranges(1, selector.operators)) if analyze_ranges else module
+) -> tuple[Module, Module, SharedAnalysis]:
+    module, shared = run_passes(imported, without_ranges(selector.operators)), SharedAnalysis()
+    narrowest = narrowed_by_ranges(module, 1, selector.operators, shared) if analyze_ranges else module
+    return module, narrowest, shared
 
 
 def _counted(before: Module, after: Module) -> Module:
@@ -38,13 +39,12 @@ def _counted(before: Module, after: Module) -> Module:
     return replace(after, removed_macs=macs_by_operator(before) - macs_by_operator(after))
 
 
-def _fastest(module: Module, narrowest: Module, selector: Selector) -> Module:
+def _fastest(module: Module, narrowest: Module, selector: Selector, shared: SharedAnalysis) -> Module:
     """Variant of fewest estimated cycles of `module`, over several numbers of dead channels kept."""
     sets = [multiples for feature, multiples in MULTIPLES.items() if feature in selector.target.features]
     if not sets or not narrowest.narrowed:
         return narrowest
-    passes = [with_ranges(multiple, selector.operators) for multiple in (0, *sets[0])]
-    undropped, *narrower = (run_passes(module, pipeline) for pipeline in passes)
+    undropped, *narrower = (narrowed_by_ranges(module, m, selector.operators, shared) for m in (0, *sets[0]))
     candidates = [narrowest, *narrower]
     remembering = selector if selector.known is not None else selector.remembering
     undropped_cycles, *cycles = (_cycles(candidate, remembering) for candidate in (undropped, *candidates))

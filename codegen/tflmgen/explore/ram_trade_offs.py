@@ -194,8 +194,5 @@ def _too_small(budget: int, smallest: TradeOff) -> Problem:
     for function in smallest.best.schedule.functions:
         for item, _ in walk_items(function.body):
             if isinstance(item, Step) and item.index == peak:
-                origin = item.op.origin
-                location = Location(
-                    location.model, origin.subgraph, origin.subgraph_name, origin.operator, origin.operator_name
-                )
+                location = item.op.origin.location(location.model)
     return Problem(location, rule, hint)

@@ -22,6 +22,7 @@ class DeviceChecks:
 
     @property
     def has_any(self) -> bool:
+        """Whether the generated C contains any check."""
         return self.memory or self.weights != "off"
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tflmgen.errors import Location
 from tflmgen.ir.hop_work import HopWork
 from tflmgen.ir.types import TensorType
 
@@ -24,6 +25,10 @@ class Origin:
     operator: int
     operator_name: str
 
+    def location(self, model: str) -> Location:
+        """Where that is, for messages about the file called `model`."""
+        return Location(model, self.subgraph, self.subgraph_name, self.operator, self.operator_name)
+
 
 @dataclass(frozen=True, slots=True)
 class Value:
@@ -36,6 +41,7 @@ class Value:
 
     @property
     def is_constant(self) -> bool:
+        """Whether the contents are known at compile time."""
         return self.constant is not None
 
 
@@ -258,6 +264,7 @@ class StagePart:
     operators: range
 
     def holds(self, subgraph: int, operator: int) -> bool:
+        """Whether an operator of the file, by the index of its subgraph and its index there, belongs to the stage."""
         return subgraph in self.subgraphs or (subgraph == self.main and operator in self.operators)
 
 
@@ -289,6 +296,7 @@ class Module:
     stages: tuple[StagePart, ...] = ()
 
     def function(self, name: str) -> Function:
+        """The function with this name. Raises StopIteration if there is none."""
         return next(f for f in self.functions if f.name == name)
 
 

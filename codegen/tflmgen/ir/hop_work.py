@@ -28,10 +28,12 @@ class LayerWork:
 
     @property
     def cone_macs(self) -> float:
+        """Multiply-accumulates of the rows that a hop must compute."""
         return self.macs * self.cone / self.rows
 
     @property
     def computed_macs(self) -> float:
+        """Multiply-accumulates of the rows that a hop computes."""
         return self.macs * self.computed / self.rows
 
 
@@ -57,8 +59,10 @@ class HopWork:
 
     @property
     def cone_macs(self) -> float:
+        """Multiply-accumulates that a hop must compute, all layers together."""
         return sum(layer.cone_macs for layer in self.layers)
 
     @property
     def computed_macs(self) -> float:
+        """Multiply-accumulates that a hop computes, all layers together."""
         return sum(layer.computed_macs for layer in self.layers)

@@ -60,6 +60,7 @@ class ConstantArray:
 
     @staticmethod
     def of(name: str, values: NDArray[Any], dtype: DType) -> ConstantArray:
+        """An array in flash with the elements and the shape of `values`, converted to `dtype` in C order."""
         array = np.ascontiguousarray(values, dtype=dtype.numpy)
         return ConstantArray(name, dtype, array.shape, array.tobytes())
 

@@ -35,6 +35,7 @@ class KernelChoice:
 
     @property
     def kernel(self) -> Kernel:
+        """The chosen kernel, without its cost."""
         return self.chosen.kernel
 
     @property

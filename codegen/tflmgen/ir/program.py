@@ -49,6 +49,7 @@ class Access:
 
     @property
     def bytes(self) -> int:
+        """Size of the operand in bytes, at the upper bounds of dynamic dimensions."""
         return self.value.type.bytes
 
 
@@ -283,6 +284,7 @@ class Program:
     images: Mapping[str, ConstantArray] = field(default_factory=dict)
 
     def function(self, name: str) -> ProgramFunction:
+        """The function with this name. Raises StopIteration if there is none."""
         return next(f for f in self.functions if f.name == name)
 
 

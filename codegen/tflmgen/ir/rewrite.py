@@ -16,6 +16,7 @@ def resolve(value: Value, mapping: Mapping[Value, Value]) -> Value:
 
 
 def resolve_all(values: tuple[Value, ...], mapping: Mapping[Value, Value]) -> tuple[Value, ...]:
+    """The final replacement of each value, as `resolve` finds it."""
     return tuple(resolve(v, mapping) for v in values)
 
 
@@ -74,12 +75,15 @@ class Rewriter:
         self.mapping: dict[Value, Value] = {}
 
     def run(self, module: Module) -> Module:
+        """The module with all its functions rebuilt; signatures and state are those of before."""
         return replace(module, functions=tuple(self.function(f) for f in module.functions))
 
     def function(self, function: Function) -> Function:
+        """The function with its body rebuilt."""
         return replace(function, body=self.block(function.body))
 
     def block(self, block: Block) -> Block:
+        """The block with each node replaced by what `node` returns for it, and its results resolved."""
         nodes = tuple(new for node in block.nodes for new in self.node(resolve_operands(node, self.mapping)))
         return replace(block, nodes=nodes, results=resolve_all(block.results, self.mapping))
 
@@ -88,6 +92,7 @@ class Rewriter:
         return (self.regions(node),)
 
     def regions(self, node: Node) -> Node:
+        """The node with its regions rebuilt; a node without regions is returned as it is."""
         if isinstance(node, If):
             return replace(node, then=self.block(node.then), orelse=self.block(node.orelse))
         if isinstance(node, While):
@@ -105,6 +110,7 @@ class Ids:
             self._last = max([self._last, *(v.id for v in values), *(n.id for n in walk(function.body))])
 
     def take(self) -> int:
+        """The next id, which is never given twice."""
         self._last += 1
         return self._last
 

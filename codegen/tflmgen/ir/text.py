@@ -36,9 +36,11 @@ class ValueNames:
         self._names: dict[Value, str] = {}
 
     def name(self, value: Value) -> str:
+        """The name of a value, the same at each call; a value seen for the first time gets the next number."""
         return self._names.setdefault(value, f"{'#' if value.is_constant else '%'}{len(self._names)}")
 
     def items(self) -> Iterable[tuple[Value, str]]:
+        """All values named so far with their names, in the order of their first use."""
         return self._names.items()
 
 

@@ -28,22 +28,28 @@ class DType(Enum):
 
     @property
     def label(self) -> str:
+        """TFLite's name of the type in lower case, for example "int8"."""
         return self.value[0]
 
     @property
     def bits(self) -> int:
+        """Bits of one element in memory; 4 for two elements to a byte."""
         return self.value[1]
 
     @property
     def c_type(self) -> str:
+        """The C type that holds one element."""
         return self.value[2]
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
+        """The NumPy type whose elements have the same bytes; of types below 8 bits, the one that holds them
+        unpacked."""
         return np.dtype(self.value[3])
 
     @property
     def is_float(self) -> bool:
+        """Whether elements are floating-point numbers, of 16 or of 32 bits."""
         return self in (DType.FLOAT32, DType.FLOAT16)
 
     @property
@@ -69,6 +75,7 @@ Dim = int | Bound
 
 
 def dim_max(dim: Dim) -> int:
+    """The largest size that a dimension can have."""
     return dim if isinstance(dim, int) else dim.max
 
 
@@ -82,14 +89,17 @@ class Quantization:
 
     @property
     def per_channel(self) -> bool:
+        """Whether there is more than one scale."""
         return len(self.scales) > 1
 
     @property
     def scale(self) -> float:
+        """The scale of the whole tensor; the first one if there are several."""
         return self.scales[0]
 
     @property
     def zero_point(self) -> int:
+        """The zero point of the whole tensor; the first one if there are several."""
         return self.zero_points[0]
 
 
@@ -118,14 +128,17 @@ class TensorType:
 
     @property
     def max_shape(self) -> tuple[int, ...]:
+        """The shape with each dynamic dimension at its upper bound."""
         return tuple(dim_max(d) for d in self.shape)
 
     @property
     def is_static(self) -> bool:
+        """Whether every dimension is known at compile time."""
         return all(isinstance(d, int) for d in self.shape)
 
     @property
     def dynamic_axes(self) -> tuple[int, ...]:
+        """Indices of the dimensions that are known only at run time, in ascending order."""
         return tuple(axis for axis, dim in enumerate(self.shape) if isinstance(dim, Bound))
 
     def dynamic_dims(self, shape: Sequence[int]) -> tuple[int, ...]:
@@ -150,9 +163,11 @@ class TensorType:
 
     @property
     def bytes(self) -> int:
+        """Size in bytes at `max_shape`; elements below 8 bits are packed, and the last byte is filled up."""
         return -(-self.elements * self.dtype.bits // 8)
 
     def with_shape(self, shape: tuple[Dim, ...]) -> TensorType:
+        """The same element type and quantisation with another shape."""
         return replace(self, shape=shape)
 
     def __str__(self) -> str:

@@ -53,20 +53,16 @@ def known_inputs(op: Op, instance: OperatorInstance, interval: Interval | None) 
     return is_known, gains
 
 
-def kept_channels(module: Module, ranges: Ranges, multiple: int) -> dict[Value, Integers]:
-    """Indices of the remaining channels, for each value with dead channels.
+class ChannelLiveness:
+    """Which channels of a module's values are live.
 
     Least fixed point of: channels read by results, by control flow and by other operators are live; an input channel
-    of a layer is live if a live output depends on it; linked channels are live together. Some dead channels remain so
-    that each tensor has at least one channel, and a multiple of `multiple` where possible.
+    of a layer is live if a live output depends on it; linked channels are live together.
     """
-    return _Channels(module, ranges).remaining_channels(multiple)
 
-
-class _Channels:
     def __init__(self, module: Module, ranges: Ranges) -> None:
         self._ranges = ranges
-        self._base: dict[Value, int] = {}
+        self._channels: dict[Value, Integers] = {}
         self._count = 0
         self._links: list[tuple[Integers, Integers]] = []
         self._pinned: list[Integers] = []
@@ -91,10 +87,10 @@ class _Channels:
 
     def _numbers(self, value: Value) -> Integers:
         """Global indices of a value's channels."""
-        if value not in self._base:
-            self._base[value] = self._count
-            self._count += max(1, channels_of(value.type))
-        return self._base[value] + np.arange(max(1, channels_of(value.type)))
+        if value not in self._channels:
+            first, self._count = self._count, self._count + max(1, channels_of(value.type))
+            self._channels[value] = np.arange(first, self._count)
+        return self._channels[value]
 
     def _pin(self, value: Value) -> None:
         if not value.is_constant:
@@ -148,14 +144,19 @@ class _Channels:
             if np.array_equal(classes, before):
                 return classes
 
-    def remaining_channels(self, multiple: int) -> dict[Value, Integers]:
+    def remaining(self, multiple: int) -> dict[Value, Integers]:
+        """Indices of the remaining channels, for each value with dead channels.
+
+        Some dead channels remain so that each tensor has at least one channel, and a multiple of `multiple` where
+        possible.
+        """
         live = np.zeros(self._count, np.bool_)
         for numbers in self._pinned:
             live[self._classes[numbers]] = True
         self._propagate(live)
         self._keep_multiples(live, multiple)
         remaining = {}
-        for value in self._base:
+        for value in self._channels:
             is_live = live[self._classes[self._numbers(value)]]
             if not is_live.all():
                 remaining[value] = np.flatnonzero(is_live)
@@ -177,7 +178,7 @@ class _Channels:
         """Marks dead channels as live until each value has a multiple of `multiple` channels, at least one."""
         while True:
             live_count = int(live.sum())
-            for value in self._base:
+            for value in self._channels:
                 classes = self._classes[self._numbers(value)]
                 is_live = live[classes]
                 dead_classes = np.unique(classes[~is_live])

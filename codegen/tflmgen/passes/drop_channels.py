@@ -13,19 +13,19 @@ from tflmgen.ir import DType, Module, Narrowed, Node, Op, Removed, Rewriter, Ten
 from tflmgen.kernels import Integers, channels_of, instance_of, traits_of
 from tflmgen.passes.channel_links import cuts_constants
 from tflmgen.passes.constant_pool import Pool
-from tflmgen.passes.dead_channels import kept_channels, known_inputs
+from tflmgen.passes.dead_channels import ChannelLiveness, known_inputs
 from tflmgen.passes.macs import macs_of
 from tflmgen.passes.permutation import view
 from tflmgen.passes.range_analysis import Ranges
 
 
-def drop_channels(module: Module, ranges: Ranges, multiple: int = 1) -> Module:
+def drop_channels(module: Module, ranges: Ranges, channels: ChannelLiveness, multiple: int = 1) -> Module:
     """Removes the dead channels (see dead_channels) of int8 and int16 tensors between layers.
 
     The bias of a layer takes in the contribution of constant channels. Bit-exact: integer sums do not depend on the
     order, and no sum can overflow.
     """
-    remaining = kept_channels(module, ranges, multiple)
+    remaining = channels.remaining(multiple)
     if not remaining:
         return module
     dropper = _Dropper(module, ranges, remaining)

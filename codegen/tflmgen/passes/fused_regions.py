@@ -26,6 +26,7 @@ class Region:
 
     @property
     def result(self) -> Value:
+        """The value that the region computes."""
         return self.ops[-1].outputs[0]
 
 

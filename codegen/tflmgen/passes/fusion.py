@@ -21,6 +21,7 @@ class Fuser(Rewriter, ABC):
         self._absorbed: set[int] = set()
 
     def node(self, node: Node) -> Sequence[Node]:
+        """Nodes in place of this one: its regions rewritten, what `op` returns for it, or none if it was absorbed."""
         if not isinstance(node, Op):
             return (self.regions(node),)
         return () if node.id in self._absorbed else self.op(node)

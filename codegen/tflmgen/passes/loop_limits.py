@@ -70,11 +70,8 @@ def limits_by_loop(limits: LoopLimits, module: Module) -> dict[int, int]:
         if loop.trips is None:
             limits_by_id[loop.id] = limit
         elif loop.trips > limit:
-            origin = loop.origin
-            location = Location(
-                module.path, origin.subgraph, origin.subgraph_name, origin.operator, origin.operator_name
-            )
-            problems.append(Problem(location, f"runs {loop.trips} iterations, --max-iterations allows {limit}"))
+            rule = f"runs {loop.trips} iterations, --max-iterations allows {limit}"
+            problems.append(Problem(loop.origin.location(module.path), rule))
     if problems:
         raise ModelError(problems)
     return limits_by_id

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import Counter
 
 from tflmgen.ir import Module, Op, walk
-from tflmgen.kernels import traits_of
+from tflmgen.kernels import BatchMatmulAttributes, traits_of
 
 
 def macs_of(op: Op) -> int:
-    """Multiply-accumulates of a layer with weights; 0 for any other operator."""
+    """Multiply-accumulates of a layer with weights, or of a product of matrices; 0 for any other operator."""
+    left = op.inputs[0] if op.inputs else None
+    if isinstance(op.attributes, BatchMatmulAttributes) and left is not None:
+        axes = op.attributes.left_axes or range(len(left.type.max_shape))
+        return op.outputs[0].type.elements * left.type.max_shape[axes[-2 if op.attributes.adjoint_left else -1]]
     weights = op.inputs[1] if traits_of(op.operator).channel_axis is not None else None
     if weights is None:
         return 0

@@ -17,14 +17,17 @@ def compose(first: Permutation, second: Permutation) -> Permutation:
 
 
 def inverse(permutation: Permutation) -> Permutation:
+    """The permutation that undoes this one."""
     return tuple(permutation.index(axis) for axis in range(len(permutation)))
 
 
 def is_identity(permutation: Permutation) -> bool:
+    """Whether every axis stays in its place."""
     return permutation == tuple(range(len(permutation)))
 
 
 def permuted(shape: Sequence[Dim], permutation: Permutation) -> tuple[Dim, ...]:
+    """The shape of a tensor after the permutation."""
     return tuple(shape[axis] for axis in permutation)
 
 
@@ -41,6 +44,8 @@ def transposition(flow: Dataflow, value: Value | None) -> tuple[Value, Permutati
 
 
 def transposed(flow: Dataflow, op: Op) -> tuple[Value, Permutation] | None:
+    """Source and permutation of a TRANSPOSE; None if it is dynamic, or changes the quantisation or has one per
+    channel."""
     source, result = op.inputs[0], op.outputs[0]
     if source is None or source.type.quantization != result.type.quantization or not source.type.is_static:
         return None

@@ -9,7 +9,7 @@ from tflmgen.kernels import OPERATORS, Operators
 from tflmgen.passes.activation import fuse_activation
 from tflmgen.passes.activation_functions import fuse_functions
 from tflmgen.passes.affine import fold_affine
-from tflmgen.passes.analysed import range_pass
+from tflmgen.passes.analysed import SharedAnalysis, range_pass
 from tflmgen.passes.attention import fuse_attention
 from tflmgen.passes.branches import fold_branches
 from tflmgen.passes.call_constants import resolve_calls
@@ -85,10 +85,15 @@ def without_ranges(operators: Operators = OPERATORS) -> tuple[Pass, ...]:
     )
 
 
-def with_ranges(multiple: int, operators: Operators = OPERATORS) -> tuple[Pass, ...]:
-    """All passes; tensors with dead channels keep a multiple of `multiple` channels where possible; 0: keep all."""
+def with_ranges(
+    multiple: int, operators: Operators = OPERATORS, shared: SharedAnalysis | None = None
+) -> tuple[Pass, ...]:
+    """All passes; tensors with dead channels keep a multiple of `multiple` channels where possible; 0: keep all.
+
+    shared: the analysis that passes of several multiples start from.
+    """
     *passes, last = without_ranges(operators)
-    return (*passes, range_pass(multiple), last)
+    return (*passes, range_pass(multiple, shared), last)
 
 
 WITHOUT_RANGES = without_ranges()
@@ -98,12 +103,21 @@ MAX_ROUNDS = 50
 """Rounds over the pipeline at most; every round but the last changes something, and real models need a handful."""
 
 
-def run_passes(module: Module, pipeline: tuple[Pass, ...] = PIPELINE) -> Module:
-    """Runs rounds of all passes until a round changes nothing. Verifies the graph before and after each pass."""
+def narrowed_by_ranges(module: Module, multiple: int, operators: Operators, shared: SharedAnalysis) -> Module:
+    """Runs `with_ranges` on a module to which `without_ranges` has nothing to add."""
+    pipeline = with_ranges(multiple, operators, shared)
+    return run_passes(module, pipeline, settled=len(pipeline) - 2)
+
+
+def run_passes(module: Module, pipeline: tuple[Pass, ...] = PIPELINE, settled: int = 0) -> Module:
+    """Runs rounds of all passes until a round changes nothing. Verifies the graph before and after each pass.
+
+    settled: how many of the first passes change nothing in `module`, so that the first round leaves them out.
+    """
     verify(module, "import")
-    for _ in range(MAX_ROUNDS):
+    for number in range(MAX_ROUNDS):
         before = module.functions
-        for pass_ in pipeline:
+        for pass_ in pipeline[0 if number else settled :]:
             module = verify(pass_(module), pass_.__name__)
         if module.functions == before:
             break

@@ -24,6 +24,7 @@ WIDENING_AFTER = 3
 GIVE_UP_AFTER = 12
 """Iterations of a loop after which all its variables become unknown."""
 NARROWINGS = 2
+"""Further iterations of a loop after widening, each of which may bring bounds back from the type's range."""
 CONTEXTS = 8
 """Argument tuples for which a function is interpreted separately; further calls are taken as unknown arguments."""
 

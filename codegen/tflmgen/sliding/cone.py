@@ -35,10 +35,18 @@ class Cone:
     caches: Mapping[Value, Span]
 
 
-def cone_of(function: Function, inputs: Mapping[Value, Track], recognition: Recognition) -> Cone:
-    """The cone of a function whose `inputs` slide. Raises ModelError where a hop is no whole number of rows."""
+def cone_of(
+    function: Function,
+    inputs: Mapping[Value, Track],
+    recognition: Recognition,
+    uncached: frozenset[Value] = frozenset(),
+) -> Cone:
+    """The cone of a function whose `inputs` slide. Raises ModelError where a hop is no whole number of rows.
+
+    uncached: tensors, none of `inputs`, of which all rows that are read are computed in each hop
+    """
     tracks, maps = _forwards(function.body, inputs, recognition)
-    demand = _Demand(tracks)
+    demand = _Demand(tracks, uncached)
     demand.whole(function.body.results)
     computed: dict[int, tuple[Span, ...]] = {}
     exact: dict[int, int] = {}
@@ -49,7 +57,9 @@ def cone_of(function: Function, inputs: Mapping[Value, Track], recognition: Reco
             continue
         if row_map.tracks:
             needed = [span for value in node.outputs for span in demand.settled(value)]
-            spans, exact[node.id] = _runs(row_map.tracks[0], needed), size(needed)
+            is_kept = uncached.isdisjoint(node.outputs)
+            spans = _runs(row_map.tracks[0], needed) if is_kept else hull(needed)
+            exact[node.id] = size(needed)
         else:
             spans = [_cut(row_map)]
         computed[node.id] = tuple(spans)
@@ -61,11 +71,22 @@ def cone_of(function: Function, inputs: Mapping[Value, Track], recognition: Reco
     return Cone(tracks, maps, computed, exact, demand.caches)
 
 
+def cache_bytes(cone: Cone) -> int:
+    """Bytes of the rows that are kept from one hop to the next, over all phases."""
+
+    def row_bytes(value: Value) -> int:
+        return value.type.bytes // cone.tracks[value].rows
+
+    return sum(
+        cone.tracks[value].period * (end - first) * row_bytes(value) for value, (first, end) in cone.caches.items()
+    )
+
+
 class _Demand:
     """Rows that readers need of sliding tensors, collected from the last reader to the first."""
 
-    def __init__(self, tracks: Mapping[Value, Track]) -> None:
-        self._tracks = tracks
+    def __init__(self, tracks: Mapping[Value, Track], uncached: frozenset[Value]) -> None:
+        self._tracks, self._uncached = tracks, uncached
         self._spans: dict[Value, list[Span]] = defaultdict(list)
         self.caches: dict[Value, Span] = {}
 
@@ -81,6 +102,8 @@ class _Demand:
     def settled(self, value: Value) -> list[Span]:
         """Rows that must be computed, once all readers are known; notes the cache for the others."""
         track, wanted = self._tracks[value], self._spans[value]
+        if value in self._uncached:
+            return wanted
         reused = hull(meet(wanted, track.kept))
         if reused:
             self.caches[value] = first, _ = reused[0][0], track.kept[1]

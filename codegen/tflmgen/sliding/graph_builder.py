@@ -30,15 +30,18 @@ class GraphBuilder:
         self.nodes: list[Node] = []
 
     def value(self, name: str, type_: TensorType) -> Value:
+        """A new value, for an operator to write."""
         return Value(self._ids.take(), name, type_)
 
     def constant(self, name: str, array: NDArray[Any], type_: TensorType) -> Value:
+        """A new constant with the array's elements, converted to the type."""
         value = self.value(name, type_)
         key = f"slide.{value.id}"
         self.constants[key] = np.ascontiguousarray(array, type_.dtype.numpy).tobytes()
         return replace(value, constant=key)
 
     def integers(self, numbers: Sequence[Any]) -> Value:
+        """A new constant of int32 with the numbers' own shape."""
         array = np.array(numbers, np.int32)
         return self.constant("rows", array, TensorType(DType.INT32, array.shape))
 
@@ -63,6 +66,7 @@ class GraphBuilder:
         return self._operators[operator].attributes(fields)
 
     def reshape(self, value: Value, type_: TensorType, origin: Origin) -> Value:
+        """The value with another shape of as many elements; itself if it has that shape."""
         if value.type == type_:
             return value
         return self.op("RESHAPE", (value,), ((value.name, type_),), Dimensions(type_.max_shape), origin)[0]

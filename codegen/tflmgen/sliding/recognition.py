@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.errors import ModelError, Problem
 from tflmgen.ir import Op, OperatorInstance, TensorType, Value, constant_array
 from tflmgen.kernels import (
     Operators,
@@ -174,8 +174,7 @@ class Recognition:
         return track.at_period(track.period * times) if times == 1 or self._phases else None
 
     def _fail(self, op: Op, reason: str, step: int, track: Track) -> NoReturn:
-        origin = op.origin
-        where = Location(self._path, origin.subgraph, origin.subgraph_name, origin.operator, origin.operator_name)
+        where = op.origin.location(self._path)
         times = track.times_until_whole(step)
         advice = (
             f"Choose {'twice' if times == 2 else f'{times} times'} the HOP, or a multiple of that, or keep the rows of "

@@ -21,10 +21,12 @@ class RowMap(Protocol):
     """An operator whose output rows can be computed apart. `tracks`: of each output; the spans of all are the same."""
 
     @property
-    def op(self) -> Op: ...
+    def op(self) -> Op:
+        """The operator of the whole window."""
 
     @property
-    def tracks(self) -> tuple[Track, ...]: ...
+    def tracks(self) -> tuple[Track, ...]:
+        """How the rows of each output move as the window slides."""
 
     def reads(self, span: Span) -> Reads:
         """Rows of the inputs that rows `span` of the outputs follow from."""
@@ -47,10 +49,12 @@ class RowWise:
     alike: Mapping[int, int]
 
     def reads(self, span: Span) -> Reads:
+        """The same rows of each sliding input."""
         for index in self.axes:
             yield index, span
 
     def build(self, span: Span, inputs: Mapping[int, Value], builder: GraphBuilder) -> Sequence[Value]:
+        """The operator on these rows; constants whose rows are alike are cut to as many."""
         rows = span[1] - span[0]
         values = [inputs.get(i, v) for i, v in enumerate(self.op.inputs)]
         for index, axis in self.alike.items():
@@ -73,9 +77,11 @@ class Viewed:
     joined: int
 
     def reads(self, span: Span) -> Reads:
+        """The rows of the input that overlap the span."""
         yield 0, (span[0] * self.joined // self.split, -(-span[1] * self.joined // self.split))
 
     def build(self, span: Span, inputs: Mapping[int, Value], builder: GraphBuilder) -> Sequence[Value]:
+        """The view of whole input rows, cut to the span."""
         ((_, (first, end)),) = self.reads(span)
         whole = first * self.split // self.joined, end * self.split // self.joined
         axis, output = self.tracks[0].axis, self.op.outputs[0]
@@ -103,10 +109,12 @@ class Windowed:
         return span[0] * self.stride - self.padding, (span[1] - 1) * self.stride - self.padding + self.reach
 
     def reads(self, span: Span) -> Reads:
+        """The rows under the windows of the span, those in the padding left out."""
         first, end = self._reach(span)
         yield 0, (max(0, first), min(self.window.input[self.dim + 1], end))
 
     def build(self, span: Span, inputs: Mapping[int, Value], builder: GraphBuilder) -> Sequence[Value]:
+        """The operator on these rows, with padding where the windows leave the image."""
         first, end = self._reach(span)
         window, steps = self.window, self.window.steps
         other = 1 - self.dim
@@ -139,11 +147,13 @@ class Padded:
         return first, max(first, min(span[1] - before, self.rows))
 
     def reads(self, span: Span) -> Reads:
+        """The rows of the input among those of the span; none within the padding."""
         first, end = self._inside(span)
         if first < end:
             yield 0, (first, end)
 
     def build(self, span: Span, inputs: Mapping[int, Value], builder: GraphBuilder) -> Sequence[Value]:
+        """The rows, with rows of padding before and after; a constant if all are padding."""
         axis, output = self.tracks[0].axis, self.op.outputs[0]
         type_ = rows_of(output.type, axis, span[1] - span[0])
         first, end = self._inside(span)
@@ -169,10 +179,12 @@ class Cut:
     cuts: tuple[tuple[int, int, bool], ...]
 
     def reads(self, span: Span) -> Reads:
+        """The rows of the input that the slice moves to the span."""
         start = self.cuts[self.axis][0]
         yield 0, (start + span[0], start + span[1])
 
     def build(self, span: Span, inputs: Mapping[int, Value], builder: GraphBuilder) -> Sequence[Value]:
+        """The rows as they are, and the slice of all other dimensions."""
         value, output = inputs[0], self.op.outputs[0]
         for axis, (start, count, _) in enumerate(self.cuts):
             if axis != self.axis:

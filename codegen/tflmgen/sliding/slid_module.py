@@ -4,28 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from tflmgen.errors import Location, ModelError, Problem, UsageError
-from tflmgen.ir import Call, HopWork, LayerWork, Module, Op, Origin, Port, Signature, Slide, Value, verify, walk
+from tflmgen.ir import (
+    Call,
+    Function,
+    HopWork,
+    LayerWork,
+    Module,
+    Op,
+    Origin,
+    Port,
+    Signature,
+    Slide,
+    Value,
+    verify,
+    walk,
+)
 from tflmgen.kernels import Operators, normalize_axis
 from tflmgen.passes import macs_of
-from tflmgen.sliding.cone import Cone, cone_of
+from tflmgen.sliding.cache_choice import cone_with_fewer_caches
+from tflmgen.sliding.cone import cache_bytes, cone_of
 from tflmgen.sliding.graph_builder import GraphBuilder
 from tflmgen.sliding.hop_rewrite import Rewrite
 from tflmgen.sliding.recognition import Recognition
+from tflmgen.sliding.stops import Stop, stop_of
 from tflmgen.sliding.track import Track
 from tflmgen.sliding.window_request import WindowRequest
 from tflmgen.sliding.work import layers_of
 
 COUNTER = "pushes until the first window"
+DROPPED = (1, 2, 3, 4, 6, 8, 12)
+"""Numbers of caches that are traded for work: each is a graph for which plans are searched, in seconds of CPU."""
 
 
 def slide_inputs(
-    module: Module, requests: Sequence[WindowRequest], operators: Operators, phases: bool = False
+    module: Module,
+    requests: Sequence[WindowRequest],
+    operators: Operators,
+    phases: bool = False,
+    dropped: int = 0,
 ) -> Module:
     """The module with sliding windows; `Module.hops` has the work of a hop.
 
-    phases: whether rows behind strides that a hop is no multiple of are kept for several windows. Raises UsageError
+    phases: whether rows behind strides that a hop is no multiple of are kept for several windows. dropped: of so many
+    tensors, rows are computed anew instead of kept, as far as that takes less RAM. Raises UsageError
     for an input that does not exist, ModelError where windows cannot slide or where it saves nothing.
     """
     known = {port.name for signature in module.signatures for port in signature.inputs}
@@ -35,12 +59,35 @@ def slide_inputs(
             raise UsageError(f"--slide {request.input}: the model's inputs are {names}")
     for signature in module.signatures:
         if any(port.name == request.input for port in signature.inputs for request in requests):
-            module = _slid(module, signature, requests, operators, phases)
+            module = _slid(module, signature, requests, operators, phases, dropped)
     return verify(module, "slide_inputs")
 
 
+def slide_trade_offs(
+    module: Module, requests: Sequence[WindowRequest], operators: Operators, phases: bool = False
+) -> tuple[Module, ...]:
+    """The same module with all caches first, then with fewer of them: less RAM, and more work per hop.
+
+    Raises as slide_inputs does.
+    """
+    modules = [slide_inputs(module, requests, operators, phases)]
+    for dropped in DROPPED:
+        try:
+            variant = slide_inputs(module, requests, operators, phases, dropped)
+        except ModelError:
+            break  # a hop computes as much as a whole window
+        if sum(hop.cache_bytes for hop in variant.hops) < sum(hop.cache_bytes for hop in modules[-1].hops):
+            modules.append(variant)
+    return tuple(modules)
+
+
 def _slid(
-    module: Module, signature: Signature, requests: Sequence[WindowRequest], operators: Operators, phases: bool
+    module: Module,
+    signature: Signature,
+    requests: Sequence[WindowRequest],
+    operators: Operators,
+    phases: bool,
+    dropped: int,
 ) -> Module:
     function = module.function(signature.function)
     slides = {
@@ -48,21 +95,12 @@ def _slid(
     }
     ports = tuple(replace(port, slide=slides.get(port.name)) for port in signature.inputs)
     _check_function(module, signature)
-    inputs = {
-        value: Track(
-            port.slide.axis,
-            port.type.max_shape[port.slide.axis],
-            port.slide.hop,
-            0,
-            port.type.max_shape[port.slide.axis],
-        )
-        for value, port in zip(function.inputs, ports, strict=False)
-        if port.slide is not None
-    }
-    cone = cone_of(function, inputs, Recognition(module.constants, operators, module.path, phases))
+    inputs = _tracks(function, ports)
     macs = {node.id: macs_of(node) for node in walk(function.body) if isinstance(node, Op)}
+    recognition = Recognition(module.constants, operators, module.path, phases)
+    cone = cone_with_fewer_caches(partial(cone_of, function, inputs, recognition), macs, dropped)
     layers = layers_of(function, cone, macs)
-    check_saving(module, layers)
+    check_saving(module, layers, stop_of(function, cone, module.constants, operators))
     builder = GraphBuilder(module, operators)
     newest = {
         value: builder.value(port.name, port.invoke_type)
@@ -79,13 +117,14 @@ def _slid(
     return replace(slid, signatures=signatures, hops=(*slid.hops, hop))
 
 
-def cache_bytes(cone: Cone) -> int:
-    def row_bytes(value: Value) -> int:
-        return value.type.bytes // cone.tracks[value].rows
-
-    return sum(
-        cone.tracks[value].period * (end - first) * row_bytes(value) for value, (first, end) in cone.caches.items()
-    )
+def _tracks(function: Function, ports: Sequence[Port]) -> dict[Value, Track]:
+    """Whole windows of the inputs that slide."""
+    tracks = {}
+    for value, port in zip(function.inputs, ports, strict=False):
+        if port.slide is not None:
+            rows = port.type.max_shape[port.slide.axis]
+            tracks[value] = Track(port.slide.axis, rows, port.slide.hop, 0, rows)
+    return tracks
 
 
 def slide_of(module: Module, port: Port, request: WindowRequest) -> Slide:
@@ -112,27 +151,31 @@ def _check_function(module: Module, signature: Signature) -> None:
     """Raises ModelError where the signature's function cannot take rows instead of windows."""
     function = module.function(signature.function)
     calls = {node.function for f in module.functions for node in walk(f.body) if isinstance(node, Call)}
-    reason = ""
+    reason = advice = ""
     if function.state:
         listed = ", ".join(f"'{name}'" for name in function.state)
         reason = f"the model keeps state of its own ({listed}), which each whole window would advance once"
+        advice = "Give it the new rows alone, without --slide: its state is what it keeps of earlier ones"
     elif sum(s.function == function.name for s in module.signatures) > 1 or function.name in calls:
         reason = f"'{function.name}' is shared with another signature or function"
     if reason:
-        raise ModelError([Problem(Location(module.path), f"--slide: {reason}")])
+        raise ModelError([Problem(Location(module.path), f"--slide: {reason}", advice)])
 
 
-def check_saving(module: Module, layers: Sequence[LayerWork]) -> None:
+def check_saving(module: Module, layers: Sequence[LayerWork], stop: Stop | None) -> None:
     """Raises ModelError where a hop computes as much as a whole window; names what stops the reuse."""
     if any(layer.row_wise and layer.computed < layer.rows for layer in layers if layer.macs) or (
         not any(layer.macs for layer in layers) and any(layer.computed < layer.rows for layer in layers)
     ):
         return
-    stop = next((layer for layer in layers if not layer.row_wise), layers[0] if layers else None)
-    where, rule = Location(module.path), "--slide saves nothing: no operator reads the input"
+    where, reason, advice = Location(module.path), "no operator reads the input", ""
     if stop is not None:
-        where = Location(module.path, stop.subgraph, "", stop.operator, stop.name)
-        rule = f"--slide saves nothing: {stop.name} combines rows of the whole window"
-        if stop.row_wise:
-            rule = f"--slide saves nothing: padding reaches all {stop.rows} rows of {stop.name} in each window"
-    raise ModelError([Problem(where, rule, "Run the whole window, or train the model without padding along time")])
+        where = stop.origin.location(module.path)
+        reason, advice = f"{stop.operator} {stop.reason}", stop.advice
+    elif layers:
+        padded = layers[0]
+        where = Location(module.path, padded.subgraph, "", padded.operator, padded.name)
+        reason = f"padding reaches all {padded.rows} rows of {padded.name} in each window"
+        advice = "Train the model without padding along time or with rows of zeros before the first one, or take a "
+        advice += "longer window or a smaller HOP"
+    raise ModelError([Problem(where, f"--slide saves nothing: {reason}", advice)])

@@ -36,15 +36,17 @@ from tflmgen.ir import (
 )
 from tflmgen.kernels import Operators
 from tflmgen.passes import macs_of, run_passes, without_ranges
-from tflmgen.sliding.cone import Cone, cone_of, values_read
+from tflmgen.sliding.cone import Cone, cache_bytes, cone_of, values_read
 from tflmgen.sliding.graph_builder import GraphBuilder
 from tflmgen.sliding.hop_rewrite import Part, Rewrite, cached
 from tflmgen.sliding.recognition import Recognition
-from tflmgen.sliding.slid_module import cache_bytes, check_saving, slide_of
+from tflmgen.sliding.slid_module import check_saving, slide_of
+from tflmgen.sliding.stops import stop_of
 from tflmgen.sliding.track import Track
 from tflmgen.sliding.window_request import WindowRequest
 from tflmgen.sliding.work import layers_of
 
+HOP_ADVICE = "Change every: a hop has the rows of that many calls"
 ADVICE = "Set reuse = false to compute each window whole, or leave out slide and give the stage whole windows"
 
 
@@ -139,11 +141,12 @@ class _Stage:
             cone = cone_of(alone.function, tracks, recognition)
             macs = {node.id: macs_of(node) for node in walk(alone.function.body) if isinstance(node, Op)}
             layers = layers_of(alone.function, cone, macs)
-            check_saving(self._module, layers)
+            stop = stop_of(alone.function, cone, alone.module.constants, self._operators)
+            check_saving(self._module, layers, stop)
         except ModelError as error:
             problem = error.problems[0]
-            rule, advice = problem.rule.removeprefix("--slide").removeprefix(":").strip(), problem.advice
-            self._fail(rule, f"{advice}. {ADVICE}" if "HOP" in advice else ADVICE)
+            rule = problem.rule.removeprefix("--slide").removeprefix(":").strip()
+            self._fail(rule, f"{HOP_ADVICE}. {ADVICE}" if "HOP" in problem.advice else ADVICE)
         return cone, HopWork(window.stage, layers, cache_bytes(cone), window.invokes)
 
     def _fail(self, rule: str, advice: str = ADVICE) -> None:

@@ -39,6 +39,7 @@ class Track:
 
     @property
     def keeps(self) -> bool:
+        """Whether any rows are those of an earlier window."""
         return self.kept[0] < self.kept[1]
 
     @property

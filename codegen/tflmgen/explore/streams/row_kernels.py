@@ -24,6 +24,7 @@ class RowKernels:
         self._kernels: dict[tuple[int, bool, int, int, int], KernelChoice | None] = {}
 
     def operator(self, op: Op) -> RowOperator | None:
+        """Row-wise form of an operator; None if it has none. Cached."""
         if op.id not in self._operators:
             self._operators[op.id] = row_operator(op, self._constants)
         return self._operators[op.id]

@@ -47,10 +47,12 @@ class RowOperator:
 
     @property
     def output(self) -> TensorType:
+        """Type of the whole output."""
         return self.instance.outputs[0]
 
     @property
     def ticks(self) -> int:
+        """Number of ticks, each of which reads some rows of the inputs."""
         return len(self.needs)
 
     def borders(self, tick: int) -> tuple[int, int]:

@@ -54,6 +54,7 @@ class BlockLiveness:
             self.last[root] = index
 
     def root(self, value: Value) -> Value:
+        """The value whose bytes this one is a view of; itself if it is no view."""
         return self._root.get(value, value)
 
     def through(self, first: int, end: int) -> int:

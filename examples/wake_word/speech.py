@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import wave
 from collections.abc import Iterator, Sequence
@@ -22,10 +21,6 @@ ACCENTS, VARIANTS = ("en-us", "en-gb", "en-gb-scotland"), ("m1", "m3", "m7", "f1
 VOICES = tuple(f"{accent}+{variant}" for accent in ACCENTS for variant in VARIANTS)
 
 Samples = NDArray[np.int16]
-
-
-def is_installed() -> bool:
-    return shutil.which("espeak-ng") is not None
 
 
 def spoken(text: str, voice: str, speed: int, pitch: int) -> Samples:

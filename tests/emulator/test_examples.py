@@ -32,7 +32,7 @@ PROGRAMS = {
 }
 CONSOLE = re.compile(r"(?<=```console\n)\$ tflmgen ([^\n]+)\n(.*?)(?=^```$)", re.DOTALL | re.MULTILINE)
 
-emulated = [
+EMULATED = [
     pytest.mark.emulator,
     requires_compiler,
     requires_qemu,
@@ -52,7 +52,7 @@ def printed_by(name: str, folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=emulated) for name in PROGRAMS])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=EMULATED) for name in PROGRAMS])
 def test_what_the_program_prints(name: str, tmp_path: Path, update_golden: bool) -> None:
     printed, page = printed_by(name, tmp_path / name), PAGE.read_text(encoding="utf-8")
     marker = re.escape(f"<!-- examples/{PROGRAMS[name][1]} prints -->\n```text\n")
@@ -65,7 +65,7 @@ def test_what_the_program_prints(name: str, tmp_path: Path, update_golden: bool)
     assert shown[1] == printed
 
 
-@pytest.mark.parametrize("_", [pytest.param("bench", marks=emulated)])
+@pytest.mark.parametrize("_", [pytest.param("bench", marks=EMULATED)])
 def test_what_the_command_prints(_: str, tmp_path: Path, update_golden: bool) -> None:
     (tmp_path / "examples").symlink_to(EXAMPLES)
     page = PAGE.read_text(encoding="utf-8")

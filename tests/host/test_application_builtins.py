@@ -86,6 +86,39 @@ def test_rms_and_normalisation_equal_numpy(tmp_path: Path) -> None:
     assert np.allclose(values, (x - [1, 2, 3]) / [4, 5, 0.5], 1e-5)
 
 
+HOP = 160
+
+
+def windowed(folder: Path, stage: str, shape: str, rows: int) -> Interpreter:
+    text = f'[input.x]\ntype = "float32"\nshape = {shape}\n[stage.s]\ninput = "x"\nslide = [0, {rows}]\n{stage}\n'
+    return application(folder, text)
+
+
+@pytest.mark.parametrize("stage", ["spectrogram", "logmel", "mfcc", "rms"])
+def test_builtins_compute_frames_that_overlap(stage: str, tmp_path: Path) -> None:
+    """30 ms every 10 ms: from the third call on, a window's outputs are those of its samples at once."""
+    (tmp_path / "whole").mkdir()
+    whole = on_frame(tmp_path / "whole", f'builtin = "{stage}"')
+    sliding = windowed(tmp_path, f'builtin = "{stage}"\nwindow = {SAMPLES}', f"[{HOP}]", HOP)
+    samples = np.random.default_rng(5).normal(0, 9, 7 * HOP).astype(np.float32)
+    for call in range(7):
+        value, ran = sliding.invoke("step", [samples[call * HOP :][:HOP]])
+        end = (call + 1) * HOP
+        assert bool(ran[0]) == (end >= SAMPLES)
+        if end >= SAMPLES:
+            np.testing.assert_array_equal(value, whole.invoke("step", [samples[end - SAMPLES : end]])[0])
+
+
+def test_windows_of_an_imu_are_normalised(tmp_path: Path) -> None:
+    stage = 'builtin = "normalize"\nwindow = 5\nmean = [1, 2, 3]\ndeviation = [4, 5, 0.5]'
+    rows = np.random.default_rng(6).normal(0, 9, (8, 3)).astype(np.float32)
+    imu = windowed(tmp_path, stage, "[1, 3]", 1)
+    for call in range(8):
+        values, ran = imu.invoke("step", [rows[call : call + 1]])
+        assert bool(ran[0]) == (call >= 4)
+    assert np.allclose(values, (rows[3:8] - [1, 2, 3]) / [4, 5, 0.5], 1e-5)
+
+
 TWO = 'input = "x"\nbuiltin = '
 HEAD = '[input.x]\ntype = "float32"\nshape = [1, 4]\n[stage.a]\ninput = "x"\nbuiltin = "argmax"\n'
 BAD = {
@@ -106,8 +139,30 @@ BAD = {
     f'{HEAD}[stage.b]\n{TWO}"argmax"\nwhen = "a.index[7] > 1"\n': r"app.toml:10: .*\[7\] is no element",
     f'{HEAD}[stage.b]\ninput = "b.index"\nbuiltin = "debounce"\ncount = 1\n': r"stage.b: reads its own outputs: b -> b",
     f'{HEAD}[stage.b]\n{TWO}"smooth"\nwindow = 2\nthreshold = 1\nhold = "1 s"\n': r"app.toml:12: .*period",
+    '[input.x]\ntype = ["int16"]\nshape = [2]\n': r"app.toml:2: input.x.type: \['int16'\] is no element type",
+    '[input.x]\ntype = "int8"\nshape = [2000000000]\n': r"app.toml:3: input.x.shape: has more than 16,777,216",
+    '[input.x]\ntype = "int8"\nshape = [2000000000, 2000000000, 2000000000]\n': r"app.toml:3: input.x.shape: has more",
+    '[input.x]\nperiod = "1 s"\n[input.y]\nperiod = "2 s"\n[stage.a]\ninput = "x"\nbuiltin = "rms"\n': (
+        r"app.toml:4: input.y.period: is another than that of 'x'"
+    ),
+    "[stages.a]\n": r"app.toml:1: stages: is no key here",
+    f"{HEAD}[[stage.b]]\n": r"app.toml:7: stage.b: is a table",
+    f'{HEAD}[stage."b c"]\n{TWO}"rms"\n': r"app.toml:7: stage.b c: a name has letters",
+    f'{HEAD}when = ""\n': r"app.toml:7: stage.a.when: is a condition",
+    f'{HEAD}[stage.b]\ninput = "a."\nbuiltin = "rms"\n': r"app.toml:8: stage.b.input: 'a.' is neither NAME nor",
+    f'{HEAD}[stage.b]\ninput = "a[0]"\nbuiltin = "rms"\n': r"app.toml:8: stage.b.input: 'a\[0\]' is neither NAME",
+    f'outputs = ["a.index[0]"]\n{HEAD}': r"app.toml:1: outputs: 'a.index\[0\]' is neither NAME nor NAME.OUTPUT",
+    f"{HEAD}slide = [1, 4]\n": r"app.toml:7: stage.a.slide: a call brings 4 of float32\[1,4\].*no window",
+    f'{HEAD}[stage.b]\n{TWO}"rms"\nwhen = "x > 1"\n': r"app.toml:10: .*: all of it is no element of 'x', which",
+    '[input.x]\n[stage.a]\ninput = "x"\nmodel = "."\n': r"app.toml:4: stage.a.model: there is no file",
+    '[input.x]\n[stage.a]\ninput = "x"\nmodel = "app.toml"\n': r"app.toml:4: stage.a.model: .*app.toml: this is not",
     f'outputs = ["a.ran", "a.ran"]\n{HEAD}': r"app.toml:1: outputs: has 'a.ran' twice",
 }
+
+
+def test_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
+    """Editors of Windows begin a file with one."""
+    application(tmp_path, f"\ufeff{HEAD}")
 
 
 @pytest.mark.parametrize("text", BAD)

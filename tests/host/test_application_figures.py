@@ -9,8 +9,11 @@ from pathlib import Path
 import jsonschema  # type: ignore[import-untyped]
 import numpy as np
 import pytest
-from support.application_simulation import ROWS, SCALE, ZERO, filtered
+from application_figures import memory_table
+from support.application_simulation import ROWS, SCALE, ZERO
 from support.commands import tflmgen
+from support.random_applications import filtered
+from support.repository import ROOT
 from tflmgen.api import Supply, energy_json
 from tflmgen.frontend import write_model
 
@@ -87,3 +90,9 @@ def test_a_current_without_a_period_is_wrong_use(folder: Path) -> None:
     finished = tflmgen("bench", folder / "app.toml", *words)
     assert finished.code == 2
     assert "period" in finished.err
+
+
+def test_the_page_has_the_memory_of_applications_beside_separate_builds(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "use" / "applications.md").read_text()
+    for caption, sizes, _ in memory_table(tmp_path):
+        assert f"| {caption} | {' | '.join(f'{size:,}' for size in sizes)} |" in page

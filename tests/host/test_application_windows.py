@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support.application_simulation import ROWS, SCALE, ZERO, dense, filtered
+from support.application_simulation import ROWS, SCALE, ZERO
 from support.pipeline import SELECTOR, compile_parsed
+from support.random_applications import dense, filtered
+from support.repository import ROOT
 from tflmgen.applications import link, read_program
 from tflmgen.errors import ModelError
 from tflmgen.frontend import Model, import_model, write_model
@@ -109,6 +112,15 @@ NO_REUSE = {
 def test_a_stage_that_cannot_slide_is_named(settings: str, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=NO_REUSE[settings]):
         compile_parsed(application(tmp_path, settings, dense(np.random.default_rng(1), ROWS)))
+
+
+def test_hops_that_a_stride_does_not_divide_name_every(tmp_path: Path) -> None:
+    wake_word = ROOT / "examples" / "wake_word"
+    text = (wake_word / "app.toml").read_text().replace("every = 6", "every = 5")
+    (tmp_path / "app.toml").write_text(re.sub(r"(\w+\.tflite)", rf"{wake_word}/\1", text))
+    with pytest.raises(ModelError, match=r"app.toml:27: stage.kws.slide: CONV_2D moves 2 rows.*Change every") as error:
+        compile_parsed(read_program(tmp_path / "app.toml", BuildOptions()))
+    assert "--slide-phases" not in str(error.value)
 
 
 def test_a_stage_that_cannot_slide_computes_whole_windows_on_request(tmp_path: Path) -> None:

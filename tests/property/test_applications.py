@@ -7,16 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tflmgen
-from support.application_simulation import (
-    SCALE,
-    WIDTH,
-    SimulatedApplication,
-    expected_outputs,
-    output_names,
-    random_application,
-)
+from support.application_simulation import SimulatedApplication, expected_outputs, output_names
 from support.native import Invocation, build_native, run_native
 from support.pipeline import compile_parsed
+from support.random_applications import random_application, random_inputs
 from tflmgen.applications import read_program
 from tflmgen.options import BuildOptions
 
@@ -36,10 +30,9 @@ def check_batch(seeds: range, tmp_path: Path) -> tuple[int, int]:
         signatures.append(stages.module.signatures)
         simulated, rng = SimulatedApplication(folder, tables), np.random.default_rng(seed)
         for _ in range(STEPS):
-            x = rng.integers(-40, 46, (1, WIDTH)).astype(np.int8)
-            y = (rng.integers(-40, 40, (1, WIDTH)) * SCALE).astype(np.float32)
-            simulated.step({"x": x, "y": y})
-            calls.append(Invocation(place, 0, (x, y)))
+            inputs = random_inputs(rng)
+            simulated.step(inputs)
+            calls.append(Invocation(place, 0, tuple(inputs.values())))
             wanted.append((seed, output_names(tables), expected_outputs(simulated, output_names(tables))))
             for stage in simulated.stages.values():
                 ran[stage.ran] += 1
@@ -68,10 +61,9 @@ def test_an_application_on_a_board_equals_its_simulation(tmp_path: Path) -> None
     simulated, rng, names = SimulatedApplication(tmp_path, tables), np.random.default_rng(7), output_names(tables)
     with tflmgen.compile(path, "mps2_an386").session() as session:
         for _ in range(STEPS):
-            x = rng.integers(-40, 46, (1, WIDTH)).astype(np.int8)
-            y = (rng.integers(-40, 40, (1, WIDTH)) * SCALE).astype(np.float32)
-            simulated.step({"x": x, "y": y})
-            outputs = session.run({"x": x, "y": y})
+            inputs = random_inputs(rng)
+            simulated.step(inputs)
+            outputs = session.run(inputs)
             for name, expected in zip(names, expected_outputs(simulated, names), strict=True):
                 assert np.allclose(outputs[name], expected, 1e-5, 1e-5), name
 

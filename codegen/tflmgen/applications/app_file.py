@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,6 +21,9 @@ else:
 SUFFIX = ".toml"
 BUILTIN = "builtin:"
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_VALUE = re.compile(r"\w+(\.\w+)?")
+MOST_ELEMENTS = 1 << 24
+"""Elements of a tensor that a file may ask for: 16 MB in int8, more than any board of this kind has."""
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 _INPUT_KEYS = {"period", "type", "shape", "scale", "zero_point"}
 _STAGE_KEYS = {"model", "builtin", "input", "when", "every", "slide", "catch_up", "reuse"}
@@ -79,6 +83,7 @@ class Application:
 
     @property
     def period(self) -> float | None:
+        """Seconds between calls: the first that an input names; None if none does."""
         return next((i.period for i in self.inputs if i.period is not None), None)
 
 
@@ -102,12 +107,13 @@ class AppFile:
         table, _, last = key.rpartition(".")
         current, best = "", 0
         for number, line in enumerate(self._lines, 1):
-            header = re.match(r"\s*\[\s*([^\]]+?)\s*\]", line)
+            header = re.match(r"\s*\[\[?\s*([^\]]+?)\s*\]", line)
             if header:
-                current = re.sub(r"[\s\"']", "", header[1])
+                current = re.sub(r"\s*[\"']\s*|\s*(?=\.)|(?<=\.)\s*", "", header[1])
                 if current == key:
                     return number
-                best = number if current == table else best
+                is_within = current == table or (not best and current.startswith(f"{key}."))
+                best = number if is_within else best
             elif current == table and re.match(rf"\s*[\"']?{re.escape(last)}[\"']?\s*=", line):
                 return number
         return best
@@ -116,7 +122,7 @@ class AppFile:
 def read_application(path: Path) -> Application:
     """The file's contents. Raises ModelError with the line and the key of what is wrong."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
         raise ModelError([Problem(Location(str(path)), f"cannot be read: {reason}")]) from None
@@ -130,9 +136,12 @@ def read_application(path: Path) -> Application:
     stages = tuple(_stage(file, name, table) for name, table in _tables(file, contents, "stage"))
     for name in {i.name for i in inputs} & {s.name for s in stages}:
         file.fail(f"stage.{name}", "is called like an input")
+    _check_periods(file, inputs)
     outputs = contents.get("outputs", [])
     if not _is_texts(outputs):
         file.fail("outputs", 'is a list of outputs, as in ["decide.detected"]')
+    for text in outputs:
+        _check_value(file, "outputs", text)
     return Application(file, inputs, stages, tuple(outputs))
 
 
@@ -154,6 +163,19 @@ def _check_keys(file: AppFile, where: str, table: Mapping[str, Any], known: set[
             file.fail(f"{where}.{key}" if where else key, f"is no key here; there are {', '.join(sorted(known))}")
 
 
+def _check_periods(file: AppFile, inputs: Sequence[AppInput]) -> None:
+    """All inputs come with each call: their periods are one."""
+    periods = [(i.name, i.period) for i in inputs if i.period is not None]
+    for name, period in periods[1:]:
+        if period != periods[0][1]:
+            file.fail(f"input.{name}.period", f"is another than that of '{periods[0][0]}': a call brings all inputs")
+
+
+def _check_value(file: AppFile, key: str, text: str) -> None:
+    if not _VALUE.fullmatch(text):
+        file.fail(key, f"'{text}' is neither NAME nor NAME.OUTPUT")
+
+
 def _is_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
@@ -162,18 +184,27 @@ def _input(file: AppFile, name: str, table: Mapping[str, Any]) -> AppInput:
     where = f"input.{name}"
     _check_keys(file, where, table, _INPUT_KEYS)
     dtype, shape = table.get("type"), table.get("shape")
-    types = {d.label: d for d in DType if d is not DType.INT4}
-    if dtype is not None and dtype not in types:
-        file.fail(f"{where}.type", f"'{dtype}' is no element type; there are {', '.join(types)}")
-    if shape is not None and not (
-        isinstance(shape, list) and shape and all(type(dim) is int and 0 < dim < 1 << 31 for dim in shape)
-    ):
-        file.fail(f"{where}.shape", "is a list of dimensions of at least 1, as in [160]")
+    known = None if dtype is None else element_type(file, f"{where}.type", dtype)
+    dims = None if shape is None else dimensions(file, f"{where}.shape", shape)
     period = None if "period" not in table else seconds(file, f"{where}.period", table["period"])
-    known = types.get(str(dtype))
-    return AppInput(
-        name, known, None if shape is None else tuple(shape), period, _quantization(file, where, table, known)
-    )
+    return AppInput(name, known, dims, period, _quantization(file, where, table, known))
+
+
+def element_type(file: AppFile, key: str, label: object) -> DType:
+    """The type that a label names. Raises ModelError."""
+    types = {d.label: d for d in DType if d is not DType.INT4}
+    if not isinstance(label, str) or label not in types:
+        file.fail(key, f"{label!r} is no element type; there are {', '.join(types)}")
+    return types[label]
+
+
+def dimensions(file: AppFile, key: str, shape: object) -> tuple[int, ...]:
+    """A shape. Raises ModelError."""
+    if not isinstance(shape, list) or not shape or not all(type(dim) is int and dim > 0 for dim in shape):
+        file.fail(key, "is a list of dimensions of at least 1, as in [160]")
+    if math.prod(shape) > MOST_ELEMENTS:
+        file.fail(key, f"has more than {MOST_ELEMENTS:,} elements")
+    return tuple(shape)
 
 
 def _quantization(file: AppFile, where: str, table: Mapping[str, Any], dtype: DType | None) -> Quantization | None:
@@ -209,10 +240,12 @@ def _stage(file: AppFile, name: str, table: Mapping[str, Any]) -> AppStage:
     sources = [table["input"]] if isinstance(table.get("input"), str) else table.get("input")
     if not _is_texts(sources) or not sources:
         file.fail(f"{where}.input", 'is what the stage reads: "audio", "vad.scores", or a list of several')
+    for text in sources:
+        _check_value(file, f"{where}.input", text)
     every, when, slide, catch_up, reuse = (table.get(k, d) for k, d in _DEFAULTS.items())
     if type(every) is not int or not 0 < every < 1 << 30:
         file.fail(f"{where}.every", "is a whole number of at least 1")
-    if not isinstance(when, str):
+    if not isinstance(when, str) or ("when" in table and not when.strip()):
         file.fail(f"{where}.when", 'is a condition, as in "vad.scores[1] > 0.6"')
     if slide is not None and not (
         isinstance(slide, list) and len(slide) == 2 and all(type(n) is int for n in slide) and 0 < slide[1] < 1 << 30

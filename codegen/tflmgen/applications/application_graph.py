@@ -15,7 +15,8 @@ from tflmgen.applications.conditions import Comparison, Condition, Element, Logi
 from tflmgen.applications.glue_graph import BOOL, INT, GlueGraph, Initials
 from tflmgen.applications.stage_body import Body, Builtin, StageContext, model_body
 from tflmgen.applications.window_glue import Pushed, Window, WindowGlue
-from tflmgen.frontend import Model, ModelBuilder
+from tflmgen.errors import ModelError
+from tflmgen.frontend import Model, ModelBuilder, file_of_source
 from tflmgen.ir import DType, StagePart, StageWindow, TensorType
 
 RAN = "ran"
@@ -67,9 +68,16 @@ class _Composer:
 
     def _read(self, stage: AppStage, read: Callable[[Path], Model]) -> Model:
         assert stage.model is not None
-        if not stage.model.exists():
-            self._file.fail(f"stage.{stage.name}.model", f"there is no file {stage.model}")
-        return read(stage.model)
+        key = f"stage.{stage.name}.model"
+        if not file_of_source(stage.model).is_file():
+            self._file.fail(key, f"there is no file {stage.model}")
+        try:
+            return read(stage.model)
+        except ModelError as error:
+            place = self._file.place(key)
+            raise ModelError(
+                replace(p, where=replace(p.where, model=f"{place}: {p.where.model}")) for p in error.problems
+            ) from None
 
     def _parsed(self, stage: AppStage) -> Condition:
         try:
@@ -246,8 +254,9 @@ class _Composer:
         if not element.index and type_.elements == 1:
             return 0
         if len(element.index) != len(shape) or any(i >= dim for i, dim in zip(element.index, shape, strict=True)):
-            written = f"[{', '.join(map(str, element.index))}]"
-            self._file.fail(key, f"{written} is no element of '{element.stage}.{element.output}', which is {type_}")
+            written = f"[{', '.join(map(str, element.index))}]" if element.index else "all of it"
+            named = ".".join(filter(None, (element.stage, element.output)))
+            self._file.fail(key, f"{written} is no element of '{named}', which is {type_}")
         return int(np.ravel_multi_index(element.index, shape))
 
     def _window(self, stage: AppStage, body: Body) -> Window | None:
@@ -258,8 +267,9 @@ class _Composer:
         if type_ is None or not -len(type_.shape) <= axis < len(type_.shape):
             self._file.fail(key, f"the stage's first input is {type_ or 'of any shape'}, and has no axis {axis}")
         axis %= len(type_.shape)
-        if hop > type_.max_shape[axis]:
-            self._file.fail(key, f"the window has {type_.max_shape[axis]} rows, fewer than come in a call")
+        if hop >= type_.max_shape[axis]:
+            rule = f"a call brings {hop} of {type_}, whose axis has {type_.max_shape[axis]}: no window to slide"
+            self._file.fail(key, rule, "Leave out slide, or set the window of a builtin")
         return Window(type_, axis, hop, stage.every, stage.restarts)
 
     def _every(self, stage: AppStage, runs: int | None) -> int | None:

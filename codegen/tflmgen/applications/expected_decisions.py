@@ -50,6 +50,7 @@ class Expectation:
         return self.time is not None and is_value and abs(time - self.time) <= self.tolerance + 1e-9
 
     def is_of(self, event: Event) -> bool:
+        """Whether an event is of the expected stage and output."""
         return event.stage == self.stage and event.output != RAN and self.output in ("", event.output)
 
 
@@ -62,6 +63,7 @@ class Verdict:
 
     @property
     def is_met(self) -> bool:
+        """Whether the expected decision was made, in its time."""
         return self.expectation is not None and self.event is not None
 
 

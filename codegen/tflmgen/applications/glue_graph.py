@@ -24,9 +24,11 @@ class GlueGraph:
         self.graph: SubGraphBuilder = builder.subgraph(name)
 
     def type_of(self, tensor: int) -> TensorType:
+        """Type of a tensor by its index. A tensor without element type is an error of the caller."""
         return type_of(self.graph.tensors[tensor])
 
     def tensor(self, name: str, type_: TensorType) -> int:
+        """A new tensor, to be written by an operator."""
         return self.graph.tensor(name, type_.dtype, type_.max_shape, type_.quantization)
 
     def op(self, operator: str, inputs: Sequence[int], type_: TensorType, name: str = "", **options: Any) -> int:
@@ -40,20 +42,25 @@ class GlueGraph:
         return self.customs(name, inputs, [type_], **options)[0]
 
     def customs(self, name: str, inputs: Sequence[int], types: Sequence[TensorType], **options: Any) -> list[int]:
+        """Adds a custom operator of the audio family, "Signal" and `name`, and returns its outputs, of these types."""
         outputs = [self.tensor(name, type_) for type_ in types]
         self.graph.operator(f"{CUSTOM}Signal{name}", inputs, outputs, options)
         return outputs
 
     def constant(self, values: object, dtype: DType) -> int:
+        """A constant tensor with the values' shape."""
         return self.graph.constant("constant", np.asarray(values, dtype.numpy))
 
     def floats(self, values: object) -> int:
+        """A constant tensor of float32."""
         return self.constant(values, DType.FLOAT32)
 
     def integers(self, values: object) -> int:
+        """A constant tensor of int32."""
         return self.constant(values, DType.INT32)
 
     def shaped(self, tensor: int, shape: tuple[int, ...]) -> int:
+        """The tensor in another shape of as many elements."""
         type_ = self.type_of(tensor)
         if type_.max_shape == shape:
             return tensor
@@ -70,6 +77,7 @@ class GlueGraph:
         return self.rows(flat, 0, place, 1)
 
     def rows(self, tensor: int, axis: int, first: int, count: int) -> int:
+        """`count` elements from `first` on along one axis."""
         type_ = self.type_of(tensor)
         shape = type_.max_shape
         if (first, count) == (0, shape[axis]):
@@ -79,6 +87,7 @@ class GlueGraph:
         return self.op("SLICE", (tensor, self.integers(begin), self.integers(cut)), type_.with_shape(cut))
 
     def joined(self, first: int, second: int, axis: int) -> int:
+        """Both tensors one after the other along one axis."""
         type_ = self.type_of(first)
         shape = list(type_.max_shape)
         shape[axis] += self.type_of(second).max_shape[axis]
@@ -126,18 +135,22 @@ class GlueGraph:
         return self.op(operator, (tensor, self.integers(int(number))), TensorType(DType.BOOL, type_.shape))
 
     def both(self, first: int, second: int) -> int:
+        """A Boolean that is true where both are."""
         return self.op("LOGICAL_AND", (first, second), BOOL)
 
     def either(self, first: int, second: int) -> int:
+        """A Boolean that is true where one of both is."""
         return self.op("LOGICAL_OR", (first, second), BOOL)
 
     def read(self, variable: str, type_: TensorType) -> int:
+        """Contents of a variable at this point."""
         handle = self._handle(variable)
         output = self.tensor(variable, type_)
         self.graph.operator("READ_VARIABLE", [handle], [output])
         return output
 
     def assign(self, variable: str, value: int) -> None:
+        """Assigns a tensor to a variable, for all later reads and for the next call."""
         self.graph.operator("ASSIGN_VARIABLE", [self._handle(variable), value], [])
 
     def _handle(self, variable: str) -> int:
@@ -200,5 +213,6 @@ class Initials:
 
 
 def type_of(tensor: Tensor) -> TensorType:
+    """Type of a tensor of a file. One without element type is an error of the caller."""
     assert tensor.dtype is not None
     return TensorType(tensor.dtype, tensor.shape, tensor.quantization)

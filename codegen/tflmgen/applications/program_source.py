@@ -11,7 +11,7 @@ from tflmgen.applications.app_file import SUFFIX, read_application
 from tflmgen.applications.application_graph import compose
 from tflmgen.applications.builtin_table import BUILTINS
 from tflmgen.applications.link_models import link
-from tflmgen.frontend import Model, read_source
+from tflmgen.frontend import Model, read_source, stem_of_source
 from tflmgen.options import BuildOptions
 
 
@@ -42,14 +42,14 @@ def _read_one(path: Path, options: BuildOptions) -> Model:
 
 def library_stem(path: Path, options: BuildOptions) -> str:
     """The name that a library of these models has by default."""
-    return "_".join(model_keys([path, *(options.also or ())])) if options.also else path.stem
+    return "_".join(model_keys([path, *(options.also or ())])) if options.also else stem_of_source(path)
 
 
 def model_keys(paths: Sequence[Path]) -> tuple[str, ...]:
     """Names of models in one library: those of their files; files of one name get numbers."""
     keys: list[str] = []
     for path in paths:
-        stem = re.sub(r"\W", "_", path.stem)
+        stem = re.sub(r"\W", "_", stem_of_source(path))
         key, number = stem, 1
         while key in keys:
             number += 1

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflmgen.applications.app_file import MOST_ELEMENTS
 from tflmgen.applications.glue_graph import GlueGraph
 from tflmgen.applications.stage_body import Body, StageContext
 from tflmgen.ir import DType, TensorType
@@ -177,12 +178,12 @@ def _flat(dtype: DType, count: int) -> TensorType:
 
 def rms(context: StageContext) -> Body:
     """The root of the mean square of all elements, as real numbers, times `scale`."""
-    context.check_settings(("scale",))
+    context.check_settings(("scale", "window"))
     count, scale = _count(context), context.number("scale", 1.0, -1e9, 1e9)
 
     def build(graph: GlueGraph, inputs: Sequence[int]) -> list[int]:
         type_ = TensorType(DType.FLOAT32, (1, count))
-        values = graph.op("MUL", (inputs[0], graph.floats(scale)), type_)
+        values = graph.op("MUL", (graph.shaped(inputs[0], (1, count)), graph.floats(scale)), type_)
         mean = graph.op(
             "MEAN",
             (graph.op("MUL", (values, values), type_), graph.integers([1])),
@@ -191,14 +192,16 @@ def rms(context: StageContext) -> Body:
         )
         return [graph.op("SQRT", (mean,), _flat(DType.FLOAT32, 1))]
 
-    return Body((TensorType(DType.FLOAT32, (1, count)),), ("value",), build)
+    return Body((_flat(DType.FLOAT32, count),), ("value",), build)
 
 
 def normalize(context: StageContext) -> Body:
-    """(x - mean) / deviation, with a number of each for every channel: the last axis."""
-    context.check_settings(("mean", "deviation"))
+    """(x - mean) / deviation, with a number of each for each channel: the last axis. `window`: rows with `slide`."""
+    context.check_settings(("mean", "deviation", "window"))
     _count(context)
     shape = context.types[0].max_shape
+    if "window" in context.stage.settings:
+        shape = (context.whole("window", None, 1, MOST_ELEMENTS // shape[-1]), shape[-1])
     tables = {}
     for name, least in (("mean", -1e30), ("deviation", 1e-30)):
         values = context.stage.settings.get(name)
@@ -218,7 +221,7 @@ def normalize(context: StageContext) -> Body:
 
 def spectrogram(context: StageContext) -> Body:
     """The power spectrum of a frame under Hann's window: float32[1, fft / 2 + 1]."""
-    context.check_settings(())
+    context.check_settings(("window",))
     count = _count(context)
     wanted = (TensorType(DType.FLOAT32, (count,)),)
     return Body(wanted, ("power",), lambda graph, inputs: [_power(graph, inputs[0], count)])
@@ -254,20 +257,20 @@ def cosine_matrix(coefficients: int, channels: int) -> NDArray[np.float32]:
 
 def logmel(context: StageContext) -> Body:
     """Natural logarithms of mel energies of a frame: float32[1, channels]."""
-    context.check_settings(("rate", "channels", "lower", "upper"))
+    context.check_settings(("rate", "channels", "lower", "upper", "window"))
     return _mel_body(context, 0)
 
 
 def mfcc(context: StageContext) -> Body:
     """Mel-frequency cepstral coefficients of a frame: float32[1, coefficients]."""
-    context.check_settings(("rate", "channels", "lower", "upper", "coefficients"))
+    context.check_settings(("rate", "channels", "lower", "upper", "coefficients", "window"))
     return _mel_body(context, context.whole("coefficients", 13, 1, 256))
 
 
 def _mel_body(context: StageContext, coefficients: int) -> Body:
     """coefficients: of the cosine transform; 0: there is none."""
     count, rate = _count(context), context.number("rate", 16000, 1, 1e6)
-    channels, fft = context.whole("channels", 40, 1, 256), _fft_length(_count(context))
+    channels, fft = context.whole("channels", 40, 1, 256), _fft_length(count)
     upper = context.number("upper", min(7500.0, rate / 2), 1, rate / 2)
     mel = mel_matrix(rate, fft, channels, context.number("lower", min(125.0, upper / 2), 0, upper - 1), upper)
     if coefficients > channels:
@@ -289,6 +292,7 @@ def _product(graph: GlueGraph, vector: int, matrix: NDArray[np.float32]) -> int:
 
 
 def _count(context: StageContext) -> int:
+    """Elements that the stage computes on: those of its window, which are those of its input by default."""
     if len(context.types) != 1 or context.types[0].elements < 2:
         context.file.fail(context.key("input"), f"{context.stage.builtin} reads one tensor of at least 2 elements")
-    return context.types[0].elements
+    return context.whole("window", context.types[0].elements, 2, MOST_ELEMENTS)

@@ -46,24 +46,29 @@ class StageContext:
     initials: Initials
 
     def key(self, name: str) -> str:
+        """A setting of the stage as messages name it."""
         return f"stage.{self.stage.name}.{name}"
 
     def variable(self, name: str, type_: TensorType, values: object = None) -> str:
+        """A variable of this stage with initial contents, zeros by default; its name in the model."""
         return self.initials.add(f"{self.stage.name}/{name}", type_, values)
 
     def check_settings(self, known: Sequence[str]) -> None:
+        """Fails with the file's line if the stage has a setting that the built-in does not know."""
         for name in self.stage.settings:
             if name not in known:
                 listed = ", ".join(known) or "none"
                 self.file.fail(self.key(name), f"is no setting of {self.stage.builtin}; there are {listed}")
 
     def number(self, name: str, default: float | None, least: float, greatest: float) -> float:
+        """A setting that is a number from `least` to `greatest`; fails with the file's line if it is none."""
         value = self.stage.settings.get(name, default)
         if type(value) not in (int, float) or not least <= value <= greatest:
             self.file.fail(self.key(name), f"is a number from {least:g} to {greatest:g}")
         return float(value)
 
     def whole(self, name: str, default: int | None, least: int, greatest: int) -> int:
+        """A setting that is a whole number from `least` to `greatest`; fails with the file's line if it is none."""
         value = self.stage.settings.get(name, default)
         if type(value) is not int or not least <= value <= greatest:
             self.file.fail(self.key(name), f"is a whole number from {least} to {greatest}")

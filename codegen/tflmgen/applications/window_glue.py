@@ -44,6 +44,7 @@ class Window:
         return self.rows * self.every
 
     def of_rows(self, count: int) -> TensorType:
+        """The window's type with `count` rows along its axis."""
         shape = self.type.max_shape
         return self.type.with_shape((*shape[: self.axis], count, *shape[self.axis + 1 :]))
 
@@ -70,6 +71,7 @@ class WindowGlue:
         self.name, self.window = name, window
 
     def variable(self, name: str) -> str:
+        """Name of a variable of this window in the model."""
         return f"{self.name}/{name}"
 
     def moved(self, variable: str, count: int, pushed: Pushed) -> int:

@@ -69,6 +69,7 @@ def seconds_of(call: int, period: float | None) -> float | None:
 
 
 def event_json(event: Event, period: float | None) -> dict[str, Any]:
+    """An event as `--json` shows it; `period` is seconds between calls, `time_s` is None without it."""
     return {
         "time_s": seconds_of(event.call, period),
         "call": event.call,
@@ -91,6 +92,7 @@ def _stream_json(stream: Stream, period: float | None) -> dict[str, Any]:
 
 
 def time_text(call: int, period: float | None) -> str:
+    """Time of a call in seconds; empty if the application has no period."""
     seconds = seconds_of(call, period)
     return "" if seconds is None else f"{seconds:.3f} s"
 

@@ -20,7 +20,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(VARIABLE, raising=False)
     Path("net.pb").write_bytes(b"\x0a\x02\x0a\x00")
-    Path("net.keras").write_bytes(b"PK\x03\x04....")
+    Path("net.keras").write_bytes(b"PK\x05\x06" + bytes(18))
+    Path("cut.keras").write_bytes(b"PK\x03\x04....")
     return tmp_path
 
 
@@ -37,6 +38,7 @@ def _stand_in(folder: Path, script: str) -> None:
     [
         ("none.keras", "none.keras: there is no such file"),
         ("text.keras", "text.keras: it is no Keras model: it is not a zip archive"),
+        ("cut.keras", "cut.keras: it is no Keras model: it is not a zip archive, or not the whole of one"),
         ("text.h5", "text.h5: it is no Keras model: it is not an HDF5 file"),
         ("empty.pb", "empty.pb: the file is empty"),
         ("folder", "folder: it is a directory without a saved_model.pb"),
@@ -93,6 +95,10 @@ def test_how_the_process_ends_is_said(
         ("__version__ = '2.15.1'", "net.pb: TensorFlow is 2.15.1, but at least 2.16 is needed. Update it: pip install"),
         ("raise MemoryError", "net.pb: there is not enough memory for it"),
         ("class ResourceExhaustedError(Exception): pass\nraise ResourceExhaustedError", "there is not enough memory"),
+        (
+            "raise ImportError('READ THIS\\n\\na.so: failed to map segment from shared object')",
+            "there is not enough memory",
+        ),
     ],
 )
 def test_what_the_process_says_of_its_tensorflow(

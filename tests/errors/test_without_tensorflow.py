@@ -16,7 +16,7 @@ INSTALL = "Install it: pip install 'tflmgen[tensorflow]', or set TFLMGEN_TENSORF
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that looks like a Keras model as long as nobody opens it."""
     monkeypatch.chdir(tmp_path)
-    Path("net.keras").write_bytes(b"PK\x03\x04 and so on")
+    Path("net.keras").write_bytes(b"PK\x05\x06" + bytes(18))
 
 
 def _refused(*words: str) -> str:

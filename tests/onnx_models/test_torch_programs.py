@@ -12,6 +12,7 @@ from support.tools import requires_compiler, requires_qemu
 from tflmgen.compiler import compile_model
 from tflmgen.ir import Op, Target, walk
 from tflmgen.options import BuildOptions
+from tflmgen.terminal import count
 
 torch = pytest.importorskip("torch", reason="PyTorch programs need the packages torch and onnxscript")
 pytest.importorskip("onnxscript", reason="PyTorch programs need the packages torch and onnxscript")
@@ -196,6 +197,20 @@ def test_a_function_gives_the_module(tmp_path: Path) -> None:
     np.savez(tmp_path / "v.npz", s0_in_0=x, s0_out_0=np.tanh(x * 2))
     done = tflmgen("test", _written(tmp_path, "torch.tanh(y)"), "--board", "host", "--vectors", tmp_path / "v.npz")
     assert done.code == 0, done.out + done.err
+
+
+def test_convert_and_quantize_take_a_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is made is named as the function is."""
+    source = _written(tmp_path, "torch.tanh(y)")
+    monkeypatch.chdir(tmp_path)
+    done = tflmgen("convert", source)
+    assert done.code == 0, done.err
+    assert "Wrote make.tflite" in done.out
+    rows = np.random.default_rng(0).normal(size=(4, 2, 4)).astype(np.float32)
+    np.savez(tmp_path / "cal.npz", **{f"s{i}_in_0": row for i, row in enumerate(rows)})
+    done = tflmgen("quantize", source, "--calibration", "cal.npz")
+    assert done.code == 0, done.err
+    assert f"{count(tmp_path.joinpath('make.tflite').stat().st_size)} before" in done.out
 
 
 def test_an_error_names_the_line_of_the_program(tmp_path: Path) -> None:

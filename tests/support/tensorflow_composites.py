@@ -29,10 +29,19 @@ def embedding() -> Any:
 
 
 def embedding_of_other_operands() -> Any:
-    """A function of a known name whose operands are not the operator's: its body counts."""
+    """Functions of a known name, of which one has the operator's operands: of the others the bodies count."""
     table = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    lookup = _composite("embedding_lookup", lambda t, i, gain: tf.gather(t, i) * gain)
-    return _function(lambda i: lookup(table, i % 3, tf.cast(i[0], tf.float32)), (4,), dtype=tf.int32)
+    rows = _composite("embedding_lookup", lambda t, i: tf.gather(t, i))
+    scaled = _composite("embedding_lookup", lambda t, i, gain: tf.gather(t, i) * gain)
+    turned = _composite("embedding_lookup", lambda i, t: tf.gather(t, i))
+
+    def run(i: Any) -> Any:
+        i = i % 3
+        total = rows(table, i) + rows(table * 2.0, tf.cast(i, tf.int64)) + turned(i, table * 3.0)
+        integers = tf.cast(rows(tf.cast(table, tf.int32), i), tf.float32)
+        return total + integers + scaled(table * 4.0, i, tf.cast(i[0], tf.float32))
+
+    return _function(run, (4,), dtype=tf.int32)
 
 
 class Scaled(tf.Module):  # type: ignore[misc]

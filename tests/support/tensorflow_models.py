@@ -17,6 +17,16 @@ def _function(run: Callable[..., Any], *shapes: Sequence[int], dtypes: Sequence[
     return tf.function(run, input_signature=[tf.TensorSpec(s, d) for s, d in zip(shapes, types, strict=True)])
 
 
+def python_in_a_layer() -> Any:
+    x = keras.Input((3,))
+    return keras.Model(x, layers.Lambda(lambda v: v * 2.0)(x))
+
+
+def angles() -> Any:
+    """Operands of two shapes, which TensorFlow's converter refuses here."""
+    return _function(lambda x: tf.math.atan2(x, 2.0), (6,))
+
+
 def product_of_inputs() -> Any:
     return _function(lambda x, w: tf.nn.relu(tf.matmul(x, w)), (2, 3), (3, 4))
 

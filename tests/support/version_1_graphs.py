@@ -196,6 +196,49 @@ def two_predicates(x: Any, n: Any) -> Any:
     return tf.raw_ops.Merge(inputs=[low * 2.0, high + 1.0])[0]
 
 
+def no_predicate(x: Any, n: Any) -> Any:
+    """Two values, each of which arrives under two conditions of its own."""
+
+    def under(first: Any, second: Any) -> Any:
+        return tf.raw_ops.Switch(data=tf.raw_ops.Switch(data=x, pred=first)[1], pred=second)[1]
+
+    inputs = [under(n > 0, n > 5) * 2.0, under(n <= 0, n < -5) + 1.0]
+    return tf.raw_ops.Merge(inputs=inputs)[0]
+
+
+def rest(x: Any, n: Any) -> Any:
+    """One value arrives under a condition, the other under two that together are its opposite."""
+    low, high = tf.raw_ops.Switch(data=x, pred=n > 0)
+    _, odd = tf.raw_ops.Switch(data=high, pred=tf.equal(n % 2, 1))
+    _, other = tf.raw_ops.Switch(data=x, pred=tf.logical_or(n <= 0, tf.equal(n % 2, 0)))
+    return tf.raw_ops.Merge(inputs=[tf.tanh(odd), other + 1.0])[0] + 0.0 * tf.raw_ops.Merge(inputs=[low, high])[0]
+
+
+def waiting_through_a_loop(x: Any, n: Any) -> Any:
+    """Two conds of one predicate, of which the second waits for the first by a loop that captures it."""
+    is_positive = n > 0
+    a = v1.cond(is_positive, lambda: tf.tanh(x), lambda: x - 1.0)
+    looped = _loop(tf.constant(3), x, lambda _, v: v * 0.5 + a)
+    return v1.cond(is_positive, lambda: looped * 2.0, lambda: looped)
+
+
+def crossed(x: Any, n: Any) -> Any:
+    """Two conds of each of two predicates: the second of each waits for the first of the other."""
+    is_positive, is_even = n > 0, tf.equal(n % 2, 0)
+    a = v1.cond(is_positive, lambda: tf.tanh(x), lambda: x - 1.0)
+    b = v1.cond(is_even, lambda: x * 3.0, lambda: x)
+    c = v1.cond(is_even, lambda: a * 2.0, lambda: a)
+    return c + v1.cond(is_positive, lambda: b * 0.5, lambda: b + 1.0)
+
+
+def one_after_another(x: Any, n: Any) -> Any:
+    """Three conds of one predicate, each of which waits for those before."""
+    is_positive = n > 0
+    a = v1.cond(is_positive, lambda: tf.tanh(x), lambda: x - 1.0)
+    b = v1.cond(is_positive, lambda: a * 2.0, lambda: a)
+    return v1.cond(is_positive, lambda: b - a, lambda: tf.sigmoid(b) * a)
+
+
 def dead_result(x: Any, n: Any) -> Any:
     """A result that is there for some inputs only: of these the file says the same."""
     return tf.raw_ops.Switch(data=x, pred=n > 0)[1] * 2.0
@@ -238,7 +281,7 @@ def write_graph(folder: Path, name: str) -> None:
 
 
 def write_saved_model(folder: Path, name: str) -> None:
-    """Two signatures over one reference variable; a name that ends in "_counts" has one that changes it."""
+    """Two signatures over one reference variable; one that ends in "_counts" or "_scatters" has one that changes it."""
     v1.disable_control_flow_v2()
     graph = tf.Graph()
     with graph.as_default(), v1.Session(graph=graph) as session:
@@ -248,6 +291,8 @@ def write_saved_model(folder: Path, name: str) -> None:
         results = {"looped": loop, "chosen": v1.cond(n > 0, lambda: loop * 2.0, lambda: tf.matmul(loop, weights))}
         if name.endswith("_counts"):
             results = {"counted": tf.identity(v1.assign_add(weights, tf.eye(3))) + tf.reduce_sum(x)}
+        if name.endswith("_scatters"):
+            results = {"scattered": tf.identity(v1.scatter_sub(weights, [0], tf.ones((1, 3)))) + tf.reduce_sum(x)}
         session.run(v1.global_variables_initializer())
         signature = v1.saved_model.predict_signature_def
         signatures = {key: signature({"x": x, "n": n}, {"y": result}) for key, result in results.items()}

@@ -40,7 +40,7 @@ def _converted(process: TensorFlowProcess, name: str, *custom: str) -> Conversio
         ("of_a_plugin", ("acme.gain",), {"IF": 1, "TANH": 0, "CUSTOM:acme.gain": 2}, "acme.gain"),
         ("of_a_plugin_with_state", ("acme.gain",), {"TANH": 0, "CUSTOM:acme.gain": 1}, "acme.gain"),
         ("embedding", (), {"EMBEDDING_LOOKUP": 1, "GATHER": 0}, "embedding_lookup"),
-        ("embedding_of_other_operands", (), {"GATHER": 1}, ""),
+        ("embedding_of_other_operands", (), {"GATHER": 4, "EMBEDDING_LOOKUP": 1}, "embedding_lookup"),
     ],
 )
 def test_a_composite_is_an_operator_or_inlined(

@@ -51,8 +51,13 @@ STRUCTURES = {
     "mixed": {"IF": 3, "WHILE": 2},
     "merge_of_three": {"IF": 2},
     "opposite_predicate": {"IF": 1},
+    "two_predicates": {"IF": 1},
+    "rest": {"IF": 2, "TANH": 1},
+    "waiting_through_a_loop": {"IF": 2, "WHILE": 1, "TANH": 1},
+    "crossed": {"IF": 3},
+    "one_after_another": {"IF": 3, "TANH": 1, "MUL": 2},
 }
-"""How often If and While are in each graph."""
+"""How often If and While, and operators of branches, are in each graph."""
 ARRAYS = {"mapped": 2, "array_in_cond": 1, "cond_in_array": 1, "library_array": 2, "library_in_branches": 1}
 """Arrays of which loops write one row after another."""
 
@@ -175,7 +180,16 @@ def test_graphs_of_tensorflow_1_equal_their_recorded_outputs(process: TensorFlow
 def version_1(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with all graphs and SavedModels of TensorFlow 1."""
     folder = tmp_path_factory.mktemp("version_1")
-    names = (*STRUCTURES, "dead_result", "gradient", "scattered", "two_predicates", "saved_reads", "saved_counts")
+    names = (
+        *STRUCTURES,
+        "dead_result",
+        "gradient",
+        "scattered",
+        "no_predicate",
+        "saved_reads",
+        "saved_counts",
+        "saved_scatters",
+    )
     subprocess.run([interpreter() or "", str(VERSION_1), str(folder), *names], check=True, capture_output=True)
     return folder
 
@@ -202,6 +216,13 @@ def _stored_rows(model: Model) -> int:
     return stores
 
 
+def test_a_value_under_a_predicate_of_its_own_is_in_the_branch(process: TensorFlowProcess, version_1: Path) -> None:
+    result = converted(process, version_1 / "two_predicates.pb")
+    operators = {op.name for op in result.model.subgraphs[0].operators}
+    assert "IF" in operators
+    assert not operators & {"ADD", "MUL"}
+
+
 def test_results_that_nobody_names_are_outside_of_branches_and_loops(
     process: TensorFlowProcess, version_1: Path
 ) -> None:
@@ -222,9 +243,11 @@ def test_a_result_that_some_inputs_leave_undefined(process: TensorFlowProcess, v
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("two_predicates.pb", "none that tf.cond and tf.while_loop make: no predicate decides 'Merge'"),
-        ("gradient.pb", "TFLite has no operator for tf.StackV2, tf.StackPopV2"),
-        ("scattered.pb", "TFLite has no operator for tf.TensorArrayV3"),
+        ("no_predicate.pb", "none that tf.cond and tf.while_loop make: no predicate decides 'Merge'"),
+        ("gradient.pb", "TFLite has no operator for tf.StackV2 in 'while_1/gradients/while/mul_grad/Mul_1/f_acc', "),
+        ("gradient.pb", "Give a graph without the gradient of its loops, which keeps values on stacks"),
+        ("scattered.pb", "TFLite has no operator for tf.TensorArrayV3 in 'TensorArray'"),
+        ("saved_scatters", "signature 'scattered' changes a variable of TensorFlow 1 at 'ScatterSub'"),
         ("saved_counts", "signature 'counted' changes a variable of TensorFlow 1 at 'AssignAdd'"),
     ],
 )
@@ -321,6 +344,20 @@ def test_a_keras_file_with_a_cell_of_its_own(tmp_path: Path, monkeypatch: pytest
     broken = tflmgen("convert", "net.keras", "--keras-objects", "broken.py")
     assert broken.code == 1
     assert "broken.py: line 3 raises ValueError: no cells today" in broken.err
+
+
+def test_what_the_converter_says_is_located(process: TensorFlowProcess) -> None:
+    sentence = "TensorFlow's converter fails in 'Atan2': 'tfl.atan2' op requires the same type"
+    with pytest.raises(ModelError, match=re.escape(sentence)):
+        converted(process, f"{MODELS}:angles")
+
+
+def test_a_keras_file_with_python_in_a_layer(process: TensorFlowProcess, tmp_path: Path) -> None:
+    """Keras loads no code unless it is told to: what can be done is said."""
+    path = tmp_path / "net.keras"
+    subprocess.run([interpreter() or "", str(MODELS), f"python_in_a_layer={path}"], check=True, capture_output=True)
+    with pytest.raises(ModelError, match=r"is a Python lambda\. Give a Python file .* loaded with safe_mode=False$"):
+        converted(process, path)
 
 
 def test_one_command_from_keras_to_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,17 @@ from tflmgen.api import ConvertedPort as Port
 from tflmgen.api import converted, ports_of, proof_json, proof_lines
 from tflmgen.conversion import TensorFlowSource, convert_lowered, tensorflow_source
 from tflmgen.errors import Location, ModelError, Problem, UsageError
-from tflmgen.frontend import CIRCLE, Model, Tensor, is_tflite, read_source, source_types, write_model
+from tflmgen.frontend import (
+    CIRCLE,
+    Model,
+    Tensor,
+    file_of_source,
+    is_tflite,
+    read_source,
+    source_types,
+    stem_of_source,
+    write_model,
+)
 from tflmgen.options import BuildOptions, ConvertOptions, OutputOptions, SourceOptions
 from tflmgen.project import check_writable, write_whole
 from tflmgen.terminal import Column, Console, Table, count
@@ -31,7 +41,7 @@ def convert_command(
     Raises UsageError for a source of another format, ModelError for a bad one, or one whose result is not equal.
     """
     tensorflow = tensorflow_source(source)
-    path = target or Path(f"{tensorflow.stem if tensorflow else source.stem}.tflite")
+    path = target or Path(f"{tensorflow.stem if tensorflow else stem_of_source(source)}.tflite")
     if source.suffix.lower() == ".tflite":
         raise UsageError(f"{source} is a .tflite file already: there is nothing to convert")
     if path.resolve() == source.resolve():
@@ -64,7 +74,7 @@ def _convert_tensorflow(
 def _convert_lowered(
     source: Path, path: Path, choices: ConvertOptions, options: SourceOptions, output: OutputOptions
 ) -> None:
-    if not source.exists():
+    if not file_of_source(source).exists():
         raise ModelError([Problem(Location(str(source)), "there is no such file or folder")])
     if is_tflite(source):
         raise UsageError(

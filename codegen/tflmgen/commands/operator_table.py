@@ -41,10 +41,12 @@ class OperatorRow:
 
     @property
     def is_custom(self) -> bool:
+        """Whether it is a custom operator, which files name by text."""
         return self.name.startswith(CUSTOM)
 
     @property
     def in_tflm(self) -> bool:
+        """Whether TFLite Micro has a kernel of it, for some element types at least."""
         return any(runtimes.startswith("TFLM") for runtimes in self.references.values())
 
 

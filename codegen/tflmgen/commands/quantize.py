@@ -11,6 +11,7 @@ from typing import Any
 from tflmgen.api import Costs, board_of, measured_costs, quantization_json, quantization_lines, quantize_to
 from tflmgen.applications import is_application
 from tflmgen.errors import UsageError
+from tflmgen.frontend import is_tflite, read_source, stem_of_source, write_model
 from tflmgen.options import BuildOptions, OutputOptions, QuantizedIo, QuantizeOptions, SourceOptions
 from tflmgen.project import check_writable, write_whole
 from tflmgen.quantize import QuantizedFile, quantize_file
@@ -39,7 +40,7 @@ def quantize_command(
     """Writes the quantised model to `target`, by default MODEL-int8.tflite, and prints its errors."""
     console = Console(output)
     _check_model(model)
-    path = target or Path(f"{model.stem}-{choices.activations.value}.tflite")
+    path = target or Path(f"{stem_of_source(model)}-{choices.activations.value}.tflite")
     for written in (path, choices.report):
         if written is not None:
             check_writable(written)
@@ -47,7 +48,7 @@ def quantize_command(
     with console.progress(f"Quantising {model.name}") as progress:
         result = quantize_file(model, calibration, choices, signature, progress, source)
     write_whole(path, result.quantized.data)
-    before = model.stat().st_size
+    before = model.stat().st_size if is_tflite(model) else len(write_model(read_source(model, source)))
     costs = measured_costs(model, path, board, result.data.held_out, source, console) if board else None
     contents: dict[str, Any] = {"model": model.name, "output": str(path), "bytes": [before, path.stat().st_size]}
     contents |= {**quantization_json(result), "board": costs}

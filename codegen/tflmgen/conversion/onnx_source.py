@@ -44,6 +44,7 @@ class OnnxSource:
         self.open_rows = not program.operators.isdisjoint(ROW_COUNTING)
 
     def run(self, sets: Sequence[InputSet]) -> Sequence[Outputs | None]:
+        """Outputs of each input set by the source's own framework; None where it fails."""
         self.title, results = self._run(sets, by_definition=False)
         return results
 

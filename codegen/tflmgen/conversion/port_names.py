@@ -19,6 +19,7 @@ class SourcePort:
 
     @property
     def text(self) -> str:
+        """Element type and shape, as in "float32[1,?]"."""
         dims = "..." if self.shape is None else ",".join("?" if dim < 0 else str(dim) for dim in self.shape)
         return f"{self.dtype}[{dims}]"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +34,7 @@ class TensorFlowSource:
 
     @property
     def title(self) -> str:
+        """Kind of the source, as messages name it."""
         return TITLES[self.kind]
 
 
@@ -75,6 +77,8 @@ def _checked(source: TensorFlowSource) -> TensorFlowSource:
     if starts and not start.startswith(starts):
         container = "a zip archive" if path.suffix.lower() == ".keras" else "an HDF5 file"
         raise _error(path, f"it is no Keras model: it is not {container}")
+    if starts and path.suffix.lower() == ".keras" and not zipfile.is_zipfile(path):
+        raise _error(path, "it is no Keras model: it is not a zip archive, or not the whole of one", "Get it again")
     return source
 
 

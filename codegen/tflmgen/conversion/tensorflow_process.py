@@ -116,6 +116,7 @@ class TensorFlowProcess:
         return contents
 
     def run(self, sets: Sequence[InputSet]) -> Sequence[Outputs | None]:
+        """Outputs of each input set; None where TensorFlow fails. Raises an error if the process ends."""
         arrays: dict[str, Any] = {"n_sets": np.array(len(sets))}
         for k, sample in enumerate(sets):
             arrays |= {f"s{k}_entry": np.array(sample.entry), f"s{k}_n": np.array(len(sample.sequence))}
@@ -126,6 +127,7 @@ class TensorFlowProcess:
         return [None if f"s{k}_error" in results else _outputs(results, k, s) for k, s in enumerate(sets)]
 
     def run_by_definition(self, _sets: Sequence[InputSet]) -> Sequence[Outputs | None]:
+        """Nothing: TensorFlow has one way to run a source, its own."""
         return []
 
     def trace(self, operands: Sequence[Array], names: Sequence[str]) -> Mapping[str, Sequence[Array]]:

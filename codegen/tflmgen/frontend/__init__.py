@@ -6,12 +6,12 @@ Decided here: validity of a file; control flow becomes regions, variables become
 
 from tflmgen.frontend.bidirectional import LAYERS
 from tflmgen.frontend.importer import import_model
+from tflmgen.frontend.label_files import class_labels
 from tflmgen.frontend.model_source import (
     CIRCLE,
     TFLITE_ONLY,
     is_lowered,
     is_tflite,
-    is_torch_function,
     read_source,
     shape_options,
     source_inputs,
@@ -21,6 +21,7 @@ from tflmgen.frontend.model_source import (
 from tflmgen.frontend.onnx.located import ShapeInputError
 from tflmgen.frontend.onnx_program import ONNX_WORKER, OnnxProgram
 from tflmgen.frontend.shape_bounds import Shape, ShapeLimit, TensorKey, find_bounds, parse_shape_limit
+from tflmgen.frontend.source_function import file_of_source, is_torch_function, stem_of_source
 from tflmgen.frontend.subgraphs import CONTROL_FLOW
 from tflmgen.frontend.tensor_lists import row_stores
 from tflmgen.frontend.tflite.builder import ModelBuilder, SubGraphBuilder, contents, options_with_defaults
@@ -53,8 +54,10 @@ __all__ = [
     "SubGraphBuilder",
     "Tensor",
     "TensorKey",
+    "class_labels",
     "contents",
     "counters",
+    "file_of_source",
     "find_bounds",
     "import_model",
     "is_lowered",
@@ -72,6 +75,7 @@ __all__ = [
     "source_inputs",
     "source_program",
     "source_types",
+    "stem_of_source",
     "trip_count",
     "variable_name",
     "without_unused",

@@ -73,6 +73,8 @@ class Scope:
         return value in self.context.open or value in self.context.extents
 
     def define(self, index: int, type_: TensorType | None = None) -> Value:
+        """A new value for a tensor of the file, of its declared type or of `type_`; later reads of the tensor find
+        it."""
         name = self.subgraph.tensors[index].name
         value = self.context.value(name, type_ or self.context.declared(self.subgraph, index))
         self._values[index] = value
@@ -85,6 +87,7 @@ class Scope:
                 self.define(index)
 
     def bind(self, index: int, argument: Argument) -> None:
+        """Makes a tensor stand for a value or a variable that exists already."""
         self._values[index] = argument
 
 

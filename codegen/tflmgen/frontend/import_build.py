@@ -16,6 +16,7 @@ EXTENT = TensorType(DType.INT32, ())
 
 
 def with_dim(type_: TensorType, axis: int, size: int) -> TensorType:
+    """The type with one dimension replaced."""
     return type_.with_shape((*type_.shape[:axis], size, *type_.shape[axis + 1 :]))
 
 
@@ -35,6 +36,7 @@ class Builder:
     def integers(
         self, name: str, numbers: int | Sequence[int] | Sequence[Sequence[int]], dtype: DType = DType.INT32
     ) -> Value:
+        """A constant of these integers: a scalar, a vector or a matrix, as they are nested."""
         array = np.array(numbers, dtype.numpy)
         return self._context.folded(name, TensorType(dtype, array.shape), array.tobytes())
 
@@ -99,6 +101,7 @@ class Builder:
         return fitted
 
     def fit_all(self, value: Value, shape: Sequence[int]) -> Value:
+        """The value cut along every axis to `shape`, as `fit` does it along one."""
         for axis, size in enumerate(shape):
             value = self.fit(value, size, axis)
         return value
@@ -220,18 +223,22 @@ class Builder:
         return output
 
     def times(self, extent: Value, factor: int) -> Value:
+        """An extent times a constant."""
         return extent if factor == 1 else self._arithmetic("MUL", extent, factor)
 
     def plus(self, extent: Value, number: int) -> Value:
+        """An extent plus a constant."""
         return extent if number == 0 else self._arithmetic("ADD", extent, number)
 
     def sum(self, extents: Sequence[Value]) -> Value:
+        """The sum of one or more extents."""
         result = extents[0]
         for extent in extents[1:]:
             result = self.op("ADD", (result, extent), EXTENT, {"fused_activation_function": 0})
         return result
 
     def difference(self, first: Value, second: Value) -> Value:
+        """The first extent less the second."""
         return self.op("SUB", (first, second), EXTENT, {"fused_activation_function": 0})
 
     def quotient(self, extent: Value, divisor: int) -> Value:
@@ -242,6 +249,7 @@ class Builder:
         return self._arithmetic("DIV", self.equal_extent(whole, extent), divisor)
 
     def product(self, extents: Sequence[Value]) -> Value:
+        """The product of one or more extents."""
         result = extents[0]
         for extent in extents[1:]:
             result = self.op("MUL", (result, extent), EXTENT, {"fused_activation_function": 0})

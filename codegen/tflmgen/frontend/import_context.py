@@ -53,10 +53,12 @@ class Context:
         self._last_id = 0
 
     def new_id(self) -> int:
+        """An id that no value or node of this import has."""
         self._last_id += 1
         return self._last_id
 
     def value(self, name: str, type_: TensorType) -> Value:
+        """A new value without contents."""
         return Value(self.new_id(), name, type_)
 
     def constant(self, name: str, type_: TensorType, data: bytes, key: str) -> Value:
@@ -69,12 +71,15 @@ class Context:
         return self.constant(name, type_, data, f"folded.{hashlib.sha256(data).hexdigest()[:32]}")
 
     def location(self, origin: Origin) -> Location:
-        return Location(self.model.name, origin.subgraph, origin.subgraph_name, origin.operator, origin.operator_name)
+        """Where an operator of the file stands, for messages."""
+        return origin.location(self.model.name)
 
     def problem(self, origin: Origin, rule: str, advice: str = "") -> None:
+        """Records a rule of the operator at `origin` that the file breaks; the import goes on, to find others."""
         self.problems.append(Problem(self.location(origin), rule, advice))
 
     def tensor_problem(self, subgraph: SubGraph, tensor: Tensor, rule: str, advice: str = "") -> None:
+        """Records a rule of a tensor that the file breaks; the import goes on, to find others."""
         location = Location(
             self.model.name, subgraph.index, subgraph.name, tensor=tensor.index, tensor_name=tensor.name
         )

@@ -48,14 +48,17 @@ class ControlFlowImporter:
         self.functions: list[Function] = []
 
     def assigns(self, target: SubGraph) -> bool:
+        """Whether the subgraph, or one that it calls, assigns to a variable."""
         return target.index in self._assigning
 
     def save(self) -> _Saved:
+        """Records what has been imported so far, for `restore`."""
         context = self._context
         imported, names = dict(self._imported), Counter(self._names)
         return _Saved(len(context.problems), len(context.notes), names, imported, len(self.functions))
 
     def restore(self, saved: object) -> None:
+        """Forgets all functions, problems and notes since `save`."""
         assert isinstance(saved, _Saved)
         del self._context.problems[saved.problems :], self._context.notes[saved.notes :]
         del self.functions[saved.functions :]
@@ -144,6 +147,7 @@ class ControlFlowImporter:
     def region(
         self, target: SubGraph, arguments: Sequence[Argument], origin: Origin, output_bounds: OutputBounds = ()
     ) -> Region:
+        """The subgraph as a region with these operands: inlined if one operator alone refers to it, else a call."""
         if target.index not in self._shared:
             return Region(*import_block(self._context, target, arguments, self.node, output_bounds))
         nodes, returned = self._invoke(target, arguments, origin, output_bounds)

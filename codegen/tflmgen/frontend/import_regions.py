@@ -26,7 +26,8 @@ class Regions(Protocol):
 
     def region(
         self, target: SubGraph, arguments: Sequence[Argument], origin: Origin, output_bounds: OutputBounds = ()
-    ) -> Region: ...
+    ) -> Region:
+        """The subgraph imported with these operands, and the values that it returns."""
 
     def assigns(self, target: SubGraph) -> bool:
         """Whether a subgraph, or one that it refers to, assigns a variable."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
-from tflmgen.frontend.import_row_call import RowCall, bounded
+from tflmgen.frontend.import_row_call import RowCall, bounded, declared_dim
 from tflmgen.frontend.import_row_shapes import respread
 from tflmgen.frontend.import_row_wise import row_wise
 from tflmgen.ir import Value, constant_array
@@ -80,7 +80,7 @@ def space_to_batch(context: Context, builder: Builder, call: RowCall) -> Outputs
     for axis, block in enumerate(regroup.blocks, start=1):
         if not regroup.is_moved(value, axis):
             continue
-        declared = _declared(call, axis)
+        declared = declared_dim(call, axis)
         room = _room(context, regroup, value, axis, declared)
         before, after = (regroup.edge(axis, side) for side in (0, 1))
         total = builder.sum([before, builder.extent(value, axis), after])
@@ -129,12 +129,6 @@ def _room(context: Context, regroup: _Call, value: Value, axis: int, declared: i
     return -(-(value.type.max_shape[axis] + sum(regroup.edges[axis - 1])) // block) * block
 
 
-def _declared(call: RowCall, axis: int) -> int:
-    """The output's dimension in the file, -1 where it is open."""
-    signature = call.tensors[0].shape_signature or call.tensors[0].shape
-    return signature[axis] if axis < len(signature) else -1
-
-
 def _joined(regroup: _Call, value: Value, output: Value, batches: Value) -> Value:
     """All parts of the batches in use, one after the other; they lie where those of the most batches would."""
     context, builder = regroup.context, regroup.builder
@@ -167,7 +161,7 @@ def _sizes(regroup: _Call, rest: Sequence[int], extents: Mapping[int, Value]) ->
 
 def _cropped(regroup: _Call, value: Value, axis: int, rows: Value) -> Value:
     """The value without the crops of an axis, of which `rows` are in use."""
-    builder, declared = regroup.builder, _declared(regroup.call, axis)
+    builder, declared = regroup.builder, declared_dim(regroup.call, axis)
     first, last = (regroup.edge(axis, side) for side in (0, 1))
     largest = value.type.max_shape[axis] - (sum(regroup.edges[axis - 1]) if regroup.edges is not None else 0)
     taken = builder.sum([first, last])

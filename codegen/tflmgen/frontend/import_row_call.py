@@ -59,6 +59,7 @@ def inferred(
 
 
 def checked(context: Context, call: RowCall, inputs: Inputs) -> CheckedOperator:
+    """Result of the operator's checks on `inputs`. Raises RowError with the first rule that they break."""
     operator = check_rows(context, call, inputs)
     if operator.problems:
         raise RowError(operator.problems[0])
@@ -67,7 +68,14 @@ def checked(context: Context, call: RowCall, inputs: Inputs) -> CheckedOperator:
     return operator
 
 
+def declared_dim(call: RowCall, axis: int) -> int:
+    """The output's dimension in the file, -1 where it is open."""
+    signature = call.tensors[0].shape_signature or call.tensors[0].shape
+    return signature[axis] if axis < len(signature) else -1
+
+
 def define(context: Context, call: RowCall, types: Sequence[TensorType]) -> tuple[Value, ...]:
+    """New values for the operator's outputs, of these types and with their names in the file."""
     return tuple(context.value(t.name, type_) for t, type_ in zip(call.tensors, types, strict=True))
 
 

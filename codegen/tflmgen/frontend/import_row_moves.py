@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tflmgen.frontend.import_build import Builder, with_dim
 from tflmgen.frontend.import_context import Context
-from tflmgen.frontend.import_row_call import RowCall, RowError, bounded, checked
+from tflmgen.frontend.import_row_call import RowCall, RowError, bounded, checked, declared_dim
 from tflmgen.frontend.import_row_slices import TO_THE_END
 from tflmgen.frontend.import_row_wise import row_wise
 from tflmgen.ir import Value, constant_array
@@ -155,7 +155,7 @@ def tile(context: Context, builder: Builder, call: RowCall) -> Outputs:
         return None
     rest = [1 if n is None or axis in dynamic else n for axis, n in _numbered(known, value)]
     for axis, times in _numbered(known, value):
-        size, bound = value.type.max_shape[axis], _declared(call, axis)
+        size, bound = value.type.max_shape[axis], declared_dim(call, axis)
         if times is not None and axis in dynamic and times != 1:
             wanted, room = builder.times(builder.extent(value, axis), times), max(1, size * times)
         elif times is None and (axis in dynamic or bound != size):
@@ -175,19 +175,13 @@ def _numbered(known: NDArray[Any] | None, value: Value) -> list[tuple[int, int |
     return [(a, None if known is None else int(known.reshape(-1)[a])) for a in range(len(value.type.shape))]
 
 
-def _declared(call: RowCall, axis: int) -> int:
-    """The output's dimension in the file, -1 where it is open."""
-    signature = call.tensors[0].shape_signature or call.tensors[0].shape
-    return signature[axis] if axis < len(signature) else -1
-
-
 def pad_at_run_time(context: Context, builder: Builder, call: RowCall, number: float) -> Outputs:
     """PAD and PADV2 by numbers from the run time; dimensions that the file declares as large as before stay."""
     value, table = call.inputs[:2]
     if value is None or table is None or table.type.elements != 2 * len(value.type.shape):
         return None
     for axis, size in enumerate(value.type.max_shape):
-        bound = _declared(call, axis)
+        bound = declared_dim(call, axis)
         if bound == size and axis not in context.extents.get(value, {}):
             continue
         room = bound if bound >= 0 else bounded(context, call, axis)

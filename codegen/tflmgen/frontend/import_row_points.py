@@ -19,6 +19,8 @@ Outputs = tuple[Value, ...] | None
 
 
 def gather_nd(context: Context, builder: Builder, call: RowCall) -> Outputs:
+    """GATHER_ND; None if neither the table nor the indices have a form that is known. Dynamic axes of the table may be
+    indexed."""
     table, indices = (*call.inputs, None)[:2]
     if table is None or indices is None or not indices.type.shape:
         return None

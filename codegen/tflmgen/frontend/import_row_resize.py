@@ -12,6 +12,7 @@ from tflmgen.kernels import in_use
 
 
 def resize(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ...] | None:
+    """The resized image; None if all sizes are known. Raises RowError if the channels are dynamic."""
     image, wanted = call.inputs
     if image is None or wanted is None or len(image.type.shape) != 4 or wanted.type.elements != 2:
         return None

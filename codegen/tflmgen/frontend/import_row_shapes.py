@@ -51,6 +51,7 @@ def track_largest(
 
 
 def shape_of(context: Context, builder: Builder, call: RowCall) -> Outputs:
+    """SHAPE: extents of dynamic axes and constants of the others, as one vector."""
     output = checked(context, call, call.inputs).outputs[0]
     (value,) = (v for v in call.inputs if v is not None)
     shape = builder.shape(value)
@@ -61,6 +62,7 @@ def shape_of(context: Context, builder: Builder, call: RowCall) -> Outputs:
 
 
 def reshape(context: Context, builder: Builder, call: RowCall) -> Outputs:
+    """RESHAPE of dynamic rows, or to a computed shape; None if the operator must be imported as it stands."""
     value, shape = (*call.inputs, None)[:2]
     if value is None:
         return None

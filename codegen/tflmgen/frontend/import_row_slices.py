@@ -62,6 +62,7 @@ class _Cutter:
 
 
 def slice_rows(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ...] | None:
+    """SLICE with dynamic axes or computed bounds; None if the operator must be imported as it stands."""
     value = call.inputs[0]
     if value is None:
         return None
@@ -95,6 +96,7 @@ def slice_rows(context: Context, builder: Builder, call: RowCall) -> tuple[Value
 
 
 def strided_slice_rows(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ...] | None:
+    """STRIDED_SLICE with dynamic axes or computed bounds; None if the operator must be imported as it stands."""
     value = call.inputs[0]
     steps = constant_array(call.inputs[3], context.constants)
     if value is None or steps is None:

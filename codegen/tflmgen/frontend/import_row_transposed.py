@@ -21,6 +21,8 @@ VALID = 1
 
 
 def transpose(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ...] | None:
+    """TRANSPOSE_CONV; None if its operands have no form that is known. Raises RowError if channels or weights are
+    dynamic."""
     shape, weights, image = (*call.inputs, None, None)[:3]
     if shape is None or weights is None or image is None or shape.type.elements != 4:
         return None

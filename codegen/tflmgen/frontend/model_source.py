@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import importlib
 import json
-import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from tflmgen.errors import Location, ModelError, Problem, UsageError
 from tflmgen.frontend.onnx_program import OnnxProgram
+from tflmgen.frontend.source_function import is_torch_function
 from tflmgen.frontend.tflite.model import Model
 from tflmgen.frontend.tflite.reader import read_model
 from tflmgen.options import SourceOptions
@@ -36,15 +36,6 @@ def is_lowered(path: Path) -> bool:
 
 def _is_torch(path: Path) -> bool:
     return path.suffix.lower() == TORCH or is_torch_function(path)
-
-
-def is_torch_function(path: Path) -> bool:
-    """Whether the source is a function, given as net.py:make, in a file that imports torch."""
-    name, colon, function = str(path).rpartition(":")
-    file = Path(name)
-    if not colon or file.suffix != ".py" or not function.isidentifier() or not file.is_file():
-        return False
-    return re.search(r"^\s*(import|from) torch\b", file.read_text(errors="replace"), re.MULTILINE) is not None
 
 
 def is_tflite(path: Path) -> bool:

@@ -37,4 +37,5 @@ class OnnxProgram:
 
     @property
     def is_torch(self) -> bool:
+        """Whether it came from PyTorch."""
         return bool(self.torch)

@@ -29,6 +29,8 @@ class Bounds:
     from_inputs: Mapping[TensorKey, Shape] = field(default_factory=dict)
 
     def of_input(self, key: TensorKey, axis: int) -> int | None:
+        """Largest size of an input's dimension: by name, by the user's inputs, else for all; None if nothing bounds
+        it."""
         shape = self.tensors.get(key, self.from_inputs.get(key))
         return self.largest if shape is None else shape[axis]
 

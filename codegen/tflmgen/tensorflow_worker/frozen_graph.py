@@ -11,6 +11,7 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
 from tflmgen.tensorflow_worker.source_error import SourceError
+from tflmgen.tensorflow_worker.tensor_names import full_name
 
 VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable", "VarIsInitializedOp"})
 FETCHLESS = frozenset({"NoOp", "Assert", "Const", "Placeholder", "TensorArrayCloseV3", "StopGradient"})
@@ -25,8 +26,8 @@ def load_frozen(
     """A ConcreteFunction of the graph, and the names of its inputs and outputs: those given, else those found."""
     graph_def = read_graph(path)
     placeholders = [node.name for node in graph_def.node if node.op in ("Placeholder", "PlaceholderV2")]
-    taken = [tensor_name(name) for name in inputs or placeholders]
-    results = [tensor_name(name) for name in outputs or _unread(graph_def)]
+    taken = [full_name(name) for name in inputs or placeholders]
+    results = [full_name(name) for name in outputs or _unread(graph_def)]
     names = {node.name for node in graph_def.node}
     for option, asked in (("--inputs", taken), ("--outputs", results)):
         for name in asked:
@@ -74,10 +75,6 @@ def with_shapes(graph_def: Any, shapes: Mapping[str, tuple[int, ...]]) -> Any:
             node.attr["shape"].shape.CopyFrom(tf.TensorShape(shapes[node.name]).as_proto())
             node.attr.pop("_output_shapes", None)
     return graph_def
-
-
-def tensor_name(name: str) -> str:
-    return name if ":" in name else f"{name}:0"
 
 
 def _unread(graph_def: Any) -> list[str]:

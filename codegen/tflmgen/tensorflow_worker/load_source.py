@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -45,7 +46,10 @@ def _keras_file(request: Request) -> Program:
             advice = "Name the file with the classes of your own: --keras-objects FILE.py"
         elif path.suffix == ".h5" and "No model config" in str(error):
             advice = "It has weights alone. Load them into the model, and save that as a .keras file"
-        raise SourceError(f"Keras cannot load it: {[*lines[:1], *causes][-1]}", advice) from None
+        elif "safe_mode" in str(error):
+            advice = "Give a Python file with a function that returns the model, loaded with safe_mode=False"
+            lines = [re.split(r"(?<=\.)\s", line)[0] for line in lines]
+        raise SourceError(f"Keras cannot load it: {[*lines[:1], *causes][-1].rstrip('.')}", advice) from None
     return _keras_model(model, request)
 
 

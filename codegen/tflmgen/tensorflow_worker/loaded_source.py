@@ -25,6 +25,7 @@ class Port:
 
     @property
     def description(self) -> dict[str, Any]:
+        """The port as JSON, for the process that asked."""
         return {"name": self.name, "dtype": self.dtype, "shape": None if self.shape is None else list(self.shape)}
 
 
@@ -58,6 +59,7 @@ class Program:
 
     @property
     def description(self) -> dict[str, Any]:
+        """All entry points as JSON, for the process that asked."""
         return {
             "entries": [
                 {

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
+from tflmgen.tensorflow_worker.tensor_names import full_name, node_name
+
 Condition = tuple[str, bool]
 """A predicate's tensor, "name:0", and the side that is taken."""
 Place = tuple[frozenset[Condition], tuple[str, ...]]
@@ -50,7 +52,8 @@ class BranchMap:
         self._groups: dict[tuple[Any, ...], list[str]] = {}
         self.loops: dict[str, Loop] = {}
         self._exits: dict[str, str] = {}
-        self._indexed = {_base(name) for node in nodes.values() for name in node.input if name.endswith(":1")}
+        self._returns = self._returns_by_frame()
+        self._indexed = {node_name(name) for node in nodes.values() for name in node.input if name.endswith(":1")}
         self._numbers: dict[tuple[str, str], int | None] = {}
         for name in self._in_order():
             self._places[name] = self._place_of(nodes[name])
@@ -58,9 +61,11 @@ class BranchMap:
         self._find_loops()
 
     def place(self, name: str) -> Place:
+        """Branches and loops around a node."""
         return self._places[name]
 
     def frame_of_exit(self, name: str) -> str:
+        """Name of the loop that an Exit node leaves."""
         return self._exits[name]
 
     def group(self, merge: str) -> tuple[str, list[str]]:
@@ -70,8 +75,14 @@ class BranchMap:
 
     def merged(self, merge: str, side: bool) -> str:
         """The Merge's operand on a side of its predicate."""
-        predicate = self._keys[merge][0]
-        return next(name for name in self._merged_by(merge) if (predicate, side) in self._conditions_of(name))
+        (predicate, taken), operands = self._keys[merge][:2], self._merged_by(merge)
+        decided = [name for name in operands if (predicate, taken) in self._conditions_of(name)]
+        return next(name for name in operands if (name in decided) == (side == taken))
+
+    def on_side(self, merge: str, side: bool) -> frozenset[Condition]:
+        """Conditions of the nodes that belong to a side of a Merge's If."""
+        predicate, taken, others = self._keys[merge][:3]
+        return frozenset({(predicate, side)} | (others if side != taken else set()))
 
     def is_indexed(self, merge: str) -> bool:
         """Whether the number of the operand that arrives is read."""
@@ -86,11 +97,11 @@ class BranchMap:
 
     def canonical(self, name: str, side: bool) -> Condition:
         """A side of a predicate by the tensor that it is another name, or the opposite, of."""
-        node = self._nodes[_base(name)]
+        node = self._nodes[node_name(name)]
         while node.op in ("Identity", "LogicalNot"):
             side = side != (node.op == "LogicalNot")
             name = node.input[0]
-            node = self._nodes[_base(name)]
+            node = self._nodes[node_name(name)]
         return full_name(name), side
 
     def _in_order(self) -> list[str]:
@@ -109,46 +120,56 @@ class BranchMap:
         return order
 
     def _sources(self, name: str) -> list[str]:
-        names = [_base(source) for source in self._nodes[name].input]
+        """What a node waits for: in a loop's body that of this iteration, after it the whole body."""
+        names = [node_name(source) for source in self._nodes[name].input]
         if self._nodes[name].op == "Merge":
             names = [source for source in names if self._nodes[source].op != "NextIteration"]
+        elif self._nodes[name].op == "Exit":
+            names += self._returns.get(self._frame_of(self._nodes[name]), [])
         return names
+
+    def _returns_by_frame(self) -> dict[str, list[str]]:
+        """The NextIterations of each frame."""
+        returns: dict[str, list[str]] = {}
+        for node in filter(self._is_loop_merge, self._nodes.values()):
+            names = [node_name(name) for name in node.input]
+            returns.setdefault(self._frame_of(node), []).extend(
+                name for name in names if self._nodes[name].op == "NextIteration"
+            )
+        return returns
+
+    def _frame_of(self, node: Any) -> str:
+        """The frame of a loop's Merge, or of what follows one; empty if there is none."""
+        while node.op in ("Exit", "Switch"):
+            node = self._nodes[node_name(node.input[0])]
+        entering = [self._nodes[node_name(name)] for name in node.input]
+        return next((n.attr["frame_name"].s.decode() for n in entering if n.op == "Enter"), "")
 
     def _place_of(self, node: Any) -> Place:
         sources = [name for name in node.input if self._is_forward(node, name)]
         conditions = frozenset[Condition]().union(*(self._conditions_of(name) for name in sources))
-        frames = max((self._places[_base(name)][1] for name in sources), key=len, default=())
+        frames = max((self._places[node_name(name)][1] for name in sources), key=len, default=())
         if node.op == "Enter":
             return conditions, (*frames, node.attr["frame_name"].s.decode())
         if node.op == "Exit":
             if not frames:
                 raise UnstructuredError(f"'{node.name}' leaves no loop")
-            return self._entered_under(frames), frames[:-1]
+            return conditions, frames[:-1]
         if node.op == "Merge" and not self._is_loop_merge(node):
             return self._merged_place(node, frames)
         return conditions, frames
 
     def _is_forward(self, node: Any, name: str) -> bool:
-        return bool(node.op != "Merge" or self._nodes[_base(name)].op != "NextIteration")
+        return bool(node.op != "Merge" or self._nodes[node_name(name)].op != "NextIteration")
 
     def _is_loop_merge(self, node: Any) -> bool:
-        return any(self._nodes[_base(name)].op == "NextIteration" for name in node.input)
-
-    def _entered_under(self, frames: tuple[str, ...]) -> frozenset[Condition]:
-        """Conditions under which a loop runs: those of all that enters it."""
-        entering = [
-            conditions for name, (conditions, own) in self._places.items() if own == frames and self._enters(name)
-        ]
-        return frozenset[Condition]().union(*entering)
-
-    def _enters(self, name: str) -> bool:
-        return bool(self._nodes[name].op == "Enter")
+        return node.op == "Merge" and any(self._nodes[node_name(name)].op == "NextIteration" for name in node.input)
 
     def _conditions_of(self, name: str) -> frozenset[Condition]:
         """Conditions under which a tensor has a value: those of its node, and the side of a Switch."""
-        node = self._nodes[_base(name)]
+        node = self._nodes[node_name(name)]
         conditions = self._places[node.name][0]
-        if node.op != "Switch" or name.startswith("^") or self._nodes[_base(node.input[1])].op == "LoopCond":
+        if node.op != "Switch" or name.startswith("^") or self._nodes[node_name(node.input[1])].op == "LoopCond":
             return conditions
         return conditions | {self.canonical(node.input[1], full_name(name).endswith(":1"))}
 
@@ -156,11 +177,17 @@ class BranchMap:
         self._pair(node)
         first, second = (self._conditions_of(name) for name in self._merged_by(node.name))
         decided = [p for p, side in first if (p, not side) in second]
-        if len(decided) != 1:
+        if len(decided) == 1:
+            common = frozenset(c for c in first | second if c[0] != decided[0])
+            self._keys[node.name] = (decided[0], True, frozenset(), common, frames)
+            return common, frames
+        # Of two values exactly one arrives, or none is defined: where one condition holds or not says which.
+        if len(first - second) != 1:
+            first, second = second, first
+        if decided or len(first - second) != 1 or not second - first:
             raise UnstructuredError(f"no predicate decides '{node.name}'")
-        common = frozenset(c for c in first | second if c[0] != decided[0])
-        self._keys[node.name] = (decided[0], common, frames)
-        return common, frames
+        self._keys[node.name] = (*next(iter(first - second)), second - first, first & second, frames)
+        return first & second, frames
 
     def _pair(self, node: Any) -> None:
         """Makes a Merge one of two values: two that one predicate decides become a Merge of their own, and so on."""
@@ -199,12 +226,12 @@ class BranchMap:
         readers: dict[str, list[str]] = {}
         for node in self._nodes.values():
             for name in node.input:
-                readers.setdefault(_base(name), []).append(node.name)
+                readers.setdefault(node_name(name), []).append(node.name)
         for node in self._nodes.values():
             frames = self._places[node.name][1]
             if node.op == "LoopCond":
                 self.loops.setdefault(frames[-1], Loop()).condition = node.name
-            elif node.op == "Merge" and self._is_loop_merge(node):
+            elif self._is_loop_merge(node):
                 self.loops.setdefault(frames[-1], Loop()).variables.append(self._variable(node, readers))
         for frame, loop in self.loops.items():
             if not loop.condition:
@@ -213,7 +240,7 @@ class BranchMap:
 
     def _variable(self, merge: Any, readers: Mapping[str, Sequence[str]]) -> Variable:
         """The variable of a loop's Merge."""
-        sources = [self._nodes[_base(name)] for name in merge.input if not name.startswith("^")]
+        sources = [self._nodes[node_name(name)] for name in merge.input if not name.startswith("^")]
         enters = [node for node in sources if node.op == "Enter"]
         returns = [node for node in sources if node.op == "NextIteration"]
         switches = [name for name in readers.get(merge.name, ()) if self._is_loop_switch(name)]
@@ -224,12 +251,4 @@ class BranchMap:
 
     def _is_loop_switch(self, name: str) -> bool:
         node = self._nodes[name]
-        return bool(node.op == "Switch" and self._nodes[_base(node.input[1])].op == "LoopCond")
-
-
-def full_name(name: str) -> str:
-    return name if ":" in name else f"{name}:0"
-
-
-def _base(name: str) -> str:
-    return name.lstrip("^").split(":")[0]
+        return bool(node.op == "Switch" and self._nodes[node_name(node.input[1])].op == "LoopCond")

@@ -21,6 +21,8 @@ Answer = dict[str, Any]
 OLDEST = (2, 16)
 """Version of TensorFlow."""
 NO_MEMORY = "there is not enough memory for it"
+_UNLOADED = "failed to map segment"
+"""What the loader says of a library for which there is no address space."""
 
 
 def serve(folder: str) -> None:
@@ -58,7 +60,7 @@ class _Worker:
         except MemoryError:
             return {"error": NO_MEMORY, "advice": ""}
         except Exception as error:
-            if type(error).__name__ == "ResourceExhaustedError":
+            if type(error).__name__ == "ResourceExhaustedError" or _UNLOADED in str(error):
                 return {"error": NO_MEMORY, "advice": ""}
             # TensorFlow raises what its many parts raise; its first line says what it is about.
             lines = [line for line in str(error).strip().splitlines() if line.strip()] or [""]

@@ -18,7 +18,8 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
-from tflmgen.tensorflow_worker.merged_branches import BranchMap, Condition, UnstructuredError, full_name
+from tflmgen.tensorflow_worker.merged_branches import BranchMap, Condition, UnstructuredError
+from tflmgen.tensorflow_worker.tensor_names import full_name
 from tflmgen.tensorflow_worker.version_1_functions import (
     called_function,
     functions_v1,
@@ -47,18 +48,18 @@ def structured_function(graph_def: Any, inputs: Sequence[str], outputs: Sequence
 
 @dataclass
 class _Scope:
-    """A function that is being traced: the graph, a branch (`condition`), or a loop's condition or body (`frame`)."""
+    """A function that is being traced: the graph, a branch (`chosen`), or a loop's condition or body (`frame`)."""
 
     graph: Any
     parent: _Scope | None = None
-    condition: Condition | None = None
+    chosen: frozenset[Condition] = frozenset()
     frame: str = ""
     values: dict[str, Any] = field(default_factory=dict)
 
     def owns(self, conditions: frozenset[Condition], frames: tuple[str, ...]) -> bool:
         if self.parent is None:
             return True
-        return self.condition in conditions if self.condition is not None else self.frame in frames
+        return self.frame in frames if self.frame else not self.chosen.isdisjoint(conditions)
 
 
 class _Retrace:
@@ -179,7 +180,7 @@ class _Retrace:
 
         def side(taken: bool) -> Any:
             def trace() -> list[Any]:
-                chosen = (condition, taken)
+                chosen = self._map.on_side(merge, taken)
                 with self._within(_Scope(tf.compat.v1.get_default_graph(), outer, chosen)):
                     return [tensor for name in group for tensor in merged(name, taken)]
 
@@ -198,7 +199,7 @@ class _Retrace:
         def traced(arguments: Sequence[Any], wanted: Sequence[str]) -> list[Any]:
             names = [name for variable in loop.variables for name in (variable.merge, variable.switch)]
             values = {f"{n}:{0 if i % 2 == 0 else 1}": arguments[i // 2] for i, n in enumerate(names) if n}
-            with self._within(_Scope(tf.compat.v1.get_default_graph(), outer, None, frame, values)):
+            with self._within(_Scope(tf.compat.v1.get_default_graph(), outer, frame=frame, values=values)):
                 return [tf.identity(self._value(name)) for name in wanted]
 
         def proceeds(*arguments: Any) -> Any:

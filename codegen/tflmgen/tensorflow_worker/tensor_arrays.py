@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tflmgen.tensorflow_worker.tensor_names import node_name
+
 PASSING = frozenset({"Enter", "Merge", "Switch", "Exit", "NextIteration", "Identity"})
 _PREFIX = "TensorArray"
 _FLOW_INPUT = {"WriteV3": 3, "ReadV3": 2, "ScatterV3": 3, "GatherV3": 2, "SizeV3": 1}
@@ -39,12 +41,12 @@ def prune(graph_def: Any, outputs: Sequence[str]) -> None:
     """Removes nodes on which no output depends; placeholders stay."""
     by_name = {node.name: node for node in graph_def.node}
     needed: set[str] = set()
-    pending = [base(name) for name in outputs]
+    pending = [node_name(name) for name in outputs]
     while pending:
         name = pending.pop()
         if name not in needed:
             needed.add(name)
-            pending += [base(source) for source in by_name[name].input]
+            pending += [node_name(source) for source in by_name[name].input]
     kept = [node for node in graph_def.node if node.name in needed or node.op == "Placeholder"]
     copies = [type(node).FromString(node.SerializeToString()) for node in kept]
     del graph_def.node[:]
@@ -66,18 +68,13 @@ def without_back_edges(graph_def: Any, shapes: Mapping[str, Sequence[int]]) -> A
             node.op = "Identity"
             for name in [name for name in node.attr if name != "T"]:
                 del node.attr[name]
-        elif node.op == "Merge" and returns.intersection(map(base, node.input)):
+        elif node.op == "Merge" and returns.intersection(map(node_name, node.input)):
             node.op = "Identity"
-            entering = [name for name in node.input if base(name) not in returns]
+            entering = [name for name in node.input if node_name(name) not in returns]
             del node.input[:]
             node.input.extend(entering[:1])
             del node.attr["N"]
     return copy
-
-
-def base(name: str) -> str:
-    """Name of the node that makes a tensor, or that a control input names."""
-    return name.lstrip("^").split(":")[0]
 
 
 class _Rewrite:
@@ -113,9 +110,9 @@ class _Rewrite:
 
     def _array(self, name: str) -> str | None:
         """The TensorArrayV3 behind a handle."""
-        node = self._nodes[base(name)]
+        node = self._nodes[node_name(name)]
         while node.op in PASSING:
-            node = self._nodes[base(node.input[0])]
+            node = self._nodes[node_name(node.input[0])]
         return str(node.name) if node.op == "TensorArrayV3" else None
 
     def _element_shapes(self) -> dict[str, tuple[int, ...]]:
@@ -146,13 +143,13 @@ class _Rewrite:
 
     def _is_range(self, name: str) -> bool:
         """Whether indices are 0, 1, 2 and so on."""
-        node = self._nodes[base(name)]
+        node = self._nodes[node_name(name)]
         if node.op == "Const":
             values = tf.make_ndarray(node.attr["value"].tensor)
             return bool(np.array_equal(values, np.arange(values.size)))
         if node.op != "Range":
             return False
-        start, step = (self._nodes[base(node.input[i])] for i in (0, 2))
+        start, step = (self._nodes[node_name(node.input[i])] for i in (0, 2))
         return all(
             source.op == "Const" and int(tf.make_ndarray(source.attr["value"].tensor)) == value
             for source, value in ((start, 0), (step, 1))
@@ -212,5 +209,5 @@ class _Rewrite:
         node.attr["dtype"].type = tf.int32.as_datatype_enum
         node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(np.array(shape, np.int32), tf.int32, [len(shape)]))
         if near:
-            node.input.append(f"^{base(near)}")
+            node.input.append(f"^{node_name(near)}")
         return str(node.name)

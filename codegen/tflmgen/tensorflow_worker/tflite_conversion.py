@@ -149,22 +149,36 @@ def _by_name(function: Any) -> Any:
     return run
 
 
-_NODE = re.compile(r"(?:loc\(|^)(?:fused\[)?\"([^\"]+)\"", re.MULTILINE)
+_NODE = re.compile(r"\bfused\[\"[^\"]*:\", \"([^\"@]+)")
 _LINE = re.compile(r"([^\s\"(]+\.py):(\d+)")
 _ILLEGAL = re.compile(r"'(tf\.[\w.]+)' op is neither a custom op nor a flex op")
+_CALLS = re.compile(r"^((Stateful)?PartitionedCall(_\d+)?/)+")
 _OWN = (os.sep + "tensorflow" + os.sep, os.sep + "keras" + os.sep, "tflmgen")
+_STACKS = "Give a graph without the gradient of its loops, which keeps values on stacks, or other --outputs"
 
 
 def _explained(text: str) -> tuple[str, str]:
     """What the converter says, as a sentence with layer and Python line where it knows them, and advice."""
-    illegal = _ILLEGAL.findall(text)
-    if illegal:
-        names = ", ".join(dict.fromkeys(illegal))
-        layers = [name for name in _NODE.findall(text.split(illegal[0])[0]) if not name.endswith(":")]
-        where = f" in '{layers[-1].rstrip(':')}'" if layers else ""
+    places: dict[str, str] = {}
+    for line in text.splitlines():
+        for name in _ILLEGAL.findall(line):
+            places.setdefault(name, next(map(_place, _NODE.findall(line)), ""))
+    if places:
+        names = ", ".join(name + place for name, place in places.items())
         lines = [f"{file}:{line}" for file, line in _LINE.findall(text) if not any(own in file for own in _OWN)]
         source = f", made at {lines[0]}" if lines else ""
-        return f"TFLite has no operator for {names}{where}{source}", "Write it with other operations"
+        has_stacks = any(name.startswith("tf.Stack") for name in places)
+        return (
+            f"TFLite has no operator for {names}{source}",
+            _STACKS if has_stacks else "Write it with other operations",
+        )
     errors = [line.strip() for line in text.splitlines() if "error:" in line]
     lines = errors or [line.strip() for line in text.splitlines() if line.strip()] or ["it says nothing"]
-    return f"TensorFlow's converter fails: {lines[0][:300]}", ""
+    place = next(map(_place, _NODE.findall(lines[0])), "")
+    # Behind the place, which ends in brackets, is what is wrong there.
+    rule = re.sub(r"^.*error: loc\(.*?\]\)+: ", "", lines[0]) if place else lines[0]
+    return f"TensorFlow's converter fails{place}: {rule[:300]}", ""
+
+
+def _place(node: str) -> str:
+    return f" in '{_CALLS.sub('', node)}'"

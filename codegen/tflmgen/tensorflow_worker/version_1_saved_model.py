@@ -13,14 +13,13 @@ from typing import Any
 import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow.python.framework import op_def_registry
 
 from tflmgen.tensorflow_worker.frozen_graph import function_of, with_shapes
 from tflmgen.tensorflow_worker.source_error import SourceError
 
 REFERENCES = frozenset({"VariableV2", "Variable"})
 """Operations whose value is a reference to a variable."""
-WRITES = frozenset({"Assign", "AssignAdd", "AssignSub", "ScatterUpdate", "ScatterAdd"})
-"""Operations that change one."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +70,24 @@ def frozen_signatures(path: Path, tags: Sequence[str]) -> Iterator[tuple[str, Fr
                 continue
             nodes = [name.split(":")[0] for name in outputs.values()]
             read = v1.graph_util.extract_sub_graph(graph.as_graph_def(), nodes)
-            changed = next((node.name for node in read.node if node.op in WRITES), None)
+            changed = next((node.name for node in read.node if _changes_a_variable(node)), None)
             if changed is not None:
                 rule = f"signature '{key}' changes a variable of TensorFlow 1 at '{changed}'"
-                raise SourceError(rule, "Make it with tf.compat.v1.enable_resource_variables()")
+                advice = "Make it with tf.compat.v1.enable_resource_variables(), or name another --signature"
+                raise SourceError(rule, advice)
             graph_def = v1.graph_util.convert_variables_to_constants(session, graph.as_graph_def(), nodes)
             known = {node.name for node in graph_def.node}
             for name in {name.split(":")[0] for name in inputs.values()} - known:
                 graph_def.node.add().CopyFrom(graph.get_operation_by_name(name).node_def)
             yield key, FrozenSignature(graph_def, inputs, outputs)
+
+
+def _changes_a_variable(node: Any) -> bool:
+    """Whether an operation takes a reference and gives it on; those that only pass one are named "Ref...".
+
+    Variables themselves take none.
+    """
+    op_def = op_def_registry.get(node.op)
+    if op_def is None or node.op.startswith("Ref"):
+        return False
+    return any(port.is_ref for port in op_def.input_arg) and any(port.is_ref for port in op_def.output_arg)

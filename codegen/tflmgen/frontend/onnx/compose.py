@@ -180,10 +180,12 @@ xor, right_shift = function("BITWISE_XOR"), function("RIGHT_SHIFT")
 
 
 def absolute(g: Graph, value: Value) -> Value:
+    """|value|, by ABS, or of int64, which ABS lacks, by the maximum of the value and its negation."""
     return maximum(g, value, neg(g, value)) if value.dtype is I64 else elementwise(g, "ABS", value)
 
 
 def sign(g: Graph, value: Value) -> Value:
+    """-1, 0 or 1 in the value's type; of int64, which SIGN lacks, by clamping."""
     if value.dtype is I64:
         return maximum(g, minimum(g, value, 1), -1)
     return elementwise(g, "SIGN", value)

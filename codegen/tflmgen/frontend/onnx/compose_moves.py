@@ -92,6 +92,7 @@ def _groups(before: Shape, after: Shape) -> list[tuple[list[int], list[int]]] | 
 
 
 def squeeze(g: Graph, value: Value, axes: Sequence[int]) -> Value:
+    """The value without the dimensions `axes`, which are of size 1 and counted from 0."""
     return reshape(g, value, [size for axis, size in enumerate(value.shape) if axis not in axes])
 
 
@@ -104,6 +105,7 @@ def unsqueeze(g: Graph, value: Value, *axes: int) -> Value:
 
 
 def concat(g: Graph, values: Sequence[Value], axis: int) -> Value:
+    """The values one after the other along `axis`; empty ones are left out, and constants are joined at build time."""
     values = [value for value in values if value.shape[axis]] or list(values[:1])
     if len(values) == 1:
         return values[0]
@@ -152,6 +154,7 @@ def part(g: Graph, value: Value, axis: int, start: int, size: int) -> Value:
 
 
 def reverse(g: Graph, value: Value, axes: Sequence[int]) -> Value:
+    """The value with its elements in reverse order along each of `axes`."""
     if value.constant is not None:
         return moved_constant(value, lambda array: np.flip(array, tuple(axes)).copy())
     value = g.own(value)
@@ -219,6 +222,7 @@ def broadcast_to(g: Graph, value: Value, shape: Sequence[int]) -> Value:
 
 
 def tile(g: Graph, value: Value, repeats: Sequence[int]) -> Value:
+    """The value repeated `repeats[k]` times along each axis k."""
     if value.constant is not None:
         return constant(np.tile(value.constant, repeats))
     value = g.own(value)

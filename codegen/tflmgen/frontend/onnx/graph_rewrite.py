@@ -46,6 +46,7 @@ class GraphRewrite:
         self.tensors, self.operators = list(self.graph.tensors), list(self.graph.operators)
 
     def result(self) -> SubGraph:
+        """The subgraph as rewritten so far, its operators numbered in order of execution."""
         operators = tuple(replace(op, index=index) for index, op in enumerate(self.operators))
         return replace(self.graph, tensors=tuple(self.tensors), operators=operators)
 
@@ -110,6 +111,8 @@ class GraphRewrite:
     def operator(
         self, name: str, inputs: Sequence[int], outputs: Sequence[int], options: Mapping[str, Any] | None = None
     ) -> Operator:
+        """An operator of these tensors, with TFLite's defaults for options that are not given and the version that it
+        needs. It is not yet in the graph."""
         filled = options_with_defaults(name, options or {})
         operands = [None if i == ABSENT else self.tensors[i] for i in inputs]
         version = operator_version(name, operands, [self.tensors[i] for i in outputs], filled)

@@ -62,10 +62,12 @@ class Value:
 
     @property
     def rank(self) -> int:
+        """Number of dimensions; 0 of a scalar."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
+        """Number of elements; 1 of a scalar."""
         return math.prod(self.shape)
 
     @property
@@ -97,6 +99,7 @@ def same_memory(shape: Sequence[int], order: Sequence[int]) -> bool:
 
 
 def stored_shape(shape: Sequence[int], order: Sequence[int]) -> Shape:
+    """The shape in memory of a tensor whose dimensions are stored in `order`, outermost first."""
     return tuple(shape[axis] for axis in order)
 
 
@@ -133,18 +136,22 @@ class Graph:
 
     @property
     def name(self) -> str:
+        """Name of the subgraph in the model that is built."""
         return self.builder.name
 
     @property
     def index(self) -> int:
+        """Index of the subgraph in the model that is built."""
         return self.builder.index
 
     @property
     def tensors(self) -> Sequence[Tensor]:
+        """The subgraph's tensors so far."""
         return self.builder.tensors
 
     @property
     def operators(self) -> Sequence[Operator]:
+        """The subgraph's operators so far, in order of execution."""
         return self.builder.operators
 
     def new_tensor(
@@ -239,6 +246,7 @@ class Graph:
         return entry.quantization in (None, quantization)
 
     def sources_of(self, value: Value) -> frozenset[str]:
+        """Names of the model's inputs that a value depends on by its contents; empty for a constant."""
         if value.constant is not None or value.graph is None:
             return frozenset()
         return value.graph.sources.get(value.tensor, frozenset())

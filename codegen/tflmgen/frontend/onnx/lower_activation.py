@@ -33,11 +33,13 @@ def elu(node: Node) -> Value:
 
 @lowers("LeakyRelu")
 def leaky_relu(node: Node) -> Value:
+    """LeakyRelu: x, or alpha * x below 0."""
     return c.elementwise(node.graph, "LEAKY_RELU", node[0], options={"alpha": float(node.attribute("alpha", 0.01))})
 
 
 @lowers("PRelu")
 def parametric_relu(node: Node) -> Value:
+    """PRelu: x, or slope * x below 0, with the slope broadcast to the value's shape."""
     g, value, slope = node.graph, node[0], node[1]
     if value.dtype is not F32:
         return c.where(g, c.less(g, value, 0), c.mul(g, value, slope), value)
@@ -48,12 +50,14 @@ def parametric_relu(node: Node) -> Value:
 
 @lowers("ThresholdedRelu")
 def thresholded_relu(node: Node) -> Value:
+    """ThresholdedRelu: x above alpha, else 0."""
     alpha = float(node.attribute("alpha", 1.0))
     return c.where(node.graph, c.greater(node.graph, node[0], alpha), node[0], 0.0)
 
 
 @lowers("HardSigmoid")
 def hard_sigmoid(node: Node) -> Value:
+    """HardSigmoid: alpha * x + beta, clamped to 0 and 1."""
     alpha, beta = float(node.attribute("alpha", 0.2)), float(node.attribute("beta", 0.5))
     return _between(node.graph, c.add(node.graph, c.mul(node.graph, node[0], alpha), beta))
 
@@ -64,11 +68,13 @@ def _between(g: Graph, value: Value) -> Value:
 
 @lowers("HardSwish")
 def hard_swish(node: Node) -> Value:
+    """HardSwish: x * clamp(x / 6 + 1/2, 0, 1)."""
     return c.elementwise(node.graph, "HARD_SWISH", node[0])
 
 
 @lowers("Swish", "Silu")
 def swish(node: Node) -> Value:
+    """Swish (Silu): x * sigmoid(alpha * x)."""
     g, alpha = node.graph, float(node.attribute("alpha", 1.0))
     scaled = node[0] if alpha == 1.0 else c.mul(g, node[0], alpha)
     return c.mul(g, node[0], c.logistic(g, scaled))
@@ -76,6 +82,7 @@ def swish(node: Node) -> Value:
 
 @lowers("Softplus")
 def softplus_node(node: Node) -> Value:
+    """Softplus: log(1 + exp(x))."""
     return softplus(node.graph, node[0])
 
 
@@ -87,17 +94,20 @@ def softplus(g: Graph, value: Value) -> Value:
 
 @lowers("Mish")
 def mish(node: Node) -> Value:
+    """Mish: x * tanh(softplus(x))."""
     return c.mul(node.graph, node[0], c.tanh(node.graph, softplus(node.graph, node[0])))
 
 
 @lowers("Softsign")
 def softsign(node: Node) -> Value:
+    """Softsign: x / (1 + |x|)."""
     g = node.graph
     return c.div(g, node[0], c.add(g, c.absolute(g, node[0]), 1.0))
 
 
 @lowers("Shrink")
 def shrink(node: Node) -> Value:
+    """Shrink: x + bias below -lambd, x - bias above lambd, else 0; computed in floats, and cast back."""
     g, value, dtype = node.graph, node[0], node[0].dtype
     bias, lambd = float(node.attribute("bias", 0.0)), float(node.attribute("lambd", 0.5))
     real = c.cast(g, value, F32)
@@ -107,6 +117,7 @@ def shrink(node: Node) -> Value:
 
 @lowers("Gelu")
 def gelu(node: Node) -> Value:
+    """Gelu, exact or by the approximation with tanh."""
     options = {"approximate": node.attribute("approximate", "none") == "tanh"}
     return c.elementwise(node.graph, "GELU", node[0], options=options)
 
@@ -174,6 +185,7 @@ _FUNCTIONS: dict[str, Callable[[Graph, Value], Value]] = {
 
 @lowers(*_FUNCTIONS)
 def real_function(node: Node) -> Value:
+    """Functions that `_FUNCTIONS` spells in TFLite's operators."""
     return _FUNCTIONS[node.op](node.graph, node[0])
 
 
@@ -189,4 +201,5 @@ def dropout(node: Node) -> list[Value]:
 
 @lowers("Identity")
 def identity(node: Node) -> Value:
+    """Operators whose output is their first input at inference."""
     return node[0]

@@ -47,23 +47,27 @@ _UNARY = {
 
 @lowers(*_BINARY)
 def binary(node: Node) -> Value:
+    """Operators of two operands with a TFLite operator of their own; shapes are broadcast."""
     return c.elementwise(node.graph, _BINARY[node.op], node[0], node[1])
 
 
 @lowers(*_VARIADIC)
 def variadic(node: Node) -> Value:
+    """Operators of any number of operands, by pairs from the left."""
     values = [node[index] for index in range(len(node.inputs))]
     return c.total(node.graph, _VARIADIC[node.op], values)
 
 
 @lowers("Mean")
 def mean(node: Node) -> Value:
+    """Mean of any number of operands, which are broadcast."""
     values = [node[index] for index in range(len(node.inputs))]
     return c.mul(node.graph, c.total(node.graph, "ADD", values), 1.0 / len(values))
 
 
 @lowers(*_UNARY)
 def unary(node: Node) -> Value:
+    """Operators of one operand with a TFLite operator of their own; Relu of integers is a maximum."""
     value = node[0]
     if node.op == "Relu" and value.dtype is not F32:
         return c.maximum(node.graph, value, 0)
@@ -72,11 +76,13 @@ def unary(node: Node) -> Value:
 
 @lowers("Abs")
 def absolute(node: Node) -> Value:
+    """Abs, which leaves unsigned integers as they are."""
     return node[0] if node[0].dtype in (DType.UINT8, DType.UINT16) else c.absolute(node.graph, node[0])
 
 
 @lowers("Sign")
 def sign(node: Node) -> Value:
+    """Sign: -1, 0 or 1 in the operand's type."""
     return c.sign(node.graph, node[0])
 
 
@@ -102,6 +108,7 @@ def modulo(node: Node) -> Value:
 
 @lowers("Pow")
 def power(node: Node) -> Value:
+    """Pow: by products, a square root or a square where the exponent is a known small one, else by POW."""
     g, base, exponent = node.graph, node[0], node[1]
     if exponent.constant is not None and exponent.size == 1:
         number = float(exponent.constant.reshape(-1)[0])
@@ -122,11 +129,13 @@ def power(node: Node) -> Value:
 
 @lowers("Reciprocal")
 def reciprocal(node: Node) -> Value:
+    """Reciprocal of floats, as a division."""
     return c.div(node.graph, constant(1.0, F32), node[0])
 
 
 @lowers("Clip")
 def clip(node: Node) -> Value:
+    """Clip: by RELU6 where the limits are 0 and 6, else a maximum and a minimum; limits may be absent or computed."""
     g, value = node.graph, node[0]
     low, high = node.optional(1), node.optional(2)
     if node.version < 11:
@@ -142,16 +151,19 @@ def clip(node: Node) -> Value:
 
 @lowers("Where")
 def where(node: Node) -> Value:
+    """Where: elements of the second operand where the first one holds, else of the third; shapes are broadcast."""
     return c.where(node.graph, node[0], node[1], node[2])
 
 
 @lowers("IsNaN")
 def is_nan(node: Node) -> Value:
+    """IsNaN: only a NaN is unequal to itself."""
     return c.not_equal(node.graph, node[0], node[0])
 
 
 @lowers("IsInf")
 def is_infinite(node: Node) -> Value:
+    """IsInf of the signs that the attributes ask for, by comparisons with infinities."""
     g, value = node.graph, node[0]
     if node.attribute("detect_negative", 1) and node.attribute("detect_positive", 1):
         return c.equal(g, c.absolute(g, value), float("inf"))
@@ -164,6 +176,7 @@ def is_infinite(node: Node) -> Value:
 
 @lowers("Cast", "CastLike")
 def cast(node: Node) -> Value:
+    """Cast and CastLike. Raises NodeError if the target is a type that TFLite lacks."""
     target = node[1].dtype if node.op == "CastLike" else dtype_of(int(node.attribute("to")))
     g, value = node.graph, node[0]
     if target is BOOL:
@@ -173,6 +186,7 @@ def cast(node: Node) -> Value:
 
 @lowers("BitwiseNot")
 def bitwise_not(node: Node) -> Value:
+    """BitwiseNot, as -1 - x of signed integers and as XOR with the largest value of unsigned ones."""
     g, value = node.graph, node[0]
     if value.dtype in (I32, I64, DType.INT8, DType.INT16):
         return c.sub(g, constant(-1, value.dtype), value)

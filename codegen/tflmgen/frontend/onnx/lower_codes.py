@@ -53,6 +53,7 @@ def _parameters(node: Node, value: Value, scale: Value, zero: Value | None, axis
 
 @lowers("DequantizeLinear")
 def dequantize_linear(node: Node) -> Value:
+    """DequantizeLinear: real numbers of codes, per tensor, per axis or in blocks."""
     return real_of(node, node[0], node[1], node.optional(2), int(node.attribute("axis", 1)))
 
 
@@ -77,6 +78,7 @@ def real_of(node: Node, value: Value, scale: Value, zero: Value | None, axis: in
 
 @lowers("QuantizeLinear")
 def quantize_linear(node: Node) -> Value:
+    """QuantizeLinear: codes of real numbers, in the type of the zero point, else of `output_dtype`, else uint8."""
     zero = node.optional(2)
     dtype = DType.UINT8
     if zero is not None:
@@ -186,12 +188,14 @@ def integer_matmul(g: Graph, a: Value, b: Value) -> Value:
 
 @lowers("MatMulInteger")
 def product_of_integers(node: Node) -> Value:
+    """MatMulInteger: int32 product of codes less their zero points."""
     g, a, b = node.graph, node[0], node[1]
     return integer_matmul(g, centred(g, a, node.optional(2), a.rank - 2), centred(g, b, node.optional(3), b.rank - 1))
 
 
 @lowers("ConvInteger")
 def convolution_of_integers(node: Node) -> Value:
+    """ConvInteger: int32 convolution of codes less their zero points."""
     g = node.graph
     return integer_convolution(node, centred(g, node[0], node.optional(2)), centred(g, node[1], node.optional(3)), None)
 

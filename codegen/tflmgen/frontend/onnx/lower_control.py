@@ -32,6 +32,7 @@ def inner(node: Node, graph: Graph, proto: onnx.GraphProto, arguments: Sequence[
 
 @lowers("If")
 def conditional(node: Node) -> list[Value]:
+    """If, as TFLite's IF; with a constant condition, only the nodes of the branch that runs."""
     g, condition = node.graph, node[0]
     graphs = [node.attribute("then_branch"), node.attribute("else_branch")]
     if condition.constant is not None:
@@ -42,6 +43,7 @@ def conditional(node: Node) -> list[Value]:
 
 @lowers("Loop")
 def loop(node: Node) -> list[Value]:
+    """Loop, as TFLite's WHILE. Raises NodeError where a number of iterations decides a shape and is not known."""
     proto: onnx.GraphProto = node.attribute("body")
     trips, condition, inits = node.optional(0), node.optional(1), [node[k] for k in range(2, len(node.inputs))]
     has_rows = len(proto.output) - 1 > len(inits)
@@ -115,6 +117,7 @@ def _unrolled(
 
 @lowers("Scan")
 def scan(node: Node) -> list[Value]:
+    """Scan, as a loop over the scanned axes; of version 8, one such loop for each sequence of the batch."""
     values = [node[k] for k in range(len(node.inputs)) if node.version >= 9 or k]
     if node.version >= 9:
         return _scan(node, values, False)

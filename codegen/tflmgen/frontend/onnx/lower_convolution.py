@@ -25,6 +25,7 @@ from tflmgen.frontend.onnx.node import Node
 
 @lowers("Conv")
 def convolution_node(node: Node) -> Value:
+    """Conv in one to three spatial dimensions, with groups, strides, dilations and padding."""
     value, weights = node[0], node[1]
     window = window_of(node, value.shape[2:], node.attribute("kernel_shape") or weights.shape[2:])
     return convolution(node.graph, value, weights, node.optional(2), window, int(node.attribute("group", 1)))

@@ -18,6 +18,7 @@ from tflmgen.ir import DType
 
 @lowers("Gather")
 def gather(node: Node) -> Value:
+    """Gather: slices along one axis; negative indices count from the end."""
     g, value = node.graph, node[0]
     axis = node.axis(value.rank)
     return m.gather(g, value, m.in_range(g, node[1], value.shape[axis]), axis)
@@ -38,6 +39,7 @@ def flat_places(g: Graph, indices: Value, data: Shape, axis: int) -> Value:
 
 @lowers("GatherElements")
 def gather_elements(node: Node) -> Value:
+    """GatherElements: each element from the place of its index along one axis, by a gather from the flat operand."""
     g, value = node.graph, node[0]
     places = flat_places(g, node[1], value.shape, node.axis(value.rank))
     return m.gather(g, m.reshape(g, value, [value.size]), places, 0)
@@ -55,6 +57,7 @@ def tuples_in_range(g: Graph, indices: Value, data: Shape) -> Value:
 
 @lowers("GatherND")
 def gather_nd(node: Node) -> Value:
+    """GatherND: slices at tuples of indices; leading dimensions of a batch become constant parts of the tuples."""
     g, value, indices = node.graph, node[0], node[1]
     batch = int(node.attribute("batch_dims", 0))
     tuples = tuples_in_range(g, indices, value.shape[batch:])
@@ -69,6 +72,8 @@ def gather_nd(node: Node) -> Value:
 
 @lowers("ScatterND")
 def scatter_nd(node: Node) -> Value:
+    """ScatterND: the operand with updates at tuples of indices, set, added, multiplied or compared with what is
+    there."""
     g, value, updates = node.graph, node[0], node[2]
     tuples = tuples_in_range(g, node[1], value.shape)
     return _scattered(node, value, tuples, updates)
@@ -76,6 +81,7 @@ def scatter_nd(node: Node) -> Value:
 
 @lowers("ScatterElements", "Scatter")
 def scatter_elements(node: Node) -> Value:
+    """ScatterElements: the operand with each update at the place of its index along one axis."""
     g, value, updates = node.graph, node[0], node[2]
     places = flat_places(g, node[1], value.shape, node.axis(value.rank))
     tuples = m.reshape(g, places, [places.size, 1])
@@ -126,6 +132,8 @@ def _assigned(g: Graph, value: Value, tuples: Value, updates: Value) -> Value:
 
 @lowers("OneHot")
 def one_hot(node: Node) -> Value:
+    """OneHot: `off` and `on` from the third operand, by comparison of indices with a new axis. Raises NodeError if the
+    depth is not known at build time."""
     g, indices, values = node.graph, node[0], node[2]
     depth = int(node.known(1, "its depth").reshape(-1)[0])
     axis = normal_axis(int(node.attribute("axis", -1)), indices.rank + 1)
@@ -139,6 +147,7 @@ def one_hot(node: Node) -> Value:
 
 @lowers("ReverseSequence")
 def reverse_sequence(node: Node) -> Value:
+    """ReverseSequence: each sequence of the batch turned around up to its own length."""
     g, value = node.graph, node[0]
     time, batch = int(node.attribute("time_axis", 0)), int(node.attribute("batch_axis", 1))
     sizes = [n if k in (time, batch) else 1 for k, n in enumerate(value.shape)]
@@ -153,6 +162,7 @@ def reverse_sequence(node: Node) -> Value:
 
 @lowers("Compress")
 def compress(node: Node) -> Value:
+    """Compress: slices where the condition holds. Raises NodeError if that is not known at build time."""
     g, value = node.graph, node[0]
     axis = node.attribute("axis")
     if axis is None:

@@ -18,6 +18,7 @@ from tflmgen.frontend.onnx.node import Node
 
 @lowers("MatMul")
 def matmul_node(node: Node) -> Value:
+    """MatMul of operands with any number of leading dimensions, which are broadcast."""
     return matmul(node.graph, node[0], node[1])
 
 
@@ -82,6 +83,8 @@ def _matrices(g: Graph, value: Value) -> tuple[int, bool]:
 
 @lowers("Gemm")
 def gemm(node: Node) -> Value:
+    """Gemm: alpha * A B + beta * C, with A and B transposed as the attributes say; constants take the factors at build
+    time."""
     g, a, b, bias = node.graph, node[0], node[1], node.optional(2)
     alpha, beta = float(node.attribute("alpha", 1.0)), float(node.attribute("beta", 1.0))
     a = m.transpose(a, [1, 0]) if node.attribute("transA", 0) else a
@@ -99,6 +102,7 @@ def gemm(node: Node) -> Value:
 
 
 def scaled(g: Graph, value: Value, factor: float) -> Value:
+    """The value times a constant factor, which a constant takes at build time."""
     if value.constant is not None:
         return constant((value.constant * np.float32(factor)).astype(np.float32))
     return c.mul(g, value, factor)

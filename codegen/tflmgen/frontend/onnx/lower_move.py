@@ -18,6 +18,7 @@ from tflmgen.frontend.onnx.node import Node, dtype_of, normal_axis
 
 @lowers("Shape")
 def shape(node: Node) -> Value:
+    """Shape, or a part of it, as an int64 constant."""
     rank = node[0].rank
     start, end = (int(node.attribute(n, d)) for n, d in (("start", 0), ("end", rank)))
     return constant(np.array(node[0].shape[slice(*_clamped(start, end, rank))], np.int64))
@@ -29,11 +30,14 @@ def _clamped(start: int, end: int, rank: int) -> tuple[int, int]:
 
 @lowers("Size")
 def size(node: Node) -> Value:
+    """Size: the number of elements, as an int64 constant."""
     return constant(np.int64(node[0].size))
 
 
 @lowers("Reshape")
 def reshape(node: Node) -> Value:
+    """Reshape, with 0 and -1 replaced by what they stand for. Raises NodeError if the shape is not known at build
+    time."""
     value = node[0]
     sizes = [int(n) for n in node.known(1, "its shape").reshape(-1)]
     if not node.attribute("allowzero", 0):
@@ -46,6 +50,7 @@ def reshape(node: Node) -> Value:
 
 @lowers("Flatten")
 def flatten(node: Node) -> Value:
+    """Flatten to two dimensions, split at `axis`."""
     value = node[0]
     axis = int(node.attribute("axis", 1))
     axis += value.rank if axis < 0 else 0
@@ -54,6 +59,7 @@ def flatten(node: Node) -> Value:
 
 @lowers("Squeeze")
 def squeeze(node: Node) -> Value:
+    """Squeeze of the named axes, else of all of size 1. Raises NodeError if a named one is larger."""
     value = node[0]
     axes = node.axes(value.rank)
     if axes is None:
@@ -65,6 +71,7 @@ def squeeze(node: Node) -> Value:
 
 @lowers("Unsqueeze")
 def unsqueeze(node: Node) -> Value:
+    """Unsqueeze: dimensions of size 1 at `axes`, which count in the result."""
     value = node[0]
     axes = node.attribute("axes") or node.integers(1, "its axes") or []
     return m.unsqueeze(node.graph, value, *(normal_axis(axis, value.rank + len(axes)) for axis in axes))
@@ -72,18 +79,21 @@ def unsqueeze(node: Node) -> Value:
 
 @lowers("Transpose")
 def transpose(node: Node) -> Value:
+    """Transpose; without `perm`, all axes are reversed."""
     value = node[0]
     return m.transpose(value, node.attribute("perm") or list(range(value.rank))[::-1])
 
 
 @lowers("Concat")
 def concat(node: Node) -> Value:
+    """Concat of all operands along one axis."""
     values = [node[index] for index in range(len(node.inputs))]
     return m.concat(node.graph, values, node.axis(values[0].rank))
 
 
 @lowers("Split")
 def split(node: Node) -> list[Value]:
+    """Split along one axis, into equal parts if no sizes are given. Raises NodeError if sizes do not add up."""
     value = node[0]
     axis = node.axis(value.rank)
     sizes = node.attribute("split") or node.integers(1, "its parts")
@@ -99,6 +109,7 @@ def split(node: Node) -> list[Value]:
 
 @lowers("Slice")
 def slice_(node: Node) -> Value:
+    """Slice with steps, also backwards; starts may be computed at run time if the sizes are known."""
     value = node[0]
     if node.version < 10:
         starts, ends, axes, steps = node.attribute("starts"), node.attribute("ends"), node.attribute("axes"), None
@@ -167,17 +178,20 @@ def offset_of(g: Graph, value: Value) -> tuple[tuple[Graph, int] | None, int]:
 
 @lowers("Expand")
 def expand(node: Node) -> Value:
+    """Expand: the operand broadcast to the shape. Raises NodeError if that is not known at build time."""
     sizes = tuple(int(n) for n in node.known(1, "its shape"))
     return m.broadcast_to(node.graph, node[0], c.broadcast_shape([node[0].shape, sizes]))
 
 
 @lowers("Tile")
 def tile(node: Node) -> Value:
+    """Tile: repetitions along each axis. Raises NodeError if their numbers are not known at build time."""
     return m.tile(node.graph, node[0], node.integers(1, "its repeats") or [])
 
 
 @lowers("Pad")
 def pad(node: Node) -> Value:
+    """Pad in all modes. Raises NodeError if the pads are not known at build time."""
     value = node[0]
     flat_pads = node.attribute("pads") or node.integers(1, "its pads") or []
     axes = node.integers(3, "its axes")
@@ -223,6 +237,7 @@ def _padded_places(mode: str, places: NDArray[np.int64], count: int) -> NDArray[
 
 @lowers("Trilu")
 def triangle(node: Node) -> Value:
+    """Trilu: the upper or lower triangle of the last two dimensions, zero elsewhere."""
     g, value = node.graph, node[0]
     offset = int(node.known(1, "its diagonal").reshape(-1)[0]) if node.has(1) else 0
     ones = np.ones(value.shape[-2:], bool)
@@ -232,6 +247,7 @@ def triangle(node: Node) -> Value:
 
 @lowers("EyeLike")
 def eye_like(node: Node) -> Value:
+    """EyeLike: a constant matrix of the operand's shape with ones on one diagonal."""
     number = node.attribute("dtype")
     dtype = node[0].dtype if number is None else dtype_of(number)
     rows, columns = node[0].shape
@@ -240,6 +256,7 @@ def eye_like(node: Node) -> Value:
 
 @lowers("DepthToSpace")
 def depth_to_space(node: Node) -> Value:
+    """DepthToSpace of NCHW, in either order of blocks (DCR, CRD)."""
     g, value, block = node.graph, node[0], int(node.attribute("blocksize"))
     n, channels, height, width = value.shape
     kept = channels // block**2
@@ -254,6 +271,7 @@ def depth_to_space(node: Node) -> Value:
 
 @lowers("SpaceToDepth")
 def space_to_depth(node: Node) -> Value:
+    """SpaceToDepth of NCHW. Raises NodeError if the mode is unknown."""
     g, value, block = node.graph, node[0], int(node.attribute("blocksize"))
     n, channels, height, width = value.shape
     if node.attribute("mode", "DCR") not in ("DCR", "CRD"):
@@ -266,6 +284,7 @@ def space_to_depth(node: Node) -> Value:
 
 @lowers("CenterCropPad")
 def center_crop_pad(node: Node) -> Value:
+    """CenterCropPad: each axis cut or padded with zeros on both sides, to the target size."""
     g, value = node.graph, node[0]
     targets = node.integers(1, "its shape") or []
     axes = [normal_axis(axis, value.rank) for axis in node.attribute("axes") or range(value.rank)]
@@ -281,8 +300,8 @@ def center_crop_pad(node: Node) -> Value:
 
 @lowers("ConstantOfShape")
 def constant_of_shape(node: Node) -> Value:
+    """ConstantOfShape, as a constant. Raises NodeError if the shape is not known at build time."""
     sizes = [int(n) for n in node.known(0, "its shape")]
     filler = node.attribute("value")
-    return constant(
-        np.full(sizes, 0.0 if filler is None else filler.reshape(-1)[0], (filler or np.zeros(1, "<f4")).dtype)
-    )
+    filler = np.zeros(1, "<f4") if filler is None else filler
+    return constant(np.full(sizes, filler.reshape(-1)[0], filler.dtype))

@@ -21,6 +21,7 @@ def channel(g: Graph, value: Value, rank: int) -> Value:
 
 @lowers("BatchNormalization")
 def batch_normalization(node: Node) -> list[Value]:
+    """BatchNormalization by scale and offset per channel; in training mode also the new running mean and variance."""
     g, value = node.graph, node[0]
     epsilon = float(node.attribute("epsilon", 1e-5))
     scale, shift, mean, variance = (node[k] for k in range(1, 5))
@@ -49,6 +50,7 @@ def batch_normalization(node: Node) -> list[Value]:
 
 @lowers("InstanceNormalization")
 def instance_normalization(node: Node) -> Value:
+    """InstanceNormalization over the spatial axes, then scale and offset per channel."""
     g, value = node.graph, node[0]
     scaled = normalized(g, value, list(range(2, value.rank)), float(node.attribute("epsilon", 1e-5)))[0]
     return c.add(g, c.mul(g, scaled, channel(g, node[1], value.rank)), channel(g, node[2], value.rank))
@@ -65,6 +67,7 @@ def normalized(g: Graph, value: Value, axes: list[int], epsilon: float) -> tuple
 
 @lowers("LayerNormalization")
 def layer_normalization(node: Node) -> list[Value]:
+    """LayerNormalization over the axes from `axis` on: result, mean and reciprocal of the standard deviation."""
     g, value = node.graph, node[0]
     axes = list(range(node.axis(value.rank, -1), value.rank))
     scaled, mean, inverse = normalized(g, value, axes, float(node.attribute("epsilon", 1e-5)))
@@ -75,6 +78,7 @@ def layer_normalization(node: Node) -> list[Value]:
 
 @lowers("GroupNormalization")
 def group_normalization(node: Node) -> Value:
+    """GroupNormalization of channels by groups. Raises NodeError before version 21, which has scales per group."""
     g, value, groups = node.graph, node[0], int(node.attribute("num_groups"))
     if node.version < 21:
         raise NodeError("is of a version before 21, whose scales are per group")

@@ -113,6 +113,8 @@ def _counts(value: Value, window: Window, pads_count: bool, node: Node) -> NDArr
 
 @lowers("AveragePool")
 def average_pool(node: Node) -> Value:
+    """AveragePool: by TFLite's kernel where it has the window, corrected where padding counts otherwise, else tap by
+    tap."""
     g, value = node.graph, node[0]
     window = window_of(node, value.shape[2:], node.attribute("kernel_shape"))
     pads_count = bool(node.attribute("count_include_pad", 0))
@@ -128,6 +130,7 @@ def average_pool(node: Node) -> Value:
 
 @lowers("LpPool")
 def lp_pool(node: Node) -> Value:
+    """LpPool: p-th root of the sum of p-th powers in each window."""
     g, value, p = node.graph, node[0], float(node.attribute("p", 2))
     window = window_of(node, value.shape[2:], node.attribute("kernel_shape"))
     size = c.absolute(g, value)
@@ -138,6 +141,7 @@ def lp_pool(node: Node) -> Value:
 
 @lowers("MaxUnpool")
 def max_unpool(node: Node) -> Value:
+    """MaxUnpool: values scattered to the indices that MaxPool gave, zero elsewhere."""
     g, value, places = node.graph, node[0], node[1]
     count = value.rank - 2
     strides = node.attribute("strides") or [1] * count

@@ -63,6 +63,8 @@ def _result(node: Node, value: Value, place: int) -> Value:
 
 @lowers("QLinearConv")
 def linear_convolution(node: Node) -> Value:
+    """QLinearConv: with known scales, a convolution of reals that quantisation turns into one of integers, else in
+    codes."""
     if node[3].constant is None or not _is_known(node, 0, 3) or node[6].constant is None:
         return quantized_convolution(node)
     bias = node.optional(8)
@@ -77,6 +79,8 @@ def linear_convolution(node: Node) -> Value:
 
 @lowers("QLinearMatMul")
 def linear_matmul(node: Node) -> Value:
+    """QLinearMatMul: with known scales, a product of reals that quantisation turns into one of integers, else in
+    codes."""
     if not _is_known(node, 0, 3) or node[6].constant is None or node[4].size > 1 < node[3].rank - 1:
         return quantized_matmul(node)
     return _result(node, lower_as(node, "MatMul", _real(node, 0), _real(node, 3, node[3].rank - 1)), 6)
@@ -84,16 +88,19 @@ def linear_matmul(node: Node) -> Value:
 
 @lowers("com.microsoft.QLinearAdd", "com.microsoft.QLinearMul")
 def linear_arithmetic(node: Node) -> Value:
+    """QLinearAdd and QLinearMul: the operator of reals, requantised."""
     return _result(node, lower_as(node, node.op.removeprefix("QLinear"), _real(node, 0), _real(node, 3)), 6)
 
 
 @lowers("com.microsoft.QLinearSigmoid", "com.microsoft.QLinearLeakyRelu")
 def linear_function(node: Node) -> Value:
+    """QLinearSigmoid and QLinearLeakyRelu: the operator of reals, requantised."""
     return _result(node, lower_as(node, node.op.removeprefix("QLinear"), _real(node, 0)), 3)
 
 
 @lowers("com.microsoft.QLinearReduceMean")
 def linear_mean(node: Node) -> Value:
+    """QLinearReduceMean: the mean of reals, requantised."""
     return _result(node, lower_as(node, "ReduceMean", _real(node, 0)), 3)
 
 
@@ -106,6 +113,7 @@ def linear_softmax(node: Node) -> Value:
 
 @lowers("com.microsoft.QLinearAveragePool", "com.microsoft.QLinearGlobalAveragePool")
 def linear_pool(node: Node) -> Value:
+    """QLinearAveragePool and QLinearGlobalAveragePool, also with channels last: the pool of reals, requantised."""
     value = _real(node, 0)
     is_last = bool(node.attribute("channels_last", 0))
     if is_last:
@@ -126,6 +134,7 @@ def linear_concatenation(node: Node) -> Value:
 
 @lowers("com.microsoft.QLinearWhere")
 def linear_choice(node: Node) -> Value:
+    """QLinearWhere: the choice among reals of either operand, requantised."""
     chosen = c.where(node.graph, node[0], _real(node, 1), _real(node, 4))
     return quantized_as(node, chosen, node[7], node.optional(8), node[1].dtype)
 
@@ -147,6 +156,7 @@ def linear_product(node: Node) -> Value:
 
 @lowers("com.microsoft.QuantizeLinear", "com.microsoft.DequantizeLinear")
 def conversion(node: Node) -> Value:
+    """QuantizeLinear and DequantizeLinear of ONNX Runtime's own domain, as those of ONNX."""
     return lower_as(node, node.op, *node.inputs)
 
 

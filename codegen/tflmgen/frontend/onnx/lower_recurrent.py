@@ -114,6 +114,7 @@ class _Layer:
 
 @lowers("LSTM", "GRU", "RNN")
 def recurrent(node: Node) -> list[Value]:
+    """LSTM, GRU and RNN: all outputs over time, then the last states, with directions as an axis."""
     g, value = node.graph, node[0]
     by_batch = bool(node.attribute("layout", 0))
     if by_batch:

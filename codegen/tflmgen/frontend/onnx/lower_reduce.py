@@ -93,6 +93,7 @@ def _log_sum_exp(g: Graph, x: Value, axes: Sequence[int]) -> Value:
     "ReduceLogSum", "ReduceLogSumExp",
 )  # fmt: skip
 def reduction(node: Node) -> Value:
+    """Reductions along the node's axes, or along all; with `noop_with_empty_axes`, of each element alone."""
     g, value = node.graph, node[0]
     axes = node.axes(value.rank)
     if not axes:
@@ -123,6 +124,7 @@ def index_of_extreme(g: Graph, name: str, value: Value, axis: int, last: bool = 
 
 @lowers("ArgMax", "ArgMin")
 def argument(node: Node) -> Value:
+    """ArgMax and ArgMin along one axis: the first or the last place of the extreme."""
     g, value = node.graph, node[0]
     axis = node.axis(value.rank)
     name = "ARG_MAX" if node.op == "ArgMax" else "ARG_MIN"
@@ -149,6 +151,7 @@ def along_last(g: Graph, name: str, value: Value, axis: int, options: dict[str, 
 
 @lowers("Softmax", "LogSoftmax", "Hardmax")
 def softmax(node: Node) -> Value:
+    """Softmax, LogSoftmax and Hardmax along one axis; before version 13, of all axes from there on as one row."""
     g, value = node.graph, node[0]
     rows = node.version < 13
     axis = node.axis(value.rank, 1 if rows else -1)
@@ -168,6 +171,7 @@ def softmax(node: Node) -> Value:
 
 @lowers("CumSum")
 def cumulative_sum(node: Node) -> Value:
+    """CumSum along one axis, also from the end or without the element itself."""
     g, value = node.graph, node[0]
     axis = int(node.known(1, "its axis").reshape(-1)[0]) % max(value.rank, 1)
     inner = c.computed_in("CUMSUM", value.dtype)
@@ -201,6 +205,8 @@ def cumulative_product(node: Node) -> Value:
 
 @lowers("TopK")
 def top_k(node: Node) -> list[Value]:
+    """TopK along one axis: values and places, in order. Raises NodeError for Booleans or if k is not known at build
+    time."""
     g, value = node.graph, node[0]
     axis = node.axis(value.rank, -1)
     count = int(node.known(1, "its k").reshape(-1)[0])
@@ -231,6 +237,7 @@ def _mirrored(g: Graph, value: Value) -> Value:
 
 @lowers("LpNormalization")
 def lp_normalization(node: Node) -> Value:
+    """LpNormalization: elements over the norm along one axis; where that is 0, as they are."""
     g, value = node.graph, node[0]
     axis = node.axis(value.rank, -1)
     if int(node.attribute("p", 2)) == 1:
@@ -243,12 +250,14 @@ def lp_normalization(node: Node) -> Value:
 
 @lowers("GlobalAveragePool", "GlobalMaxPool")
 def global_pool(node: Node) -> Value:
+    """GlobalAveragePool and GlobalMaxPool: over all spatial axes, which stay with size 1."""
     axes = list(range(2, node[0].rank))
     return reduce(node.graph, "MEAN" if node.op == "GlobalAveragePool" else "REDUCE_MAX", node[0], axes)
 
 
 @lowers("GlobalLpPool")
 def global_lp_pool(node: Node) -> Value:
+    """GlobalLpPool: p-th root of the sum of p-th powers over all spatial axes."""
     g, value, p = node.graph, node[0], float(node.attribute("p", 2))
     sums = reduce(g, "SUM", c.power(g, c.absolute(g, value), p), list(range(2, value.rank)))
     return c.power(g, sums, 1.0 / p)

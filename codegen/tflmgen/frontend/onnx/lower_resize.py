@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 
 @lowers("Resize", "Upsample")
 def resize(node: Node) -> Value:
+    """Resize and Upsample in all modes, one axis after the other. Raises NodeError if sizes are not known at build
+    time."""
     g, value = node.graph, node[0]
     axes, scales, sizes = _target(node, value)
     mode = node.attribute("mode", "nearest")

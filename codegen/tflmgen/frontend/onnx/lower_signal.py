@@ -47,6 +47,8 @@ def _to_real(g: Graph, value: Value, length: int, taken: int) -> Value:
 
 @lowers("DFT")
 def fourier_transform(node: Node) -> Value:
+    """DFT along one axis, as a product with a constant matrix. Raises NodeError if axis or length is not known at build
+    time."""
     g, value = node.graph, node[0]
     axis_attribute = node.attribute("axis")
     if axis_attribute is None:
@@ -67,6 +69,7 @@ def fourier_transform(node: Node) -> Value:
 
 @lowers("STFT")
 def short_time_transform(node: Node) -> Value:
+    """STFT: frames as a gather, then their transforms. Raises NodeError without a window and a frame length."""
     g, signal = node.graph, node[0]
     step = int(node.known(1, "its step").reshape(-1)[0])
     window = node.optional(2)

@@ -31,6 +31,7 @@ class Window:
 
     @property
     def is_padded(self) -> bool:
+        """Whether any side of any axis has padding."""
         return any(a or b for a, b in self.pads)
 
     def is_same(self, spatial: Sequence[int]) -> bool:
@@ -78,6 +79,7 @@ def last_order(rank: int) -> tuple[int, ...]:
 
 
 def pad_spatial(g: Graph, value: Value, pads: Sequence[tuple[int, int]], filler: float) -> Value:
+    """The value (NC and spatial axes) padded by `pads`, (before, after) per spatial axis, with `filler`."""
     return m.pad(g, m.laid_as(g, value, last_order(value.rank)), [(0, 0), (0, 0), *pads], filler)
 
 

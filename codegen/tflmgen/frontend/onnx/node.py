@@ -72,9 +72,11 @@ class Node:
 
     @property
     def op(self) -> str:
+        """ONNX's name of the operator, without its domain."""
         return str(self.proto.op_type)
 
     def has(self, index: int) -> bool:
+        """Whether an operand is there: optional ones may be absent."""
         return len(self.inputs) > index and self.inputs[index] is not None
 
     def wants(self, index: int) -> bool:
@@ -89,6 +91,7 @@ class Node:
         return value
 
     def optional(self, index: int) -> Value | None:
+        """An operand, or None if it is absent."""
         return self.inputs[index] if len(self.inputs) > index else None
 
     def known(self, index: int, content: str) -> Array:
@@ -128,6 +131,7 @@ class Node:
 
 
 def normal_axis(axis: int, rank: int) -> int:
+    """The axis counted from 0. Raises NodeError if an operand of this rank does not have it."""
     if not -rank <= axis < max(rank, 1):
         raise NodeError(f"has axis {axis}, but its operand has {rank} dimensions")
     return axis % rank if rank else 0

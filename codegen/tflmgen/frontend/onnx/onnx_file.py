@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -21,10 +20,8 @@ from tflmgen.frontend.onnx.node import ONNX_DTYPES
 from tflmgen.frontend.onnx.stateful_inputs import state_pairs
 from tflmgen.frontend.onnx.torch_export import TorchRunner, onnx_of_torch, runner_of
 from tflmgen.frontend.onnx_program import OnnxProgram
+from tflmgen.frontend.source_function import file_of_source, stem_of_source
 from tflmgen.frontend.tflite.model import Model
-
-FUNCTION = re.compile(r"\.py:[A-Za-z_]\w*$")
-"""The end of a source that is a function in a Python file: net.py:make."""
 
 OLDEST = 7
 """Oldest version of ONNX's operator set whose forms the lowerings know."""
@@ -68,7 +65,7 @@ def program_of(path: Path, constants: Mapping[str, object]) -> OnnxProgram:
 
 def _digest(path: Path, model: onnx.ModelProto) -> str:
     """SHA-256 of the file, and of the model with its external data where it has such; empty for a function."""
-    if FUNCTION.search(path.name):
+    if file_of_source(path) != path:
         return ""
     content = path.read_bytes()
     digest = hashlib.sha256(content)
@@ -151,9 +148,8 @@ def torch_runner(path: Path) -> TorchRunner:
 
 def _torch_parts(path: Path) -> tuple[Path, str] | None:
     """File and function of a PyTorch source; None for another."""
-    if FUNCTION.search(path.name):
-        file, _, function = str(path).rpartition(":")
-        return Path(file), function
+    if (file := file_of_source(path)) != path:
+        return file, stem_of_source(path)
     return (path, "") if path.suffix.lower() == ".pt2" else None
 
 

@@ -63,6 +63,7 @@ class Walker:
         self.line = ""
 
     def new_graph(self, name: str, parent: Graph | None = None) -> Graph:
+        """A new subgraph with this name; `parent` is the graph whose values it may use."""
         self.graphs.append(Graph(self.builder.subgraph(name), parent))
         return self.graphs[-1]
 
@@ -88,6 +89,8 @@ class Walker:
         return outputs
 
     def constant(self, tensor: onnx.TensorProto, graph: Graph) -> Value:
+        """The value of an initialiser or of a constant's tensor. Raises ModelError for element types that TFLite
+        lacks."""
         array = np.asarray(numpy_helper.to_array(tensor))
         if tensor.data_type == onnx.TensorProto.INT4:
             return constant(array.astype(np.int8), DType.INT4)
@@ -100,6 +103,7 @@ class Walker:
         return constant(array)
 
     def error(self, where: str, error: NodeError) -> ModelError:
+        """The error as one of the model, with its place in the file and its cause."""
         problem = Problem(Location(f"{self.path}: {where}"), error.text, error.advice)
         located = ModelError([problem])
         located.__cause__ = error

@@ -105,6 +105,7 @@ class SubGraphBuilder:
         return index
 
     def build(self) -> SubGraph:
+        """The subgraph with the tensors and operators so far."""
         return SubGraph(
             self.index, self.name, tuple(self.tensors), tuple(self.inputs), tuple(self.outputs), tuple(self.operators)
         )
@@ -120,6 +121,7 @@ class ModelBuilder:
         self._buffers: dict[bytes, int] = {b"": 0}
 
     def subgraph(self, name: str) -> SubGraphBuilder:
+        """A new empty subgraph, the next of the model."""
         self.subgraphs.append(SubGraphBuilder(self, len(self.subgraphs), name))
         return self.subgraphs[-1]
 
@@ -134,6 +136,7 @@ class ModelBuilder:
         inputs: Sequence[tuple[str, int]],
         outputs: Sequence[tuple[str, int]],
     ) -> None:
+        """Adds an entry point: a subgraph, whose tensors get names for the caller."""
         index = subgraph if isinstance(subgraph, int) else subgraph.index
         self.signatures.append(Signature(key, index, tuple(inputs), tuple(outputs)))
 

@@ -105,4 +105,5 @@ class Model:
 
     @property
     def operator_names(self) -> tuple[str, ...]:
+        """Names of all operators, subgraph by subgraph in order of execution; with repetitions."""
         return tuple(op.name for subgraph in self.subgraphs for op in subgraph.operators)

@@ -20,6 +20,7 @@ class ProblemList:
         self._problems: list[Problem] = []
 
     def add(self, rule: str, advice: str = "") -> None:
+        """Records a rule that the file breaks; the reader goes on, to find others."""
         self._problems.append(Problem(Location(self._model), rule, advice))
 
     def located(

@@ -12,12 +12,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tflmgen.api import source_file
 from tflmgen.errors import TflmgenError, UsageError
+from tflmgen.frontend import file_of_source, is_torch_function, read_source, write_model
+from tflmgen.options import BuildOptions, OutputOptions
+from tflmgen.terminal import Console
 
 Parameters = Mapping[str, Any]
 """Names and values of what a candidate is made from; JSON writes them."""
 
-PYTHON = ".py"
+PYTHON, TFLITE = ".py", ".tflite"
+SILENT = Console(OutputOptions(quiet=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +56,24 @@ class Space:
 
 
 def read_space(sources: Sequence[Path]) -> Space:
-    """The candidates of model files, or of one Python file with candidates() and build(). Raises UsageError."""
+    """The candidates of models, or of one Python file with candidates() and build(). Raises UsageError.
+
+    A model is a file, a SavedModel's folder, or a function as net.py:make; what is no file is converted here.
+    """
     if len(sources) == 1 and sources[0].suffix == PYTHON:
         return _python_space(sources[0])
     if any(path.suffix == PYTHON for path in sources):
         raise UsageError("a sweep takes one Python file, or model files")
-    return Space([Candidate(path.name, {}, path.read_bytes(), path.suffix) for path in sources])
+    return Space(list(map(_model, sources)))
+
+
+def _model(source: Path) -> Candidate:
+    if is_torch_function(source):
+        return Candidate(source.name, {}, write_model(read_source(source)), TFLITE)
+    if source.is_dir() or file_of_source(source) != source:
+        with source_file(source, BuildOptions(), SILENT) as (path, _):
+            return Candidate(source.name, {}, path.read_bytes(), TFLITE)
+    return Candidate(source.name, {}, source.read_bytes(), source.suffix)
 
 
 def _python_space(path: Path) -> Space:

@@ -14,9 +14,11 @@ Json = dict[str, Any]
 class ResultCache(Protocol):
     """Figures by key."""
 
-    def get(self, key: str) -> Json | None: ...
+    def get(self, key: str) -> Json | None:
+        """The figures under a key; None if there are none."""
 
-    def put(self, key: str, figures: Json) -> None: ...
+    def put(self, key: str, figures: Json) -> None:
+        """Keeps figures under a key, for later runs."""
 
 
 class _NoCache:
@@ -47,6 +49,7 @@ class FileCache:
         return figures
 
     def put(self, key: str, figures: Json) -> None:
+        """Writes the figures into a file of their own, whole before it gets its name."""
         path = self._path(key)
         self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
         # On a file system, a reader must not see half a file; object stores write whole ones.

@@ -12,14 +12,11 @@ import numpy as np
 
 from tflmgen.api import CompiledModel, build_options, fit_of, model_error, plan_file, source_file
 from tflmgen.errors import TflmgenError, UsageError
-from tflmgen.options import BuildOptions, Measured, OutputOptions, Validate
+from tflmgen.options import BuildOptions, Measured, Validate
 from tflmgen.project import Board, board_for, estimated_plan
-from tflmgen.sweep.candidate_space import Candidate, function_of
+from tflmgen.sweep.candidate_space import SILENT, Candidate, function_of
 from tflmgen.sweep.result_cache import NO_CACHE, ResultCache
 from tflmgen.sweep.sweep_task import Row, Status, Task, key_of
-from tflmgen.terminal import Console
-
-SILENT = Console(OutputOptions(quiet=True))
 
 Score = Callable[..., float]
 

@@ -10,7 +10,8 @@ from tflmgen.errors import TflmgenError
 from tflmgen.options import Validate
 from tflmgen.project import board_for, write_whole
 from tflmgen.report import sweep_html
-from tflmgen.sweep.row_evaluation import SILENT, model_source
+from tflmgen.sweep.candidate_space import SILENT
+from tflmgen.sweep.row_evaluation import model_source
 from tflmgen.sweep.sweep_task import Row, Task
 
 MOST_REPORTS = 40

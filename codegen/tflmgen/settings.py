@@ -39,6 +39,7 @@ class Settings:
 
     @property
     def is_fast(self) -> bool:
+        """Whether speed counts more than the size of the code."""
         return self.options.optimize in FOR_SPEED
 
     @property

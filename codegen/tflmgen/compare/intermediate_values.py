@@ -74,6 +74,8 @@ class Layer:
 
     @property
     def key(self) -> tuple[int, int, str, tuple[int, ...]]:
+        """What tells a value from all others of a run: subgraph, operator, tensor, and iterations of loops around
+        it."""
         return self.origin.subgraph, self.origin.operator, self.tensor, self.iterations
 
 

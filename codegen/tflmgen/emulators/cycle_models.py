@@ -21,6 +21,7 @@ class CycleModel:
     uses_low: bool = False
 
     def figure(self, cycles: Cycles) -> int:
+        """The bound that stands for the range where one number is shown, in cycles."""
         return cycles.low if self.uses_low else cycles.high
 
     def explain(self, cycles: Cycles) -> str:

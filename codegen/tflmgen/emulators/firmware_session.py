@@ -31,6 +31,7 @@ class Running:
 
 
 def check_session_options(board: Board, options: SessionOptions) -> None:
+    """Raises UsageError for options that contradict the board or each other."""
     if board.is_host and options.emulator is not Emulator.AUTO:
         raise UsageError("--board host runs without an emulator: leave --emulator out")
     if options.port is not None and (board.is_host or options.emulator is not Emulator.AUTO):

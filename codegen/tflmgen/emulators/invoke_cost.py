@@ -29,6 +29,8 @@ NO_CYCLES = Cycles(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Tally:
+    """Instructions and estimated cycles of a part of an invoke. Tallies add up."""
+
     instructions: int
     cycles: Cycles
 

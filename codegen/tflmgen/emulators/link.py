@@ -20,6 +20,8 @@ REPLY = 0x80
 
 
 class Request(IntEnum):
+    """Numbers of the requests, as the firmware has them."""
+
     HELLO = 0x01
     RESET = 0x02
     WRITE = 0x03
@@ -77,6 +79,9 @@ class DeviceFaultError(LinkError):
 
 @dataclass(frozen=True, slots=True)
 class Hello:
+    """Reply to HELLO: version of the protocol, largest payload in bytes, number of signatures, CRC-32 and name of the
+    model."""
+
     version: int
     payload: int
     signatures: int
@@ -86,6 +91,8 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class SignatureInfo:
+    """Reply to SIGNATURE: its key, and how many inputs and outputs it has."""
+
     key: str
     inputs: int
     outputs: int
@@ -112,12 +119,15 @@ class Invoked:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
+    """One message; `sequence` (0 to 255) pairs a reply with its request."""
+
     type: int
     sequence: int
     payload: bytes
 
 
 def encode(frame: Frame) -> bytes:
+    """Bytes of a frame on the wire: marker, header, payload and CRC-16, with markers within them escaped."""
     body = struct.pack("<BBH", frame.type, frame.sequence, len(frame.payload)) + frame.payload
     body += binascii.crc_hqx(body, 0xFFFF).to_bytes(2, "big")
     return SYNC + body.replace(ESCAPE, b"\x7d\x5d").replace(SYNC, b"\x7d\x5e")
@@ -130,6 +140,7 @@ class Decoder:
         self._raw: bytes | None = None
 
     def feed(self, data: bytes) -> list[Frame]:
+        """Takes received bytes, and returns the frames that they complete, in order."""
         frames = []
         first, *remaining = data.split(SYNC)
         pieces = [] if self._raw is None else [self._raw + first]
@@ -172,6 +183,7 @@ class Client:
         self.layers: list[bytes] = []
 
     def hello(self) -> Hello:
+        """Asks who the device is. Raises LinkError if it speaks another version of the protocol."""
         data = self.request(Request.HELLO, first_wait=self._retry / 10)  # what comes before it listens is lost
         if data[0] != VERSION:
             raise LinkError(f"the device speaks version {data[0]} of the protocol, this is version {VERSION}")
@@ -179,11 +191,13 @@ class Client:
         return Hello(version, payload, signatures, fingerprint, data[9:].decode(errors="replace"))
 
     def signature(self, signature: int) -> SignatureInfo:
+        """Describes the signature with this index. Raises RefusedError if there is none."""
         data = self.request(Request.SIGNATURE, struct.pack("<H", signature))
         inputs, outputs = struct.unpack_from("<HH", data)
         return SignatureInfo(data[4:].decode(errors="replace"), inputs, outputs)
 
     def tensor(self, signature: int, output: bool, index: int) -> TensorInfo:
+        """Describes one input or output of a signature. Raises RefusedError if there is none."""
         data = self.request(Request.TENSOR, struct.pack("<HBH", signature, output, index))
         size, row = struct.unpack_from("<II", data)
         return TensorInfo(data[8:].decode(errors="replace"), size, row)
@@ -198,6 +212,7 @@ class Client:
         return struct.unpack(f"<{len(data) // 4}i", data)
 
     def reset(self) -> None:
+        """Puts the model's persistent state back to that of the start."""
         self.request(Request.RESET)
 
     def write(self, signature: int, index: int, data: bytes) -> None:
@@ -208,6 +223,7 @@ class Client:
             self.request(Request.WRITE, head + data[offset : offset + step])
 
     def invoke(self, signature: int) -> Invoked:
+        """Runs a signature with the inputs written before; values of layers that arrive meanwhile stand in `layers`."""
         self.layers = []
         return Invoked(*struct.unpack("<BIII", self.request(Request.INVOKE, struct.pack("<H", signature))))
 

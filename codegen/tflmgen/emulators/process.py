@@ -53,6 +53,8 @@ class PipeStream:
         os.set_blocking(self._to, False)
 
     def read(self, timeout: float) -> bytes:
+        """Bytes that arrive within `timeout` seconds; empty if there are none. Raises EOFError if the child has
+        ended."""
         if not select.select([self._from], [], [], max(0.0, timeout))[0]:
             return b""
         data = os.read(self._from, 65536)
@@ -61,6 +63,7 @@ class PipeStream:
         return data
 
     def write(self, data: bytes) -> None:
+        """Writes without waiting; what the pipe does not take is lost. Raises EOFError if the child has ended."""
         try:
             os.write(self._to, data)
         except BlockingIOError:

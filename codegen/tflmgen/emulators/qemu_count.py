@@ -28,6 +28,7 @@ class QemuCounter:
         self._runs = runs
 
     def reset(self) -> None:
+        """Repeats a reset in the session that counts."""
         self._runs.reset()
 
     def measure(self, signature: int, inputs: Sequence[bytes], invoked: Invoked, dims: Dims) -> Executed:  # noqa: ARG002

@@ -55,6 +55,7 @@ class SocketStream:
         self._connection, self._process = connection, process
 
     def read(self, timeout: float) -> bytes:
+        """Bytes that arrive within `timeout` seconds; empty if there are none. Raises EOFError if Renode has ended."""
         if not select.select([self._connection], [], [], max(0.0, timeout))[0]:
             if _has_failed(self._process):
                 raise EOFError(_explain_failure(self._process))
@@ -68,6 +69,7 @@ class SocketStream:
         return data
 
     def write(self, data: bytes) -> None:
+        """Writes all bytes. Raises EOFError if Renode has ended."""
         try:
             self._connection.sendall(data)
         except OSError as error:

@@ -39,6 +39,8 @@ class SerialStream:
         self._port.reset_input_buffer()
 
     def read(self, timeout: float) -> bytes:
+        """Bytes that arrive within `timeout` seconds; empty if there are none. A lost port is opened again
+        meanwhile."""
         deadline = time.monotonic() + timeout
         while True:
             try:
@@ -50,6 +52,7 @@ class SerialStream:
                 return data
 
     def write(self, data: bytes) -> None:
+        """Writes the bytes; what the device does not take is lost, and so is all while the port is away."""
         try:
             if self._connected():
                 self._port.write(data)
@@ -59,6 +62,7 @@ class SerialStream:
             self._lose(error)
 
     def close(self) -> None:
+        """Closes the port if it is open."""
         if self._port is not None:
             self._port.close()
 

@@ -83,7 +83,8 @@ Dims = Sequence[Sequence[int]] | None
 class Meter(Protocol):
     """Counter of executed instructions; a session reports its resets and invokes to it."""
 
-    def reset(self) -> None: ...
+    def reset(self) -> None:
+        """The session has put the model's state back to that of the start."""
 
     def measure(self, signature: int, inputs: Sequence[bytes], invoked: Invoked, dims: Dims) -> Executed:
         """Cost of the invoke that has just ended; `invoked` is the device's reply."""
@@ -91,6 +92,8 @@ class Meter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SignatureTensors:
+    """A signature with its inputs and outputs, as the running firmware describes them."""
+
     key: str
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]

@@ -36,6 +36,7 @@ class StepRuns:
         self._marked = marked
 
     def reset(self) -> None:
+        """Repeats a reset of the main session."""
         if self._marked:
             self._marked[0].reset()
 

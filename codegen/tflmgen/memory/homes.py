@@ -50,10 +50,12 @@ class Group:
 
     @property
     def bytes(self) -> int:
+        """Bytes of the largest of its values, a multiple of 4."""
         return -(-max(v.type.bytes for v in self.values) // 4) * 4
 
     @property
     def first(self) -> int:
+        """Least id of its values, by which groups are ordered."""
         return min(v.id for v in self.values)
 
 
@@ -71,10 +73,12 @@ class Home:
 
     @property
     def span(self) -> tuple[int, int]:
+        """First byte and the byte behind the last, relative to the home's origin."""
         return min(self.offsets.values()), max(offset + g.bytes for g, offset in self.offsets.items())
 
     @property
     def bytes(self) -> int:
+        """Bytes from the first group's begin to the last one's end."""
         begin, end = self.span
         return end - begin
 
@@ -84,6 +88,8 @@ class Home:
         return self.bytes * self.steps.bit_count()
 
     def buffer(self, variables: Collection[Value]) -> Buffer:
+        """The home as a buffer for placement, in the state if it holds a variable; aligned to its largest element, or
+        to 4."""
         values = sorted((v for g in self.offsets for v in g.values), key=lambda v: v.id)
         name = max(values, key=lambda v: (v.type.bytes, -v.id)).name
         alignment = max(4, max(v.type.dtype.bits // 8 for v in values))
@@ -116,9 +122,11 @@ class Homes:
         return self._group[value].values
 
     def home(self, value: Value) -> Home:
+        """The home that the value is in."""
         return self._home[self._group[value]]
 
     def size(self, value: Value) -> int:
+        """Bytes of the group that the value is in."""
         return self._group[value].bytes
 
     def join_names(self, name: Value, other_name: Value) -> None:

@@ -39,6 +39,7 @@ class ArenaPlan:
 
     @property
     def peak_step(self) -> int:
+        """The step at which the bytes in use reach the top of the arena; 0 for an empty plan."""
         return self.fullest[0] if self.fullest else 0
 
 

@@ -30,6 +30,7 @@ COARSE, FINE = 128, 512
 in the first round, fine ones later."""
 
 ROUNDS = 64
+"""Rounds over all orders and rules at most; a search ends before when its effort is used up or the bound is reached."""
 
 ORDERS = ("degree end", "size", "area", "load length area", "length", "degree start")
 RULES = (Rule.LOWEST_TIGHT, Rule.BALANCED, Rule.MOSTLY_LOWEST, Rule.LOWEST_SECTION, Rule.LOWEST)

@@ -120,14 +120,17 @@ class Board:
 
     @property
     def is_host(self) -> bool:
+        """Whether it is this computer."""
         return self.core == "host"
 
     @property
     def has_emulator(self) -> bool:
+        """Whether an emulator is known for it."""
         return self.qemu is not None or self.renode is not None
 
     @property
     def is_flashable(self) -> bool:
+        """Whether there is a tool that loads firmware onto it."""
         return bool(self.upload or self.platformio)
 
     @property
@@ -140,6 +143,7 @@ class Board:
 
     @property
     def target(self) -> Target:
+        """Core and features, by which kernels are chosen."""
         return Target(self.core, self.features)
 
     @property
@@ -166,10 +170,12 @@ class Board:
 
     @property
     def flash_bytes(self) -> int:
+        """Bytes of all flash together."""
         return sum(m.size for m in self.memories if m.kind == "flash")
 
     @property
     def ram_bytes(self) -> int:
+        """Bytes of all RAM together."""
         return sum(m.size for m in self.memories if m.kind == "ram")
 
     def bytes_for(self, section: str) -> int:

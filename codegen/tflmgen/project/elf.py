@@ -18,6 +18,9 @@ class ElfError(TflmgenError):
 
 @dataclass(frozen=True, slots=True)
 class Section:
+    """One entry of the section table; the numbers are ELF's, in bytes. `link`: index of the section that it refers
+    to."""
+
     name: str
     type: int
     flags: int
@@ -50,10 +53,12 @@ class Elf:
         return sum(s.size for s in self.sections if _is_variable(s) and s.type == SHT_NOBITS)
 
     def section_bytes(self, name: str) -> int:
+        """Bytes of all sections with this name together; 0 if there is none."""
         return sum(s.size for s in self.sections if s.name == name)
 
 
 def read_elf(path: Path) -> Elf:
+    """Sections and symbols of a file. Raises ElfError if it is no ELF file that can be read."""
     data = path.read_bytes()
     if data[:4] != b"\x7fELF" or data[5:6] != b"\x01":
         raise ElfError(f"{path}: not a little-endian ELF file")

@@ -77,10 +77,12 @@ class Segments:
 
     @property
     def count(self) -> int:
+        """Number of segments of the whole line."""
         return len(self._cuts) - 1
 
     @property
     def groups(self) -> tuple[Group, ...]:
+        """Groups of pointers of the function that is being checked."""
         assert self._function is not None
         return self._groups[self._function.name]
 
@@ -89,6 +91,7 @@ class Segments:
         self._function = function
 
     def span(self, place: Fixed | Slot, size: int) -> Span:
+        """The segments of `size` bytes at a place."""
         start = self._start(self._function, place)
         if isinstance(place, Fixed):
             if start + size > self._end[place.memory] or place.offset < 0:

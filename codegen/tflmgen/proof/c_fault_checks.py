@@ -31,14 +31,17 @@ class FaultText:
 
     @property
     def has_guards(self) -> bool:
+        """Whether there are guard bytes: asked for, and with an arena or state to guard."""
         return self.checks.memory and (self.has_arena or self.program.state_bytes > 0)
 
     @property
     def guard_bytes(self) -> int:
+        """Bytes of each guard."""
         return GUARD_BYTES
 
     @property
     def has_crc(self) -> bool:
+        """Whether checksums are compared: asked for, and with constants to check."""
         return self.checks.weights != "off" and bool(self.arrays)
 
     def array(self, name: str) -> str:

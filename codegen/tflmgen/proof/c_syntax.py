@@ -28,30 +28,39 @@ class Node(Protocol):
     """What is used of a node of tree-sitter."""
 
     @property
-    def type(self) -> str: ...
+    def type(self) -> str:
+        """Kind of the node in tree-sitter's grammar of C."""
 
     @property
-    def text(self) -> bytes | None: ...
+    def text(self) -> bytes | None:
+        """The source text that the node covers, in UTF-8."""
 
     @property
-    def children(self) -> Sequence[Node]: ...
+    def children(self) -> Sequence[Node]:
+        """All nodes directly below it, punctuation included, in order."""
 
     @property
-    def named_children(self) -> Sequence[Node]: ...
+    def named_children(self) -> Sequence[Node]:
+        """The nodes directly below it without punctuation, in order."""
 
     @property
-    def start_point(self) -> Sequence[int]: ...
+    def start_point(self) -> Sequence[int]:
+        """(row, column) of its first byte, both from 0."""
 
     @property
-    def is_error(self) -> bool: ...
+    def is_error(self) -> bool:
+        """Whether it covers text that the grammar does not know."""
 
     @property
-    def is_missing(self) -> bool: ...
+    def is_missing(self) -> bool:
+        """Whether the grammar wants it, but the text lacks it."""
 
     @property
-    def has_error(self) -> bool: ...
+    def has_error(self) -> bool:
+        """Whether it or a node below it is an error."""
 
-    def child_by_field_name(self, name: str, /) -> Node | None: ...
+    def child_by_field_name(self, name: str, /) -> Node | None:
+        """The node below it that has this role in the grammar; None if there is none."""
 
 
 class UnreadableError(ValueError):
@@ -93,6 +102,7 @@ def _error(node: Node) -> Node:
 
 
 def text_of(node: Node | None) -> str:
+    """The source text of a node that is known to be there."""
     assert node is not None
     assert node.text is not None
     return node.text.decode()
@@ -163,6 +173,7 @@ def literal(text: str) -> Number:
 
 
 def integer(node: Node) -> int:
+    """Value of an integer literal or of an expression of such ones. Raises UnreadableError if it is another number."""
     value = number(node)
     if not isinstance(value, int):
         raise UnreadableError(node, "this is no integer")
@@ -217,9 +228,6 @@ def arrays(text: str) -> dict[str, tuple[str, bytes]]:
             raise ValueError(f"array '{name}' has more elements than it has room for")
         contents[name] = c_type, values.tobytes() + bytes((int(count) - len(values)) * values.itemsize)
     return contents
-
-
-_WRAPPED = re.compile(r"\w+_C\((\d+)\)|(-?)(INT64_MIN|INT32_MIN)")
 
 
 def elements(body: str, dtype: np.dtype[np.generic]) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:

@@ -61,6 +61,7 @@ class LayerNumbers:
 
     @property
     def channels(self) -> int:
+        """Number of output channels."""
         return len(self.weights)
 
     @property
@@ -147,6 +148,7 @@ def _scale(tensor: TensorType) -> float:
 
 
 def zero_of(tensor: TensorType) -> int:
+    """Zero point of a quantised tensor; 0 where the file leaves it out."""
     assert tensor.quantization is not None
     return tensor.quantization.zero_points[0] if tensor.quantization.zero_points else 0
 

@@ -84,6 +84,7 @@ def stream_form(rows: RowProgram, resumes: bool) -> StreamForm:
 
 
 def pointer(place: Place | None) -> Pointer:
+    """The address of a place; NULL for an operand that is absent."""
     if place is None:
         return NULL
     if isinstance(place, Fixed):

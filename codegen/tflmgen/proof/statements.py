@@ -56,6 +56,8 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
+    """`bytes` bytes at destination, all set to `byte`."""
+
     destination: Pointer
     byte: int
     bytes: int

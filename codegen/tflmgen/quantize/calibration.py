@@ -29,12 +29,15 @@ class RangeWatcher:
         self.log = DecisionLog(model)
 
     def wants(self, tensor: TensorKey) -> bool:
+        """Whether the tensor has floats; others are not observed."""
         return self._model.subgraphs[tensor[0]].tensors[tensor[1]].dtype is DType.FLOAT32
 
     def tensor(self, tensor: TensorKey, value: Array) -> None:
+        """Adds a value to the statistics of its tensor."""
         self.accumulators.setdefault(tensor, Accumulator()).add(value)
 
     def mark(self, event: str, operator: tuple[int, int]) -> None:
+        """Records a decision of control flow."""
         self.log.mark(event, operator)
 
 

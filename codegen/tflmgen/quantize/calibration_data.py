@@ -32,6 +32,7 @@ class CalibrationData:
 
     @property
     def samples(self) -> int:
+        """Number of input sets, held-out ones included."""
         return len(self.everything.sets)
 
 

@@ -22,6 +22,7 @@ class DecisionLog:
         self.runs: dict[int, int] = {}
 
     def start_set(self, signature: int) -> None:
+        """Begins the log of an input set, whose invoke runs the signature with this index."""
         self._sets.append({})
         self._run(self._entries[signature])
 

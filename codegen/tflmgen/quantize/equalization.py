@@ -55,9 +55,11 @@ class ChannelWatcher:
     rows: dict[TensorKey, int] = field(default_factory=dict)
 
     def wants(self, tensor: TensorKey) -> bool:
+        """Whether the tensor lies between two layers that are equalised."""
         return tensor in self.tensors
 
     def tensor(self, tensor: TensorKey, value: Array) -> None:
+        """Adds a value, channels last, to the largest magnitudes and sums of squares of its channels."""
         rows = np.abs(value.reshape(-1, value.shape[-1]).astype(np.float64))
         zero = np.zeros(rows.shape[1])
         self.largest[tensor] = np.maximum(self.largest.get(tensor, zero), rows.max(axis=0, initial=0))
@@ -65,6 +67,7 @@ class ChannelWatcher:
         self.rows[tensor] = self.rows.get(tensor, 0) + len(rows)
 
     def mark(self, event: str, operator: OperatorKey) -> None:
+        """Nothing: control flow plays no part here."""
         del event, operator
 
 

@@ -62,6 +62,7 @@ class Evaluation:
 
     @property
     def max_abs(self) -> float:
+        """Largest absolute error of all outputs, in the outputs' own units; 0 without outputs."""
         return max((output.max_abs for output in self.outputs), default=0.0)
 
     @property
@@ -96,12 +97,15 @@ class FakeQuantizer:
         self.log, self._affine = DecisionLog(model), affine
 
     def mark(self, event: str, operator: OperatorKey) -> None:
+        """Records a decision of control flow."""
         self.log.mark(event, operator)
 
     def wants(self, tensor: TensorKey) -> bool:
+        """Whether the tensor has a quantisation that is to be simulated."""
         return tensor in self._affine
 
     def tensor(self, tensor: TensorKey, value: Array) -> None:
+        """Rounds and clips the value in place, as its quantisation would; the run goes on with it."""
         affine = self._affine[tensor]
         quantised = np.clip(np.round(value / affine.scale) + affine.zero_point, affine.low, affine.high)
         value[...] = (quantised - affine.zero_point) * affine.scale

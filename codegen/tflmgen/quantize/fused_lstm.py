@@ -41,6 +41,7 @@ class NewTensor:
 
     @property
     def is_state(self) -> bool:
+        """Whether the tensor keeps its contents from one invoke to the next."""
         return self.data is None
 
 

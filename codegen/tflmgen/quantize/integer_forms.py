@@ -116,6 +116,7 @@ def real_operands(op: Operator, graph: SubGraph) -> list[int]:
 
 
 def real_results(op: Operator, graph: SubGraph) -> list[int]:
+    """Places of the float results among the operator's outputs, in ascending order."""
     return [place for place, tensor in enumerate(op.outputs) if graph.tensors[tensor].dtype is DType.FLOAT32]
 
 

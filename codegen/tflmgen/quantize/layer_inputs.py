@@ -110,6 +110,7 @@ class LayerWatcher:
         return any(not layer.is_known for layer, _ in self._readers.get(tensor, ()))
 
     def tensor(self, tensor: TensorKey, value: Array) -> None:
+        """Adds the rows that layers multiply of this value; values that are only a part of a tensor are left out."""
         for layer, key in self._readers[tensor]:
             if layer.is_known:
                 continue
@@ -120,6 +121,7 @@ class LayerWatcher:
                 layer.add(input_rows(op, layer, value.reshape(shape)))
 
     def mark(self, event: str, operator: OperatorKey) -> None:
+        """Nothing: control flow plays no part here."""
         del event, operator
 
 

@@ -64,6 +64,7 @@ class LstmLoop:
 
     @property
     def is_stateful(self) -> bool:
+        """Whether the layer's states persist from one invoke to the next."""
         return bool(self.replaced)
 
 

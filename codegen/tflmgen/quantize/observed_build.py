@@ -48,11 +48,14 @@ class Watcher(Protocol):
     mark    "call", "then", "else", "loop" or "iteration" of a control-flow operator (subgraph, operator) begins
     """
 
-    def wants(self, tensor: TensorKey) -> bool: ...
+    def wants(self, tensor: TensorKey) -> bool:
+        """Whether the tensor's values are to be shown to `tensor`."""
 
-    def tensor(self, tensor: TensorKey, value: Array) -> None: ...
+    def tensor(self, tensor: TensorKey, value: Array) -> None:
+        """Takes a value, in the file's type and shape; changes to the array change the run."""
 
-    def mark(self, event: str, operator: tuple[int, int]) -> None: ...
+    def mark(self, event: str, operator: tuple[int, int]) -> None:
+        """Takes the beginning of a part of a control-flow operator, (subgraph, operator)."""
 
 
 class _Tensor(ctypes.Structure):

@@ -102,6 +102,7 @@ class Accumulator:
         self._counts = np.zeros(_BINS, np.int64)
 
     def add(self, values: NDArray[Any]) -> None:
+        """Adds the elements of one value. Infinities and NaNs are counted, but not part of the range."""
         flat = np.ascontiguousarray(values, np.float32).reshape(-1)
         if not flat.size:
             return

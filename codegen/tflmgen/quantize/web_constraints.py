@@ -29,6 +29,7 @@ class UnionFind:
         self._parents: dict[TensorKey, TensorKey] = {}
 
     def root(self, key: TensorKey) -> TensorKey:
+        """The least key of the set that `key` is in; a key that was never joined is its own."""
         path = []
         while (parent := self._parents.get(key, key)) != key:
             path.append(key)
@@ -38,6 +39,7 @@ class UnionFind:
         return key
 
     def join(self, key: TensorKey, other: TensorKey) -> None:
+        """Unites the sets of both keys."""
         low, high = sorted((self.root(key), self.root(other)))
         self._parents[high] = low
         self._parents.setdefault(low, low)
@@ -58,6 +60,7 @@ class Webs:
     variables: dict[TensorKey, TensorKey] = field(default_factory=dict)
 
     def root(self, key: TensorKey) -> TensorKey:
+        """The least tensor of the web that `key` is in."""
         return self.sets.root(key)
 
 
@@ -84,6 +87,7 @@ def bindings(op: Operator) -> tuple[Binding, ...]:
 
 
 def is_loop(op: Operator) -> bool:
+    """Whether the operator is a WHILE."""
     return "cond_subgraph_index" in (op.options or {})
 
 

@@ -54,7 +54,6 @@ class Assignment:
     types   element type by the web's root, for webs of float tensors
     forms   of operators in integers, by subgraph and operator index; others stay as they are
     notes   on operators that stay in float
-    unseen  webs that calibration never reached, which stay float
     carried webs whose tensors are float32, converted where an operator needs their type (`carried_inputs`)
     """
 
@@ -62,7 +61,6 @@ class Assignment:
     types: Mapping[TensorKey, ElementType]
     forms: Mapping[OperatorKey, Form]
     notes: tuple[Note, ...]
-    unseen: tuple[TensorKey, ...]
     carried: frozenset[TensorKey] = frozenset()
 
     def type_of(self, key: TensorKey) -> ElementType:
@@ -123,7 +121,6 @@ class TypeSolver:
                 types,
                 dict(self._forms),
                 tuple(self._notes[key] for key in sorted(self._notes)),
-                self._unseen(),
             )
             broken = self._broken(assignment)
             if not broken:
@@ -170,10 +167,6 @@ class TypeSolver:
                     low, high = ranges.get(root, tensor.recorded_range)
                     ranges[root] = min(low, tensor.recorded_range[0]), max(high, tensor.recorded_range[1])
         return ranges
-
-    def _unseen(self) -> tuple[TensorKey, ...]:
-        roots = {root for graph, op in self._operators() if self._is_computing(op) for root in self._touched(graph, op)}
-        return tuple(sorted(root for root in roots if root not in self.ranges))
 
     def _wanted(self, root: TensorKey) -> DType:
         is_float = root not in self.ranges or root in self.trained

@@ -16,6 +16,7 @@ from tflmgen.reference.operation import Array, Evaluation, Operation
 
 
 def axes_of(op: Operation) -> tuple[int, ...]:
+    """The axes that input 1 names, ascending and from 0 on, each once; none for a scalar."""
     rank = op.array(0).ndim
     return tuple(sorted({int(a) % rank for a in op.array(1).reshape(-1)})) if rank else ()
 

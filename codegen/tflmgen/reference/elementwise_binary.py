@@ -25,6 +25,7 @@ COMPARISON_SHIFT = 8
 
 
 def is_quantized(op: Operation, index: int = 0) -> bool:
+    """Whether an input has quantised integers; false if it is absent."""
     tensor = op.input_types[index]
     return tensor is not None and tensor.dtype in QUANTIZED and tensor.quantization is not None
 
@@ -50,6 +51,7 @@ def _activated(op: Operation, result: Array) -> Array:
 
 
 def by_type(quantised: Evaluation, other: Evaluation) -> Evaluation:
+    """An evaluation that takes `quantised` if the first input has quantised integers, else `other`."""
     return lambda op: quantised(op) if is_quantized(op) else other(op)
 
 

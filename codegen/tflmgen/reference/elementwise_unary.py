@@ -47,6 +47,7 @@ def _hard_swish(x: Any) -> Any:
 
 
 def of_reals(function: Real) -> Evaluation:
+    """An evaluation of float operators: `function` in float64, rounded to the output's type."""
     return lambda op: [op.rounded(np.asarray(function(op.real(0))))]
 
 
@@ -106,6 +107,8 @@ def interpolated(values: Array, table: Array) -> Array:
 
 
 def of_floats_or_tables(function: Real) -> Evaluation:
+    """An evaluation that computes floats directly, and int8 and int16 by TFLite's tables of `function`."""
+
     def evaluate(op: Operation) -> Sequence[Array]:
         with np.errstate(all="ignore"):
             if op.gives_floats:

@@ -60,9 +60,11 @@ class Trace:
         self.values: dict[int, tuple[Value, Array]] = {}
 
     def see_tensor(self, subgraph: int, tensor: int, array: Array) -> None:
+        """Records the contents of a tensor of the file, which replace those of an earlier run of its operator."""
         self.tensors[self._model.subgraphs[subgraph].tensors[tensor].name] = ((subgraph, tensor), array)
 
     def see_value(self, value: Value, array: Array) -> None:
+        """Records the contents of a value of the Module, which replace those of an earlier run of its node."""
         self.values[value.id] = (value, array)
 
     def first_difference(self) -> tuple[str, Array, Array] | None:

@@ -50,6 +50,11 @@ def doubling_high_product(a: Any, b: Any) -> Array:
     return np.asarray(np.minimum(quotient, INT32_MAX))
 
 
+def divided_towards_zero(values: Array, divisor: int) -> Array:
+    """Integer quotients as C rounds them: towards zero."""
+    return np.where(values >= 0, values // divisor, -(-values // divisor))
+
+
 def divided_by_power(values: Any, exponent: Any) -> Array:
     """RoundingDivideByPOT: values / 2**exponent to the nearest, halves away from zero."""
     values, exponent = np.asarray(values, np.int64), np.asarray(exponent, np.int64)

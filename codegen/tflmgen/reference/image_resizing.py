@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tflmgen.reference.fixed_point_numbers import divided_towards_zero
 from tflmgen.reference.operation import Array, Evaluation, Operation, round_half_away
 
 FRACTION_BITS = 10
@@ -18,6 +19,7 @@ def _ratio(op: Operation, size: int, wanted: int) -> np.float32:
 
 
 def nearest_indices(op: Operation, size: int, wanted: int) -> Array:
+    """Index of the source row (or column) for each of `wanted` output rows, of an image with `size` of them."""
     ratio = _ratio(op, size, wanted)
     half = np.float32(0.5 if op.options.get("half_pixel_centers") else 0.0)
     places = (np.arange(wanted, dtype=np.float32) + half) * ratio
@@ -36,6 +38,7 @@ def _nearest(op: Operation) -> Sequence[Array]:
 
 
 def resized_to_nearest(op: Operation, image: Array, height: int, width: int) -> Array:
+    """The image (NHWC) at another size, each element a copy of its nearest neighbour."""
     rows, columns = nearest_indices(op, image.shape[1], height), nearest_indices(op, image.shape[2], width)
     return image[:, rows][:, :, columns]
 
@@ -45,6 +48,7 @@ def _bilinear(op: Operation) -> Sequence[Array]:
 
 
 def resized_linearly(op: Operation, image: Array, height: int, width: int) -> Array:
+    """The image (NHWC) at another size by bilinear interpolation, in floats or in TFLite's fixed point."""
     function = _in_floats if op.gives_floats else _in_integers
     return function(op, image, height, width)
 
@@ -79,13 +83,9 @@ def integer_steps(op: Operation, size: int, wanted: int) -> tuple[Array, Array, 
     at = places * ratio
     if op.options.get("half_pixel_centers"):
         at = at + ratio // 2 - unit // 2
-    lower = np.maximum(_towards_zero(at, unit), 0)
-    upper = np.minimum(_towards_zero(at + unit - 1, unit), size - 1)
+    lower = np.maximum(divided_towards_zero(at, unit), 0)
+    upper = np.minimum(divided_towards_zero(at + unit - 1, unit), size - 1)
     return lower, upper, at - unit * lower
-
-
-def _towards_zero(values: Array, divisor: int) -> Array:
-    return np.where(values >= 0, values // divisor, -(-values // divisor))
 
 
 def _in_integers(op: Operation, image: Array, height: int, width: int) -> Array:
@@ -97,7 +97,7 @@ def _in_integers(op: Operation, image: Array, height: int, width: int) -> Array:
     lower = x[:, bottom][:, :, left] * (unit - across) + x[:, bottom][:, :, right] * across
     total = upper * (unit - down) + lower * down
     half = np.where(total >= 0, 1, -1) << (2 * FRACTION_BITS - 1)
-    return _towards_zero(total + half, 1 << (2 * FRACTION_BITS)).astype(op.output.dtype.numpy)
+    return divided_towards_zero(total + half, 1 << (2 * FRACTION_BITS)).astype(op.output.dtype.numpy)
 
 
 EVALUATIONS: Mapping[str, Evaluation] = {

@@ -13,6 +13,7 @@ import numpy as np
 from tflmgen.ir import TensorType
 from tflmgen.reference.fixed_point_numbers import (
     divided_by_power,
+    divided_towards_zero,
     inverse_square_roots,
     quantized_multiplier,
     scaled,
@@ -143,19 +144,15 @@ def _normalized(op: Operation, gate: int, sums: Array, biases: Array) -> Array:
     """ApplyLayerNorm: in 1024ths, the variance from whole numbers."""
     count, norm_scale = sums.shape[1], np.float32(op.scale(NORMS + gate))
     total, squares = sums.sum(axis=1), (sums * sums).sum(axis=1)
-    mean = _towards_zero(1024 * total, count)
-    variance = _towards_zero(squares * ((1 << 20) // count) - mean * mean, 1 << 20)
+    mean = divided_towards_zero(1024 * total, count)
+    variance = divided_towards_zero(squares * ((1 << 20) // count) - mean * mean, 1 << 20)
     least = max(1, int(np.float32(10000) * norm_scale))
     multipliers, shifts = inverse_square_roots(np.where(variance < 1, least, variance)[:, None])
     centred = scaled(1024 * sums - mean[:, None], multipliers, shifts)
     weighted = wrapped(centred * op.integers(NORMS + gate) + biases)
-    rounded = _towards_zero(weighted + np.where(weighted > 0, 512, -512), 1024)
+    rounded = divided_towards_zero(weighted + np.where(weighted > 0, 512, -512), 1024)
     multiplier, shift = quantized_multiplier(float(norm_scale))
     return _saturated(scaled(rounded, multiplier, shift + 12))
-
-
-def _towards_zero(values: Array, divisor: int) -> Array:
-    return np.where(values >= 0, values // divisor, -(-values // divisor))
 
 
 def _next_cell(op: Operation, cell: Array, forget: Array, let_in: Array, candidate: Array) -> Array:

@@ -58,6 +58,7 @@ class Operation:
     attributes: Any = None
 
     def has(self, index: int) -> bool:
+        """Whether an input is there: an optional one may be absent."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def array(self, index: int) -> Array:
@@ -82,38 +83,47 @@ class Operation:
         return values - zero_point if zero_point else values
 
     def type(self, index: int) -> TensorType:
+        """Declared type of an input. Raises UnsupportedError if it is absent."""
         input_type = self.input_types[index]
         if input_type is None:
             raise UnsupportedError(f"{self.name} without input {index}")
         return input_type
 
     def dtype(self, index: int = 0) -> DType:
+        """Element type of an input. Raises UnsupportedError if it is absent."""
         return self.type(index).dtype
 
     def scale(self, index: int) -> float:
+        """Scale of an input, in real units per step. Raises UnsupportedError if it is absent or not quantised."""
         return scale_of(self.type(index), self.name)
 
     def zero_point(self, index: int) -> int:
+        """Zero point of an input; 0 if it is not quantised. Raises UnsupportedError if it is absent."""
         return zero_point_of(self.type(index))
 
     @property
     def output(self) -> TensorType:
+        """Declared type of the first output."""
         return self.output_types[0]
 
     @property
     def output_scale(self) -> float:
+        """Scale of the first output, in real units per step. Raises UnsupportedError if it is not quantised."""
         return scale_of(self.output, self.name)
 
     @property
     def output_zero_point(self) -> int:
+        """Zero point of the first output; 0 if it is not quantised."""
         return zero_point_of(self.output)
 
     @property
     def gives_floats(self) -> bool:
+        """Whether the first output has floats."""
         return self.output.dtype.is_float
 
     @property
     def float_type(self) -> np.dtype[Any]:
+        """The NumPy type in which floats are computed: float64 if the evaluation is `wide`, else float32."""
         return np.dtype(np.float64 if self.wide else np.float32)
 
     def rounded(self, values: Array) -> Array:
@@ -127,6 +137,7 @@ class Operation:
 
     @property
     def fused_activation(self) -> int:
+        """The schema's number of the fused activation; 0 is none. Raises UnsupportedError if it has no known range."""
         number = int(self.options.get("fused_activation_function", 0) or 0)
         if number >= len(FUSED_RANGES):
             raise UnsupportedError(f"{self.name} with activation number {number}")
@@ -165,12 +176,14 @@ CustomReferences = Mapping[str, CustomReference]
 
 
 def scale_of(tensor: TensorType, name: str) -> float:
+    """Scale of a tensor type. Raises UnsupportedError, with the operator's `name`, if it is not quantised."""
     if tensor.quantization is None:
         raise UnsupportedError(f"{name} of {tensor.dtype.label} without quantisation")
     return float(tensor.quantization.scales[0])
 
 
 def zero_point_of(tensor: TensorType) -> int:
+    """Zero point of a tensor type; 0 if it is not quantised."""
     return int(tensor.quantization.zero_points[0]) if tensor.quantization is not None else 0
 
 

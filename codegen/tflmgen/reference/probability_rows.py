@@ -59,6 +59,7 @@ def row_exponentials(op: Operation) -> Array:
 
 
 def softmax(op: Operation) -> Sequence[Array]:
+    """SOFTMAX along the last axis: floats in float64, int8 and uint8 by fixed-point exponentials, int16 by tables."""
     if op.gives_floats:
         x = op.real(0)
         exponentials = np.exp((x - x.max(axis=-1, keepdims=True)) * float(np.float32(op.options.get("beta", 1.0))))
@@ -94,6 +95,7 @@ def _int16_softmax(op: Operation) -> Array:
 
 
 def log_softmax(op: Operation) -> Sequence[Array]:
+    """LOG_SOFTMAX along the last axis: floats in float64, int8 in fixed point."""
     if op.gives_floats:
         x = op.real(0)
         shifted = x - x.max(axis=-1, keepdims=True)
@@ -142,10 +144,13 @@ def _log_at_least_one(x: Array) -> Array:
 
 
 def saturated_shift(values: Array, exponent: Any) -> Array:
+    """Values shifted left by `exponent` bits, saturated at the limits of int32."""
     return np.asarray(np.clip(np.asarray(values, np.int64) << exponent, INT32_MIN, INT32_MAX))
 
 
 def l2_normalization(op: Operation) -> Sequence[Array]:
+    """L2_NORMALIZATION: rows of the last axis divided by their Euclidean norm; integers by its reciprocal in fixed
+    point."""
     if op.gives_floats:
         x = op.real(0)
         norm = np.maximum(np.sqrt((x * x).sum(axis=-1, keepdims=True)), 1e-6)

@@ -143,6 +143,8 @@ def _circular_buffer(op: Operation) -> Sequence[Array]:
 
 
 def circular_buffer_states(op: Operation) -> tuple[Array, ...]:
+    """States of CIRCULAR_BUFFER at the start: zeros for all slots but the latest, and invocations until the first
+    output."""
     slots = (op.output.max_shape[1] - 1, *op.output.max_shape[2:])
     count = np.array([_option(op, "cycles_max")], np.int32)
     return (*([np.zeros(slots, np.int8)] if slots[0] else []), *([count] if len(op.output_types) > 1 else []))
@@ -178,18 +180,21 @@ def _overlap_add(op: Operation) -> Sequence[Array]:
 
 
 def delay_states(op: Operation) -> tuple[Array, ...]:
+    """State of DELAY at the start: zeros for the samples that each stream holds back; none without a delay."""
     *outer, _ = op.array(0).shape
     delay = _option(op, "delay_length")
     return (np.zeros((*outer, delay), np.int16),) if delay else ()
 
 
 def overlap_states(op: Operation) -> tuple[Array, ...]:
+    """State of OVERLAP_ADD at the start: zeros where frames overlap the next ones; none if they do not."""
     *outer, _, size = op.array(0).shape
     kept = size - _option(op, "frame_step")
     return (np.zeros((*outer, kept), op.array(0).dtype),) if kept else ()
 
 
 def subtraction_states(op: Operation) -> tuple[Array, ...]:
+    """State of the noise estimate at the start: one zero of uint32 for each channel."""
     return (np.zeros(op.array(0).shape, np.uint32),)
 
 

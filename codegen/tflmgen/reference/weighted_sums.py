@@ -61,6 +61,7 @@ def weights(op: Operation) -> Array:
 
 
 def operand(op: Operation, index: int = 0) -> Array:
+    """Elements of an input as sums need them: float64 of floats, else int64 less the zero point."""
     return op.real(index) if op.gives_floats else op.centred(index)
 
 

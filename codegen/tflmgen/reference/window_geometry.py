@@ -28,10 +28,12 @@ class Axis:
 
     @property
     def padded_size(self) -> int:
+        """Elements that all windows together span, padding included."""
         return max((self.count - 1) * self.stride + (self.taps - 1) * self.dilation + 1, self.before + self.size)
 
     @property
     def after(self) -> int:
+        """Padding behind the last element."""
         return self.padded_size - self.before - self.size
 
     @property

@@ -65,6 +65,7 @@ class Budget:
 
     @property
     def is_over(self) -> bool:
+        """Whether the work is used up."""
         return self.nanoseconds < 0
 
     def spend(self, nanoseconds: float) -> None:

@@ -74,6 +74,7 @@ class Drawing:
     edges: tuple[tuple[float, float, Edge], ...] = ()
 
     def moved(self, x: float, y: float) -> Drawing:
+        """The same drawing, `x` further right and `y` further down."""
         return replace(
             self,
             cards=tuple(replace(c, x=c.x + x, y=c.y + y) for c in self.cards),

@@ -120,6 +120,7 @@ STREAM_COLUMNS = (
 
 
 def stream_tables(steps: Steps, palette: Palette) -> Iterator[StreamTable]:
+    """A table for each step that is a row stream, with its stages as rows."""
     for index, step in steps.by_index.items():
         if "stages" in step:
             rows = tuple(_stage(stage) for stage in step["stages"])

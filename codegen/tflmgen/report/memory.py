@@ -30,6 +30,7 @@ class Bar:
 
     @property
     def is_cut(self) -> bool:
+        """Whether the bar shows fewer bytes than the memory has."""
         return self.shown < self.total
 
     @property
@@ -39,6 +40,7 @@ class Bar:
 
     @property
     def text(self) -> str:
+        """Used bytes, and out of how many if the capacity is known."""
         if not self.total:
             return f"{readable(self.used)}"
         return f"{readable(self.used)} of {readable(self.total)}, {share(self.used, self.total)} %"

@@ -17,6 +17,7 @@ class Occupancy:
 
     @cached_property
     def buffers(self) -> list[Json]:
+        """Entries of plan.json for buffers in the arena; those in the state are left out."""
         return [b for b in self.plan["buffers"] if b["memory"] == "arena"]
 
     @cached_property

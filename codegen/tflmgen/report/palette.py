@@ -40,12 +40,15 @@ class Palette:
         return shades
 
     def of_subgraph(self, index: int | None) -> str:
+        """CSS class of a subgraph's tensors; a neutral one for None."""
         return NEUTRAL if index is None else f"c{self.subgraphs.index(index) % COLOURS}"
 
     def of_step(self, step: Json) -> str:
+        """CSS class of the tensors that a step writes."""
         return self.of_subgraph(step.get("subgraph"))
 
     def of_tensor(self, tensor: Json, first: int) -> str:
+        """CSS classes of a tensor whose first step is `first`; tensors that alternate get two shades."""
         if tensor["subgraph"] not in self.subgraphs:
             return NEUTRAL
         odd = self._shade.get(first, 0) % 2

@@ -29,6 +29,7 @@ class DeadChannels:
 
     @property
     def text(self) -> str:
+        """Place of the layer, with how many of its channels are dead."""
         return f"{self.place} ({count(self.channels)} of {count(self.of)})"
 
 

@@ -23,6 +23,7 @@ class Steps:
 
     @cached_property
     def by_index(self) -> dict[int, Json]:
+        """Entries of plan.json's steps by their index."""
         return {step["index"]: step for step in self.plan["steps"]}
 
     @cached_property
@@ -69,6 +70,7 @@ class Steps:
 
     @cached_property
     def subgraph_names(self) -> dict[int, str]:
+        """Names of subgraphs by index; the index where a subgraph has no name."""
         return {graph["index"]: graph["name"] or str(graph["index"]) for graph in self.plan["subgraphs"]}
 
     @property

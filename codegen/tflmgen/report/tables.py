@@ -22,6 +22,7 @@ class Cell:
 
     @property
     def key(self) -> str:
+        """Text by which the cell is sorted."""
         return self.text if self.value is None else repr(self.value)
 
 
@@ -45,6 +46,7 @@ class Part:
 
     @property
     def text(self) -> str:
+        """Size of the part in bytes, exact and readable."""
         return f"{count(self.amount)} bytes ({readable(self.amount)})"
 
 

@@ -29,10 +29,12 @@ class Column:
 
     @property
     def centre(self) -> float:
+        """Middle of the column, in percent of the map's width."""
         return self.x + self.width / 2
 
     @property
     def end(self) -> float:
+        """Right edge of the column, in percent of the map's width."""
         return self.x + self.width
 
 
@@ -65,6 +67,7 @@ class Timeline:
 
     @cached_property
     def columns(self) -> list[Column]:
+        """A column for each step, as wide as the step's weight."""
         total = sum(self._weights)
         columns, x = [], 0.0
         for index, weight in enumerate(self._weights):
@@ -75,6 +78,7 @@ class Timeline:
 
     @cached_property
     def lanes(self) -> list[Lane]:
+        """Frames of functions, branches and loops below the map, outer ones before what they hold."""
         lanes: list[Lane] = []
         for entry in self.steps.by_index.values():
             if entry["kind"] == "entry":

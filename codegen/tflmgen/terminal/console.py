@@ -37,6 +37,7 @@ class Console:
 
     @property
     def shows_text(self) -> bool:
+        """Whether lines and tables are shown: neither with --quiet nor with --json."""
         return not (self.options.quiet or self.options.json)
 
     def line(self, text: str) -> None:
@@ -45,6 +46,7 @@ class Console:
             print(text)
 
     def table(self, table: Table) -> None:
+        """Prints a table and an empty line, as wide as the terminal; nothing with --quiet or --json."""
         if self.shows_text:
             for line in (*table_lines(table, self._width), []):
                 self._print(line)

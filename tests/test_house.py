@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,12 @@ def test_every_page_is_in_the_index() -> None:
     ]
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """Syntax of a module; several tests read each one."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def bound_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
     """Names that a module gives: of classes, functions, parameters, variables and attributes, with their lines."""
     for node in ast.walk(tree):
@@ -111,7 +118,7 @@ def bound_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def empty_names(path: Path) -> list[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     protocols = {
         (item.name, item.lineno)
         for owner in ast.walk(tree)
@@ -138,13 +145,64 @@ def test_an_empty_name_is_reported(tmp_path: Path) -> None:
     assert sorted(empty_names(path)) == ["m.py:2: how", "m.py:2: made", "m.py:3: _one", "m.py:3: given"]
 
 
+TABLE_CALLS = frozenset({"bytes", "dict", "frozenset", "list", "set", "tuple"})
+FRAMEWORK_NAMES = frozenset({"pytestmark"})
+"""Names that a framework looks for."""
+
+
+def is_table(node: ast.expr | None) -> bool:
+    """Whether an expression is a literal, a table of anything, or one of these made by a call of its type."""
+    match node:
+        case ast.Constant() | ast.JoinedStr() | ast.Tuple() | ast.List() | ast.Set() | ast.Dict():
+            return True
+        case ast.ListComp() | ast.SetComp() | ast.DictComp():
+            return True
+        case ast.UnaryOp(operand=operand) | ast.BinOp(left=operand):
+            return is_table(operand)
+        case ast.Call(func=ast.Name(id=name)):
+            return name in TABLE_CALLS
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=module), attr=name)):
+            return (module, name) in {("np", "array"), ("re", "compile")}
+    return False
+
+
+def constants_in_lower_case(path: Path) -> list[str]:
+    """Names that a module binds to a literal or a table, but that are not capitals."""
+    bound: list[tuple[ast.expr, ast.expr | None]] = []
+    for node in tree_of(path).body:
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+                bound += zip(names, values, strict=False)
+            case ast.Assign(targets=targets, value=value):
+                bound += [(target, value) for target in targets]
+            case ast.AnnAssign(target=target, value=value):
+                bound.append((target, value))
+    return [
+        f"{path.name}:{name.lineno}: {name.id}"
+        for name, value in bound
+        if isinstance(name, ast.Name) and is_table(value)
+        if not name.id.strip("_").isupper() and not name.id.startswith("__") and name.id not in FRAMEWORK_NAMES
+    ]
+
+
+@pytest.mark.parametrize("folder", ["codegen", "tests", "examples"])
+def test_constants_are_capitals(folder: str) -> None:
+    assert not [name for path in sources((folder,), ".py") for name in constants_in_lower_case(path)]
+
+
+def test_a_constant_in_lower_case_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "m.py"
+    path.write_text("a, B = 1, f()\nC = d = {}\ne: int = -2\nF = tuple(x)\ng = h(1)\nJ = int | str\n", encoding="utf-8")
+    assert sorted(constants_in_lower_case(path)) == ["m.py:1: a", "m.py:2: d", "m.py:3: e"]
+
+
 def described(node: ast.ClassDef | ast.FunctionDef) -> bool:
     return len((ast.get_docstring(node) or "").split()) >= 2
 
 
 def undocumented(paths: list[Path]) -> list[str]:
     """Public names without a docstring of two words or more. A method may have it in a base class among these files."""
-    modules = {path: ast.parse(path.read_text(encoding="utf-8")).body for path in paths}
+    modules = {path: tree_of(path).body for path in paths}
     classes = {node.name: node for body in modules.values() for node in body if isinstance(node, ast.ClassDef)}
 
     def inherits(owner: ast.ClassDef, method: str) -> bool:
@@ -164,8 +222,8 @@ def undocumented(paths: list[Path]) -> list[str]:
     return missing
 
 
-def test_public_names_of_kernels_have_docstrings() -> None:
-    assert not undocumented(sources(("codegen/tflmgen/kernels",), ".py"))
+def test_public_names_have_docstrings() -> None:
+    assert not undocumented(sources(("codegen",), ".py"))
 
 
 def test_a_name_without_docstring_is_reported(tmp_path: Path) -> None:

@@ -8,14 +8,13 @@ from __future__ import annotations
 import ast
 import re
 import shutil
-import subprocess
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.repository import ROOT, page_named
-from support.tools import requires_compiler, requires_qemu
+from support.tools import requires_compiler, requires_compiler_of_figures, requires_qemu
 from support.transcripts import Shown, agrees, parts_of, run_page, updated
 from tflmgen.compiler import compile_model
 from tflmgen.options import BuildOptions, Optimize
@@ -23,7 +22,6 @@ from tflmgen.project.board import load_board
 
 DOCS = ROOT / "docs"
 TRANSCRIPTS = ("getting-started", "export", "streams", "transcripts", "windows")
-COMPILER = "12.2"
 
 OWN = {"model", "model-int8"}
 """What pages call models of the reader's own, without .tflite."""
@@ -31,17 +29,11 @@ OWN = {"model", "model-int8"}
 needs_no_renode = pytest.mark.skipif(shutil.which("renode") is not None, reason="shows what is printed without Renode")
 
 
-def compiler_version() -> str:
-    if shutil.which("arm-none-eabi-gcc") is None:
-        return "none"
-    return subprocess.run(["arm-none-eabi-gcc", "-dumpfullversion"], capture_output=True, text=True, check=True).stdout
-
-
 @pytest.mark.emulator
 @requires_compiler
 @requires_qemu
 @needs_no_renode
-@pytest.mark.skipif(not compiler_version().startswith(COMPILER), reason=f"needs arm-none-eabi-gcc {COMPILER}")
+@requires_compiler_of_figures
 @pytest.mark.parametrize("name", TRANSCRIPTS)
 def test_commands_print_what_is_shown(name: str, tmp_path: Path, update_golden: bool) -> None:
     page = page_named(name).read_text(encoding="utf-8")

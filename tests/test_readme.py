@@ -13,7 +13,7 @@ import pytest
 from support.browser import PROGRAM, browser
 from support.listings import main_function
 from support.repository import ROOT, page_named
-from support.tools import requires_qemu
+from support.tools import requires_compiler_of_figures, requires_qemu
 from support.transcripts import PLAIN_80_COLUMNS
 from tflmgen.compiler import compile_model
 from tflmgen.options import BuildOptions
@@ -24,18 +24,9 @@ from tflmgen.report import report_html
 README = ROOT / "README.md"
 CONSOLE = re.compile(r"(?<=```console\n)\$ tflmgen ([^\n]+)\n(.*?)(?=^```$)", re.DOTALL | re.MULTILINE)
 PLAN = re.compile(r"(?<=```c\n)/\* Subgraph 'main' \*/\n(.*?)(?=^```$)", re.DOTALL | re.MULTILINE)
-COMPILER = "12.2"
-"""Sizes and counts in the README are those of this arm-none-eabi-gcc."""
-
 IMAGES = ROOT / "docs" / "images"
 PICTURES = {"light": IMAGES / "report-light.png", "dark": IMAGES / "report-dark.png"}
 MOST_BYTES = 200_000
-
-
-def compiler_version() -> str:
-    if shutil.which("arm-none-eabi-gcc") is None:
-        return "none"
-    return subprocess.run(["arm-none-eabi-gcc", "-dumpfullversion"], capture_output=True, text=True, check=True).stdout
 
 
 def test_the_generated_c(update_golden: bool) -> None:
@@ -51,7 +42,7 @@ def test_the_generated_c(update_golden: bool) -> None:
 
 
 @pytest.mark.emulator
-@pytest.mark.skipif(not compiler_version().startswith(COMPILER), reason=f"needs arm-none-eabi-gcc {COMPILER}")
+@requires_compiler_of_figures
 @requires_qemu
 @pytest.mark.skipif(shutil.which("renode") is not None, reason="shows what is printed without Renode")
 def test_what_the_commands_print(update_golden: bool, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.dynamic_axes import ARGUMENT, BOUND, Shape, agrees, floats, ints, vary
+from support.dynamic_axes import ARGUMENT, BOUND, Shape, agrees, floats, ints, numbers_of, vary
 from support.dynamic_models import one_graph
 from support.model_writer import SubgraphWriter
 
@@ -39,10 +39,6 @@ def _there_and_back(shape: Shape, block: Sequence[int], edges: Sequence[Sequence
     return one_graph(build)
 
 
-def random_values(dtype: str, *shape: int) -> Any:
-    return floats(*shape) if dtype == "float32" else np.round(floats(*shape) * 40).astype(dtype)
-
-
 CASES: dict[str, tuple[Shape, Sequence[int], Sequence[Sequence[int]], list[Shape], Shape]] = {
     "time": ((1, -1, 3), (2,), ((2, 1),), [(1, 5, 3), (1, 1, 3), (1, 3, 3)], (1, 4, 3)),
     "time and batch": ((-1, -1, 3), (3,), ((1, 0),), [(2, 5, 3), (5, 2, 3), (1, 2, 3)], (2, 4, 3)),
@@ -57,9 +53,9 @@ CASES: dict[str, tuple[Shape, Sequence[int], Sequence[Sequence[int]], list[Shape
 @pytest.mark.parametrize("name", CASES)
 def test_there_and_back(name: str, dtype: str, tmp_path: Path) -> None:
     shape, block, edges, sizes, wrong = CASES[name]
-    cases: list[Any] = [[random_values(dtype, *size)] for size in sizes]
+    cases: list[Any] = [[numbers_of(dtype, *size)] for size in sizes]
     if name != "channels":
-        cases.append(([random_values(dtype, *wrong)], ARGUMENT))
+        cases.append(([numbers_of(dtype, *wrong)], ARGUMENT))
     agrees(_there_and_back(shape, block, edges, dtype), tmp_path, [*cases, cases[0]])
 
 

@@ -17,6 +17,7 @@ from support.dynamic_axes import (
     compiled,
     floats,
     ints,
+    numbers_of,
     outputs_of,
     vary,
 )
@@ -46,10 +47,6 @@ def graph(shape: Shape, dtype: str, *operators: tuple[str, Any, Sequence[Shape],
     return one_graph(build)
 
 
-def random_values(dtype: str, *shape: int) -> Any:
-    return floats(*shape) if dtype == "float32" else np.round(floats(*shape) * 40).astype(dtype)
-
-
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 def test_rows_that_are_moved(dtype: str, tmp_path: Path) -> None:
     shape = (2, -1, 3)
@@ -65,8 +62,8 @@ def test_rows_that_are_moved(dtype: str, tmp_path: Path) -> None:
         ("SPLIT_V", [ints(1, -1, 1), np.int32(1)], [(2, 1, 3), (2, -1, 3), (2, 1, 3)], {"num_splits": 3}),
         ("SPLIT_V", [ints(-1, 2), np.int32(1)], [(2, -1, 3), (2, 2, 3)], {"num_splits": 2}),
     )
-    cases: list[Any] = [[random_values(dtype, 2, n, 3)] for n in (LARGEST_EXTENT, 3, 4)]
-    agrees(data, tmp_path, [*cases, ([random_values(dtype, 2, 2, 3)], ARGUMENT), cases[1]])
+    cases: list[Any] = [[numbers_of(dtype, 2, n, 3)] for n in (LARGEST_EXTENT, 3, 4)]
+    agrees(data, tmp_path, [*cases, ([numbers_of(dtype, 2, 2, 3)], ARGUMENT), cases[1]])
 
 
 def test_both_dimensions_of_a_matrix_are_turned_round(tmp_path: Path) -> None:
@@ -93,8 +90,8 @@ def test_as_many_rows_as_outputs(tmp_path: Path) -> None:
 def test_the_greatest_along_the_dimension(dtype: str, tmp_path: Path) -> None:
     data = graph((2, -1), dtype, ("TOPK_V2", [np.int32(3)], [(2, 3)] * 2, {}))
     small = np.full((2, 4), -np.inf, np.float32) if dtype == "float32" else np.full((2, 4), -128, np.int8)
-    cases: list[Any] = [[random_values(dtype, 2, n)] for n in (LARGEST_EXTENT, 3)]
-    agrees(data, tmp_path, [*cases, [small], ([random_values(dtype, 2, 2)], ARGUMENT)])
+    cases: list[Any] = [[numbers_of(dtype, 2, n)] for n in (LARGEST_EXTENT, 3)]
+    agrees(data, tmp_path, [*cases, [small], ([numbers_of(dtype, 2, 2)], ARGUMENT)])
 
 
 def test_the_greatest_of_nothing_but_infinities(tmp_path: Path) -> None:
@@ -115,8 +112,8 @@ def test_blocks_of_pixels(tmp_path: Path) -> None:
         ("DEPTH_TO_SPACE", [], [(-1, -1, -1, 1)], block),
         ("SPACE_TO_DEPTH", [], [(-1, -1, -1, 16)], block),
     )
-    cases: list[Any] = [[random_values("int8", *size, 4)] for size in ((2, 4, 4), (1, 2, 4), (2, 4, 2), (1, 0, 2))]
-    agrees(data, tmp_path, [*cases, ([random_values("int8", 1, 3, 4, 4)], ARGUMENT), cases[1]])
+    cases: list[Any] = [[numbers_of("int8", *size, 4)] for size in ((2, 4, 4), (1, 2, 4), (2, 4, 2), (1, 0, 2))]
+    agrees(data, tmp_path, [*cases, ([numbers_of("int8", 1, 3, 4, 4)], ARGUMENT), cases[1]])
 
 
 # -- integers along the dimension

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
@@ -99,6 +100,49 @@ def test_for_a_processor(form: str, board: str, core: str, flags: tuple[str, ...
         (component,) = root.findall("components/component")
         (required,) = root.findall(f"conditions/condition[@id='{component.get('condition')}']/require")
         assert required.attrib == {"Dcore": core}
+
+
+RESTRICTED, VERSION = r"[-_A-Za-z0-9]+", r"[0-9]+\.[0-9]+\.[0-9]+"
+PACK_CHILDREN = {"vendor", "name", "description", "url", "license", "releases", "taxonomy", "conditions", "components"}
+PACK_PATTERNS = {
+    ".": {"schemaVersion": r"1\.7\.[0-9]+"},
+    "releases/release": {"version": VERSION},
+    "taxonomy/description": {"Cclass": r"\S.{0,30}\S"},
+    "conditions/condition": {"id": r".+"},
+    "conditions/condition/require": {"Dcore": r"Cortex-M(0|0\+|1|3|4|7|23|33|35P|55|85)"},
+    "components/component": {
+        "Cclass": r"\S.{0,30}\S",
+        "Cgroup": r"\S.{0,30}\S",
+        "Csub": r".{0,32}",
+        "Cversion": VERSION,
+        "condition": r".+",
+    },
+    "components/component/files/file": {
+        "category": "doc|include|header|sourceC",
+        "name": r".+",
+        "attr": "template",
+        "select": r".+",
+    },
+}
+"""Element -> its attributes and the patterns of their types, as PACK.xsd 1.7.7 declares them."""
+
+
+@pytest.mark.parametrize("board", ["host", "microbit", "mps2_an386", "mps3_an547"])
+@pytest.mark.parametrize("name", ["gate", "a_name_of_more_characters_than_a_component_may_have"])
+def test_the_pack_follows_the_schema(name: str, board: str, tmp_path: Path) -> None:
+    """The types of PACK.xsd for all that the description uses; packchk and the schema itself are not at hand."""
+    folder = exported(GATE, "cmsis-pack", tmp_path, "--name", name, "--board", board, "--validate", "off")
+    root = ET.parse(folder / f"tflmgen.{name}.pdsc").getroot()
+    tags = [child.tag for child in root]
+    assert set(tags) <= PACK_CHILDREN
+    assert len(tags) == len(set(tags)), "the schema takes each once"
+    for tag in ("vendor", "name"):
+        assert re.fullmatch(RESTRICTED, root.findtext(tag) or "")
+    for path, patterns in PACK_PATTERNS.items():
+        for element in root.findall(path):
+            attributes = {key: value for key, value in element.attrib.items() if not key.startswith("{")}
+            assert set(attributes) <= set(patterns)
+            assert all(re.fullmatch(patterns[key], value) for key, value in attributes.items()), attributes
 
 
 def test_the_pack_has_what_the_format_requires(tmp_path: Path) -> None:

@@ -63,5 +63,10 @@ def floats(*shape: int) -> NDArray[np.float32]:
     return np.random.default_rng(sum(shape) + 7).normal(size=shape).astype(np.float32)
 
 
+def numbers_of(dtype: str, *shape: int) -> Any:
+    """Random float32, or integers of another type."""
+    return floats(*shape) if dtype == "float32" else np.round(floats(*shape) * 40).astype(dtype)
+
+
 def ints(*numbers: int) -> NDArray[np.int32]:
     return np.array(numbers, np.int32)

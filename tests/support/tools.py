@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 
 import pytest
 from tflmgen.project.toolchain import find_renode
@@ -19,6 +20,19 @@ def requires(*programs: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(may_lack(*programs), reason=f"needs {programs[0]}")
 
 
+def compiler_version() -> str:
+    """Version of arm-none-eabi-gcc; "none" if it is not installed."""
+    if shutil.which("arm-none-eabi-gcc") is None:
+        return "none"
+    return subprocess.run(["arm-none-eabi-gcc", "-dumpfullversion"], capture_output=True, text=True, check=True).stdout
+
+
+COMPILER = "12.2"
+"""Sizes and counts in the README and the pages are those of this arm-none-eabi-gcc."""
+
+requires_compiler_of_figures = pytest.mark.skipif(
+    not compiler_version().startswith(COMPILER), reason=f"needs arm-none-eabi-gcc {COMPILER}"
+)
 requires_compiler = requires("arm-none-eabi-gcc")
 requires_qemu = requires("qemu-system-arm")
 requires_renode = pytest.mark.skipif(find_renode() is None, reason="needs Renode")

@@ -16,9 +16,9 @@ Y = Port("y", TensorType(DType.INT16, (1, 2)))
 GO_ONLY = (Signature("go", "go", (X, W), (Y,)),)
 GO_AND_OTHER = (*GO_ONLY, Signature("other", "other", (), (W,)))
 
-x = np.array([1, -2], np.int8)
-w = np.array(0.5, np.float32)
-y = np.array([[3, 4]], np.int16)
+X_DATA = np.array([1, -2], np.int8)
+W_DATA = np.array(0.5, np.float32)
+Y_DATA = np.array([[3, 4]], np.int16)
 
 
 def _file(folder: Path, **arrays: Any) -> Path:
@@ -34,52 +34,54 @@ def _read(
 
 def test_sets(tmp_path: Path) -> None:
     arrays = {"n_sets": 2, "stateful": True, "s0_label": "warm", "extra": [1]}
-    vectors = _read(_file(tmp_path, s0_in_0=x, s0_in_1=w, s1_in_0=x + 1, s1_in_1=w, s0_out_0=y, **arrays))
+    vectors = _read(
+        _file(tmp_path, s0_in_0=X_DATA, s0_in_1=W_DATA, s1_in_0=X_DATA + 1, s1_in_1=W_DATA, s0_out_0=Y_DATA, **arrays)
+    )
     assert vectors.stateful
     assert not vectors.simple
     assert [s.label for s in vectors.sets] == ["warm", ""]
-    np.testing.assert_array_equal(vectors.sets[1].inputs[0], x + 1)
+    np.testing.assert_array_equal(vectors.sets[1].inputs[0], X_DATA + 1)
     assert vectors.sets[0].expected == ()
 
 
 def test_labels_cannot_command_the_terminal(tmp_path: Path) -> None:
-    (vector_set,) = _read(_file(tmp_path, s0_in_0=x, s0_in_1=w, s0_label="\x1b[31mred")).sets
+    (vector_set,) = _read(_file(tmp_path, s0_in_0=X_DATA, s0_in_1=W_DATA, s0_label="\x1b[31mred")).sets
     assert vector_set.label == "\ufffd[31mred"
 
 
 def test_sets_are_counted_where_n_sets_is_missing(tmp_path: Path) -> None:
-    assert len(_read(_file(tmp_path, s0_in_0=x, s0_in_1=w, s1_in_0=x, s1_in_1=w)).sets) == 2
+    assert len(_read(_file(tmp_path, s0_in_0=X_DATA, s0_in_1=W_DATA, s1_in_0=X_DATA, s1_in_1=W_DATA)).sets) == 2
 
 
 def test_simple_form_goes_by_name(tmp_path: Path) -> None:
-    vectors = _read(_file(tmp_path, w=w, x=x, y=y, z=y), expected=True)
+    vectors = _read(_file(tmp_path, w=W_DATA, x=X_DATA, y=Y_DATA, z=Y_DATA), expected=True)
     assert vectors.simple
     assert [array.dtype for array in vectors.sets[0].inputs] == [np.int8, np.float32]
-    np.testing.assert_array_equal(vectors.sets[0].expected[0], y)
+    np.testing.assert_array_equal(vectors.sets[0].expected[0], Y_DATA)
 
 
 def test_signature_of_a_set_wins_over_the_option(tmp_path: Path) -> None:
-    path = _file(tmp_path, n_sets=2, s0_sig="other", s1_in_0=x, s1_in_1=w)
+    path = _file(tmp_path, n_sets=2, s0_sig="other", s1_in_0=X_DATA, s1_in_1=W_DATA)
     assert [s.signature for s in _read(path, "go", GO_AND_OTHER).sets] == [1, 0]
 
 
 def test_big_endian_arrays_are_understood(tmp_path: Path) -> None:
-    (vector_set,) = _read(_file(tmp_path, x=x, w=w.astype(">f4"))).sets
-    assert vector_set.inputs[1].tobytes() == w.tobytes()
+    (vector_set,) = _read(_file(tmp_path, x=X_DATA, w=W_DATA.astype(">f4"))).sets
+    assert vector_set.inputs[1].tobytes() == W_DATA.tobytes()
 
 
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        ({"x": x}, ["'w'", "missing", "float32[]", "'x'"]),
+        ({"x": X_DATA}, ["'w'", "missing", "float32[]", "'x'"]),
         ({}, ["'x'", "missing", "no arrays"]),
-        ({"x": x.astype(np.int16), "w": w}, ["'x'", "int16[2]", "int8[2]"]),
-        ({"x": x[:1], "w": w}, ["'x'", "int8[1]", "int8[2]"]),
-        ({"n_sets": 2, "s0_in_0": x, "s0_in_1": w}, ["'s1_in_0'", "missing", "input 'x'"]),
-        ({"n_sets": 0, "s0_in_0": x}, ["'n_sets'", "0"]),
-        ({"n_sets": 1.5, "s0_in_0": x}, ["'n_sets'", "1.5"]),
-        ({"n_sets": [1, 2], "s0_in_0": x}, ["'n_sets'", "one value"]),
-        ({"s0_in_0": x, "s0_in_1": w, "s0_sig": "stop"}, ["set 0", "'stop'", "'go'"]),
+        ({"x": X_DATA.astype(np.int16), "w": W_DATA}, ["'x'", "int16[2]", "int8[2]"]),
+        ({"x": X_DATA[:1], "w": W_DATA}, ["'x'", "int8[1]", "int8[2]"]),
+        ({"n_sets": 2, "s0_in_0": X_DATA, "s0_in_1": W_DATA}, ["'s1_in_0'", "missing", "input 'x'"]),
+        ({"n_sets": 0, "s0_in_0": X_DATA}, ["'n_sets'", "0"]),
+        ({"n_sets": 1.5, "s0_in_0": X_DATA}, ["'n_sets'", "1.5"]),
+        ({"n_sets": [1, 2], "s0_in_0": X_DATA}, ["'n_sets'", "one value"]),
+        ({"s0_in_0": X_DATA, "s0_in_1": W_DATA, "s0_sig": "stop"}, ["set 0", "'stop'", "'go'"]),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, arrays: dict[str, Any], words: list[str]) -> None:
@@ -92,11 +94,11 @@ def test_what_is_wrong_is_named(tmp_path: Path, arrays: dict[str, Any], words: l
 
 def test_expected_outputs_are_demanded_where_asked_for(tmp_path: Path) -> None:
     with pytest.raises(VectorsError, match=r"'s0_out_0' is missing: output 'y' is int16\[1,2\]"):
-        _read(_file(tmp_path, s0_in_0=x, s0_in_1=w), expected=True)
+        _read(_file(tmp_path, s0_in_0=X_DATA, s0_in_1=W_DATA), expected=True)
 
 
 def test_several_signatures_need_a_choice(tmp_path: Path) -> None:
-    path = _file(tmp_path, x=x, w=w)
+    path = _file(tmp_path, x=X_DATA, w=W_DATA)
     with pytest.raises(VectorsError, match="'go', 'other' with --signature"):
         _read(path, None, GO_AND_OTHER)
 
@@ -113,13 +115,13 @@ def test_files_that_are_no_archives(tmp_path: Path) -> None:
 
 
 def test_pickles_are_refused(tmp_path: Path) -> None:
-    np.savez(tmp_path / "v.npz", x=np.array([{}], dtype=object), w=w)
+    np.savez(tmp_path / "v.npz", x=np.array([{}], dtype=object), w=W_DATA)
     with pytest.raises(VectorsError, match=r"'x' cannot be read: .*allow_pickle"):
         _read(tmp_path / "v.npz")
 
 
 def test_any_cut_or_flipped_byte_is_an_error_or_harmless(tmp_path: Path) -> None:
-    path = _file(tmp_path, x=x, w=w)
+    path = _file(tmp_path, x=X_DATA, w=W_DATA)
     data = path.read_bytes()
     for at in range(0, len(data), 7):
         for damaged in (data[:at], data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :]):
@@ -130,13 +132,13 @@ def test_any_cut_or_flipped_byte_is_an_error_or_harmless(tmp_path: Path) -> None
 
 def test_outputs_come_back_in_the_form_of_the_inputs(tmp_path: Path) -> None:
     path = tmp_path / "out.npz"
-    vector_set = VectorSet("", 0, (x, w))
-    write_outputs(path, Vectors((vector_set, vector_set)), GO_ONLY, [[y], [y + 1]])
+    vector_set = VectorSet("", 0, (X_DATA, W_DATA))
+    write_outputs(path, Vectors((vector_set, vector_set)), GO_ONLY, [[Y_DATA], [Y_DATA + 1]])
     with np.load(path, allow_pickle=False) as arrays:
         assert set(arrays.files) == {"n_sets", "s0_out_0", "s1_out_0"}
         assert int(arrays["n_sets"]) == 2
-        np.testing.assert_array_equal(arrays["s1_out_0"], y + 1)
-    write_outputs(path, Vectors((vector_set,), simple=True), GO_ONLY, [[y]])
+        np.testing.assert_array_equal(arrays["s1_out_0"], Y_DATA + 1)
+    write_outputs(path, Vectors((vector_set,), simple=True), GO_ONLY, [[Y_DATA]])
     with np.load(path, allow_pickle=False) as arrays:
         assert arrays.files == ["y"]
         assert arrays["y"].dtype == np.int16

@@ -6,13 +6,13 @@ from SCons.Script import DefaultEnvironment
 
 env = DefaultEnvironment()
 folder = Path(env.PioPlatform().get_dir())
-processor = ["-mthumb", f"-mcpu={env.BoardConfig().get('build.cpu')}"]
+PROCESSOR = ["-mthumb", f"-mcpu={env.BoardConfig().get('build.cpu')}"]
 env.Append(
-    CCFLAGS=["-Os", *processor],
+    CCFLAGS=["-Os", *PROCESSOR],
     CXXFLAGS=["-std=gnu++14", "-fno-rtti", "-fno-exceptions"],
     CPPDEFINES=[("ARDUINO", 10810)],
     CPPPATH=[str(folder / "arduino")],
-    LINKFLAGS=[*processor, "--specs=nano.specs", "--specs=nosys.specs", "-Wl,--no-warn-rwx-segments"],
+    LINKFLAGS=[*PROCESSOR, "--specs=nano.specs", "--specs=nosys.specs", "-Wl,--no-warn-rwx-segments"],
     LIBS=["c", "m"],
 )
 env.Append(LIBS=[env.BuildLibrary("$BUILD_DIR/core", str(folder / "arduino"))])

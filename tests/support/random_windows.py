@@ -112,10 +112,17 @@ def strided(layers: Layers) -> None:
 
 
 def averaged(layers: Layers) -> None:
-    """The mean over time and what lies across, then a dense layer."""
-    rank = len(layers.at.shape)
+    """The mean, sum or greatest over time and what lies across, then a dense layer."""
+    shape = layers.at.shape
+    rank = len(shape)
+    if rank == 4 and layers.rng.random() < 0.5:
+        sizes = {"filter_height": shape[1], "filter_width": shape[2]}
+        steps = {"padding": int(layers.rng.integers(2)), "stride_h": shape[1], "stride_w": shape[2]}
+        layers.step("AVERAGE_POOL_2D", output=same(layers), fused_activation_function=0, **sizes, **steps)
+        dense(layers)
+        return
     axes = layers.constant(np.arange(1, max(2, rank - 1), dtype=np.int32))
-    layers.step(layers.pick("MEAN", "REDUCE_MAX"), axes, output=same(layers), keep_dims=False)
+    layers.step(layers.pick("MEAN", "MEAN", "SUM", "REDUCE_MAX"), axes, output=same(layers), keep_dims=False)
     if len(layers.at.shape) > 1:
         dense(layers)
 

@@ -116,6 +116,7 @@ _NETWORKS: tuple[tuple[Callable[[str], bytes], Hops], ...] = (
     (models.ds_cnn, (1, 2, 5)),
     (models.tc_resnet, (1, 4, 12)),
     (models.valid_cnn, (1, 2, 3)),
+    (models.averaging, (1, 2, 3)),
     (models.causal_tcn, (1, 3, 4)),
     (models.dilated_tcn, (1, 2, 7)),
     (models.accelerometer, (2, 8, 16)),

@@ -15,7 +15,15 @@ from support.model_writer import ModelWriter
 from support.native import RESET, Invocation, build_native, run_native
 from support.pipeline import HOST
 from support.repository import ROOT
-from support.window_models import accelerometer, branching, causal_tcn, ds_cnn, tc_resnet, two_windows, valid_cnn
+from support.window_models import (
+    accelerometer,
+    branching,
+    causal_tcn,
+    ds_cnn,
+    tc_resnet,
+    two_windows,
+    valid_cnn,
+)
 from tflmgen.compiler import Compilation, compile_model, compile_module
 from tflmgen.errors import ModelError, UsageError
 from tflmgen.frontend.importer import import_model

@@ -73,7 +73,7 @@ from tflmgen.kernels.rules import (
 )
 from tflmgen.kernels.selection import Selection, Selector, without_overlap
 from tflmgen.kernels.table import OPERATORS, traits_of, with_custom
-from tflmgen.kernels.traits import ELEMENTWISE, Comparison, Sliding, Traits
+from tflmgen.kernels.traits import ELEMENTWISE, Comparison, Sliding, Sums, Traits
 from tflmgen.kernels.tuning import TUNING, Tuning
 
 __all__ = [
@@ -133,6 +133,7 @@ __all__ = [
     "Spacing",
     "State",
     "Steps",
+    "Sums",
     "Traits",
     "Tuning",
     "Types",

@@ -19,6 +19,26 @@ RowRule = Callable[[OperatorInstance, int], bool]
 """Whether an operator keeps the rows along an axis of its input apart."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Sums in 32 bits of an operator's int8 or int16 elements, which its output follows from.
+
+    axes        of input 0, along which elements are added; the sum of any of them has 32 bits, too
+    keeps_axes  whether the output has these axes, with one element
+    rounded     the operator that makes the output of the sums (operators/rounded_sums.py)
+    attributes  of that operator
+    """
+
+    axes: frozenset[int]
+    keeps_axes: bool
+    rounded: str
+    attributes: Any
+
+
+SumsRule = Callable[[OperatorInstance], Sums | None]
+"""The sums that an operator's output follows from; None if it is no such operator."""
+
+
 def no_axis(op: OperatorInstance, axis: int) -> bool:
     """The axes of an operator that keeps none apart."""
     del op, axis
@@ -102,6 +122,7 @@ class Traits:
     joins           every input is data, and all agree in every dimension but the one along which they are joined
     pads            input 1 has the padding of each dimension, input 2, if any, what it consists of
     reduces         input 1 lists the axes that become one element each; the attribute keep_dims
+    sums            the sums of elements that its output follows from
     along_named     input 1 is the one axis along which it looks for elements, and which its output lacks
     along_last      each row along the last dimension is computed from the same row, by one function
     reshapes_rows   sees input 0 under another shape: it may make several rows in place of each row, in order
@@ -145,6 +166,7 @@ class Traits:
     joins: bool = False
     pads: bool = False
     reduces: bool = False
+    sums: SumsRule | None = None
     along_named: bool = False
     along_last: bool = False
     reshapes_rows: bool = False

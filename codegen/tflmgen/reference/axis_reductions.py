@@ -40,8 +40,21 @@ def _sum(op: Operation) -> Sequence[Array]:
         return [op.integers(0).sum(axis=axes, keepdims=_keeps(op)).astype(op.output.dtype.numpy)]
     count = int(np.prod([op.array(0).shape[a] for a in axes], dtype=np.int64))
     total = op.integers(0).sum(axis=axes, keepdims=_keeps(op)) - op.zero_point(0) * count
-    real = float(np.float32(op.scale(0)) / np.float32(op.output_scale))
-    return [op.saturated(scaled_by(wrapped(total), real) + op.output_zero_point)]
+    return [_quantized_sum(op, total, op.scale(0))]
+
+
+def _quantized_sum(op: Operation, total: Array, scale: float) -> Array:
+    """Sums of elements of a scale, less their zero points."""
+    real = float(np.float32(scale) / np.float32(op.output_scale))
+    return op.saturated(scaled_by(wrapped(total), real) + op.output_zero_point)
+
+
+def _of_sums(op: Operation) -> Sequence[Array]:
+    """A MEAN or SUM of which the sums are given: a Module has this operator, and no file."""
+    scale, count = float(op.options["input_scale"]), int(op.options["count"])
+    total = op.integers(0) - int(op.options["input_zero_point"]) * count
+    is_mean = bool(op.options["gives_mean"])
+    return [_quantized_mean(op, total, count, scale) if is_mean else _quantized_sum(op, total, scale)]
 
 
 def _mean(op: Operation) -> Sequence[Array]:
@@ -58,12 +71,16 @@ def mean_of(op: Operation, axes: tuple[int, ...], count: Any, elements: int) -> 
     if not is_quantized(op):
         sign = np.where(total < 0, -1, 1)
         return [(sign * (np.abs(total) // count)).astype(op.output.dtype.numpy)]
-    total = total - op.zero_point(0) * elements
-    multiplier, shift = quantized_multiplier(float(np.float32(op.scale(0)) / np.float32(op.output_scale)))
+    return [_quantized_mean(op, total - op.zero_point(0) * elements, int(count), op.scale(0))]
+
+
+def _quantized_mean(op: Operation, total: Array, count: int, scale: float) -> Array:
+    """Sums of elements of a scale, less their zero points, by the count of them."""
+    multiplier, shift = quantized_multiplier(float(np.float32(scale) / np.float32(op.output_scale)))
     # The division by the count goes into the multiplier, with as many bits as it has room for.
-    room = _shift_for_count(int(count), shift)
-    multiplier = (multiplier << room) // int(count)
-    return [op.saturated(scaled(wrapped(total), multiplier, shift - room) + op.output_zero_point)]
+    room = _shift_for_count(count, shift)
+    multiplier = (multiplier << room) // count
+    return op.saturated(scaled(wrapped(total), multiplier, shift - room) + op.output_zero_point)
 
 
 def _shift_for_count(count: int, shift: int) -> int:
@@ -127,6 +144,7 @@ def _product(op: Operation) -> Sequence[Array]:
 EVALUATIONS: Mapping[str, Evaluation] = {
     "SUM": _sum,
     "MEAN": _mean,
+    "RESCALED_SUMS": _of_sums,
     "REDUCE_MAX": _extreme(np.max),
     "REDUCE_MIN": _extreme(np.min),
     "REDUCE_PROD": _product,

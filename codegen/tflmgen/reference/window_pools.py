@@ -42,8 +42,17 @@ def _average(op: Operation) -> Sequence[Array]:
         return [op.clamped_real(_sums(op, op.real(0)) / counts)]
     zero_point = op.zero_point(0) if op.options.get(ZEROS) else 0
     sums = _sums(op, op.integers(0) - zero_point) + zero_point * counts
+    return [_rounded_means(op, sums, counts)]
+
+
+def _rounded_means(op: Operation, sums: Array, counts: Array) -> Array:
     half = counts // 2
-    return [op.clamped(np.where(sums > 0, (sums + half) // counts, -((half - sums) // counts)))]
+    return op.clamped(np.where(sums > 0, (sums + half) // counts, -((half - sums) // counts)))
+
+
+def _of_sums(op: Operation) -> Sequence[Array]:
+    """An AVERAGE_POOL_2D of which the sums are given: a Module has this operator, and no file."""
+    return [_rounded_means(op, op.integers(0), np.asarray(op.options["count"]))]
 
 
 def _greatest(op: Operation) -> Sequence[Array]:
@@ -65,6 +74,7 @@ def _root_mean_square(op: Operation) -> Sequence[Array]:
 
 EVALUATIONS: Mapping[str, Evaluation] = {
     "AVERAGE_POOL_2D": _average,
+    "AVERAGED_SUMS": _of_sums,
     "MAX_POOL_2D": _greatest,
     "L2_POOL_2D": _root_mean_square,
 }

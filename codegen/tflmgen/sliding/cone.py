@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tflmgen.ir import Block, Function, Node, Op, Value, blocks_of, definitions_in, operands_of, uses_in
+from tflmgen.sliding.moving_sums import MovingSum
 from tflmgen.sliding.recognition import Recognition
 from tflmgen.sliding.row_maps import Cut, RowMap
 from tflmgen.sliding.track import Span, Track, hull, meet, size
@@ -26,6 +27,7 @@ class Cone:
     computed  Op.id -> the rows that it computes, of operators in `maps`
     exact     Op.id -> how many of these a hop must compute
     caches    tensor -> the rows of this window that the invoke of `Track.period` windows earlier left
+    sums      Op.id -> the sums that it is computed from, which that invoke left, too
     """
 
     tracks: Mapping[Value, Track]
@@ -33,6 +35,7 @@ class Cone:
     computed: Mapping[int, tuple[Span, ...]]
     exact: Mapping[int, int]
     caches: Mapping[Value, Span]
+    sums: Mapping[int, MovingSum]
 
 
 def cone_of(
@@ -50,10 +53,14 @@ def cone_of(
     demand.whole(function.body.results)
     computed: dict[int, tuple[Span, ...]] = {}
     exact: dict[int, int] = {}
+    sums: dict[int, MovingSum] = {}
     for node in reversed(function.body.nodes):
         row_map = maps.get(node.id)
         if row_map is None:
             demand.whole(values_read(node))
+            moving = recognition.moving_sum(node, tracks) if isinstance(node, Op) else None
+            if moving is not None and moving.value not in uncached:
+                sums[node.id] = moving
             continue
         if row_map.tracks:
             needed = [span for value in node.outputs for span in demand.settled(value)]
@@ -68,18 +75,19 @@ def cone_of(
                 demand.add(row_map.op.inputs[index], rows)
     for value in inputs:
         demand.settled(value)
-    return Cone(tracks, maps, computed, exact, demand.caches)
+    return Cone(tracks, maps, computed, exact, demand.caches, sums)
 
 
 def cache_bytes(cone: Cone) -> int:
-    """Bytes of the rows that are kept from one hop to the next, over all phases."""
+    """Bytes of the rows and sums that are kept from one hop to the next, over all phases."""
 
     def row_bytes(value: Value) -> int:
         return value.type.bytes // cone.tracks[value].rows
 
-    return sum(
+    rows = sum(
         cone.tracks[value].period * (end - first) * row_bytes(value) for value, (first, end) in cone.caches.items()
     )
+    return rows + sum(moving.track.period * moving.type.bytes for moving in cone.sums.values())
 
 
 class _Demand:

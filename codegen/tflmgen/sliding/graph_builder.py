@@ -62,7 +62,8 @@ class GraphBuilder:
         self.nodes.append(Op(self._ids.take(), operator, tuple(inputs), values, attributes, origin))
         return values
 
-    def _options(self, operator: str, **fields: int) -> Any:
+    def options(self, operator: str, **fields: int) -> Any:
+        """Attributes of an operator with these options, and others as they are in files without them."""
         return self._operators[operator].attributes(fields)
 
     def reshape(self, value: Value, type_: TensorType, origin: Origin) -> Value:
@@ -90,10 +91,10 @@ class GraphBuilder:
             return parts[0]
         rows = sum(part.type.max_shape[axis] for part in parts)
         type_ = rows_of(parts[0].type, axis, rows)
-        return self.op("CONCATENATION", parts, ((name, type_),), self._options("CONCATENATION", axis=axis), origin)[0]
+        return self.op("CONCATENATION", parts, ((name, type_),), self.options("CONCATENATION", axis=axis), origin)[0]
 
     def counted(self, counter: Value, limit: int, origin: Origin) -> Value:
         """The next value of a counter of invokes, at most `limit`."""
         increment, maximum = (self.constant("pushes", np.array([n]), counter.type) for n in (1, limit))
-        (above,) = self.op("ADD", (counter, increment), (("pushes", counter.type),), self._options("ADD"), origin)
+        (above,) = self.op("ADD", (counter, increment), (("pushes", counter.type),), self.options("ADD"), origin)
         return self.op("MINIMUM", (above, maximum), (("pushes", counter.type),), None, origin)[0]

@@ -5,10 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tflmgen.ir import Function, Module, Node, Op, Origin, Value, Variable, blocks_of, resolve_operands, substitute
+from tflmgen.ir import (
+    Function,
+    Module,
+    Node,
+    Op,
+    Origin,
+    TensorType,
+    Value,
+    Variable,
+    blocks_of,
+    resolve_operands,
+    substitute,
+)
 from tflmgen.ir import with_regions as node_with_regions
 from tflmgen.sliding.cone import Cone, values_read
 from tflmgen.sliding.graph_builder import GraphBuilder, rows_of
+from tflmgen.sliding.moving_sums import MovingSum
 from tflmgen.sliding.track import Span
 
 
@@ -24,7 +37,7 @@ class Part:
 class Hop:
     """What the nodes of a hop compute.
 
-    caches  name -> what stands for the rows that an earlier hop left
+    caches  name -> what stands for the rows or sums that an earlier hop left
     nexts   what each cache holds after this hop
     """
 
@@ -49,6 +62,7 @@ class Rewrite:
         self._function, self._cone, self._builder, self._origin = function, cone, builder, origin
         self._parts: dict[Value, list[Part]] = {}
         self._read: dict[tuple[Value, Span], Value] = {}
+        self._sums: dict[int, Value] = {}
 
     def run(self, module: Module, sliding: Mapping[Value, Value], counter: str, pushes: int) -> Module:
         """The module with the function rewritten. sliding: input -> the newest rows of it."""
@@ -77,20 +91,28 @@ class Rewrite:
         self._parts.update({value: [part] for value, part in newest.items()})
         caches: dict[str, Value] = {}
         kept = cached(self._cone, newest)
-        later: dict[Value, list[Value]] = {}
+        later: dict[Value | int, list[Value]] = {}
         for number, (value, span) in enumerate(kept.items()):
             track = self._cone.tracks[value]
             type_ = rows_of(value.type, track.axis, span[1] - span[0])
-            names = [f"rows {number} of {value.name}"]
-            names += [f"{names[0]}, {phase} windows later" for phase in range(1, track.period)]
-            oldest, *later[value] = (self._builder.value(f"rows of {value.name}", type_) for _ in names)
-            caches.update(zip(names, (oldest, *later[value]), strict=True))
+            oldest, *later[value] = self._phases(caches, f"rows {number} of {value.name}", type_, track.period)
             self._parts.setdefault(value, []).append(Part(span, oldest))
+        for id_, moving in self._cone.sums.items():
+            name = f"sums {len(caches)} of {moving.value.name}"
+            self._sums[id_], *later[id_] = self._phases(caches, name, moving.type, moving.track.period)
         for node in self._function.body.nodes:
             self._node(node)
         results = tuple(self._whole(value) for value in self._function.body.results)
         nexts = [next_ for value in kept for next_ in (*later[value], self._next(value))]
+        nexts += [next_ for id_ in self._cone.sums for next_ in (*later[id_], self._sums[id_])]
         return Hop(results, caches, tuple(nexts))
+
+    def _phases(self, caches: dict[str, Value], name: str, type_: TensorType, period: int) -> list[Value]:
+        """Adds what as many windows left to the caches; the oldest first."""
+        names = [name, *(f"{name}, {phase} windows later" for phase in range(1, period))]
+        values = [self._builder.value(name, type_) for name in names]
+        caches.update(zip(names, values, strict=True))
+        return values
 
     def _variable(self, name: str, value: Value) -> Variable:
         key = f"state.{name}"
@@ -100,7 +122,10 @@ class Rewrite:
     def _node(self, node: Node) -> None:
         row_map = self._cone.maps.get(node.id)
         if row_map is None:
-            self._builder.nodes.append(self._on_whole_tensors(node))
+            if node.id in self._cone.sums:
+                self._moving_sum(self._cone.sums[node.id])
+            else:
+                self._builder.nodes.append(self._on_whole_tensors(node))
             return
         for span in self._cone.computed[node.id]:
             inputs = {}
@@ -114,6 +139,11 @@ class Rewrite:
                     self._parts.setdefault(value, []).append(Part(span, part))
                 else:
                     self._read[value, (0, 0)] = part
+
+    def _moving_sum(self, moving: MovingSum) -> None:
+        kept = self._sums[moving.op.id]
+        output, self._sums[moving.op.id] = moving.of_hop(kept, self._rows, self._builder)
+        self._read[moving.op.outputs[0], (0, 0)] = output
 
     def _on_whole_tensors(self, node: Node) -> Node:
         mapping = {value: self._whole(value) for value in sorted(values_read(node), key=lambda v: v.id)}

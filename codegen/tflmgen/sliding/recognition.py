@@ -24,6 +24,7 @@ from tflmgen.kernels import (
     traits_of,
 )
 from tflmgen.sliding.graph_builder import rows_of
+from tflmgen.sliding.moving_sums import MovingSum, moving_sum
 from tflmgen.sliding.row_maps import Cut, Padded, RowMap, RowWise, Viewed, Windowed
 from tflmgen.sliding.track import Track
 
@@ -69,6 +70,10 @@ class Recognition:
         if traits.pads and self._pads_time(op, track):
             return self._padded(op, track)
         return self._row_wise(op, 0, track)
+
+    def moving_sum(self, op: Op, tracks: Tracks) -> MovingSum | None:
+        """The operator as one on sums that are kept from hop to hop; None where it is none."""
+        return moving_sum(op, tracks, self._constants, self._operators)
 
     def _instance(self, op: Op) -> OperatorInstance:
         return instance_of(op.inputs, [v.type for v in op.outputs], op.attributes, self._constants)

@@ -160,6 +160,7 @@ class _Stage:
         for value, (first, end) in cached(cone, {alone.window: window}).items():
             track = cone.tracks[value]
             nexts.append(builder.cut(value, track.axis, (first + track.hop, end + track.hop), origin))
+        nexts += [moving.of_window(builder) for moving in cone.sums.values()]
         block = Block(tuple(builder.nodes), (*alone.function.body.results, *nexts), self._node.then.name)
         return self._adopted(block, builder.constants, {})
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from tflmgen.kernels.numeric.quantize_math import Activation, activation_range, 
 from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.numeric.window import Fields, Steps, Window, four, parse_steps
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.operators.rounded_sums import AveragedSumsAttributes
 from tflmgen.kernels.option_fields import positive, present
 from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs
 from tflmgen.kernels.requests import Pooling
@@ -29,7 +31,7 @@ from tflmgen.kernels.rules import (
     where_computed,
     zero_point,
 )
-from tflmgen.kernels.traits import Sliding, Traits, first_axis
+from tflmgen.kernels.traits import Sliding, Sums, Traits, first_axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,22 @@ def _value_range(op: OperatorInstance, inputs: Inputs) -> Outputs:
     return [x.meet(*activation_range(op.attributes.activation, output.dtype, output.quantization))]
 
 
+def _sums(op: OperatorInstance) -> Sums | None:
+    """What an average over all rows or columns of an image is made of, or over both."""
+    tensor, output, attributes = input_type(op, 0), op.outputs[0], op.attributes
+    if tensor.dtype is DType.FLOAT32 or not tensor.is_static or attributes.zeros:
+        return None
+    window = _window(op)
+    summed = frozenset(axis for axis in (1, 2) if output.max_shape[axis] == 1)
+    for axis, extent, reach in zip((1, 2), (window.height, window.width), window.reach, strict=True):
+        size = tensor.max_shape[axis]
+        whole = reach - extent.padding >= size if axis in summed else reach == 1 and extent.output == size
+        if not whole:
+            return None
+    count = math.prod(tensor.max_shape[axis] for axis in summed)
+    return Sums(summed, True, "AVERAGED_SUMS", AveragedSumsAttributes(count, attributes.activation))
+
+
 def _rules(*types: DType) -> tuple[Rule, ...]:
     return (
         *COMMON,
@@ -140,8 +158,11 @@ POOL = Traits(row_wise=first_axis, by_rows=True, window=Sliding.POOL, channels_a
 
 OPERATORS = (
     *(
-        Operator(name, parse, (1, 1), 1, RULES, infer, _kernel(kind), value_range=_value_range, traits=POOL)
-        for name, kind in (("AVERAGE_POOL_2D", "average"), ("MAX_POOL_2D", "max"))
+        Operator(name, parse, (1, 1), 1, RULES, infer, _kernel(kind), value_range=_value_range, traits=traits)
+        for name, kind, traits in (
+            ("AVERAGE_POOL_2D", "average", replace(POOL, sums=_sums)),
+            ("MAX_POOL_2D", "max", POOL),
+        )
     ),
     Operator("L2_POOL_2D", parse, (1, 1), 1, L2_RULES, infer, _kernel("l2"), traits=Traits(row_wise=first_axis)),
 )

@@ -18,6 +18,7 @@ from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_mul
 from tflmgen.kernels.numeric.real_functions import Real, Reals
 from tflmgen.kernels.numeric.strides import MAX_RANK, normalize_axis, strides_of
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.operators.rounded_sums import RescaledSumsAttributes, mean_multiplier, rescaled_sum_fields
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs, Transfer, channels_of
 from tflmgen.kernels.rules import (
@@ -32,7 +33,7 @@ from tflmgen.kernels.rules import (
     where_computed,
     zero_point,
 )
-from tflmgen.kernels.traits import BY_AXIS, MONOTONE
+from tflmgen.kernels.traits import BY_AXIS, MONOTONE, Sums
 
 HEADER = "reduce.h"
 SUFFIX = {
@@ -107,12 +108,6 @@ def reduced_count(op: OperatorInstance) -> int:
     return math.prod(shape[axis] for axis in axes(op) or ())
 
 
-def mean_multiplier(multiplier: int, shift: int, count: int) -> tuple[int, int]:
-    """The multiplier divided by `count`, which keeps as many bits as TFLite's reference/reduce.h does."""
-    bits = min(count.bit_length() - 1, 32, 31 + shift)
-    return (multiplier << bits) // count, shift - bits
-
-
 def _kernel(name: str) -> Callable[[OperatorInstance, Target], Kernel]:
     def kernel(op: OperatorInstance, target: Target) -> Kernel:
         del target
@@ -124,21 +119,23 @@ def _kernel(name: str) -> Callable[[OperatorInstance, Target], Kernel]:
             function = f"tflmgen_sum_{SUFFIX[tensor.dtype]}"
         if name in ("MEAN", "SUM") and tensor.dtype in QUANTIZED:
             function, struct = f"tflmgen_rescaled_sum_{SUFFIX[tensor.dtype]}", "tflmgen_reduce_quantized"
-            multiplier, shift = quantize_multiplier(scale_ratio_of(op))
-            if of_nothing:
-                multiplier = 0
-            elif name == "MEAN":
-                multiplier, shift = mean_multiplier(multiplier, shift, reduced_count(op))
-            fields += (
-                ("offset", -zero_point(tensor) * reduced_count(op)),
-                ("multiplier", multiplier),
-                ("shift", shift),
-                # As in TFLite, a mean of no integers is 0, whatever the zero point.
-                ("output_zero_point", 0 if of_nothing else zero_point(op.outputs[0])),
-            )
+            fields += rescaled_sum_fields(_attributes(name, op), op.outputs[0])
         return Kernel(function, HEADER, (Input(0), Output(0)), Params(struct, fields), (Overlap(0, 0),))
 
     return kernel
+
+
+def _attributes(name: str, op: OperatorInstance) -> RescaledSumsAttributes:
+    tensor = input_type(op, 0)
+    return RescaledSumsAttributes(scale(tensor), zero_point(tensor), reduced_count(op), name == "MEAN")
+
+
+def _sums(name: str, op: OperatorInstance) -> Sums | None:
+    """What quantised sums and means are made of; no sum of some of their elements leaves 32 bits (`_sums_fit`)."""
+    reduced = axes(op)
+    if name not in ("MEAN", "SUM") or input_type(op, 0).dtype not in QUANTIZED or not reduced or not reduced_count(op):
+        return None
+    return Sums(reduced, op.attributes.keep_dims, "RESCALED_SUMS", _attributes(name, op))
 
 
 sum_kernel = _kernel("SUM")
@@ -276,7 +273,7 @@ def _row(
         real=real,
         fold=fold,
         value_range=value_range,
-        traits=replace(BY_AXIS, reduces=True, takes_nothing=True, **traits),
+        traits=replace(BY_AXIS, reduces=True, takes_nothing=True, sums=partial(_sums, name), **traits),
     )
 
 

@@ -1,0 +1,93 @@
+"""Sums over time that are kept from hop to hop: the new rows are added, and those that leave the window taken away.
+
+Integer sums are exact in any order, so that the output is that of the whole window. Sums of floats depend on the order
+in which they are added: they are computed anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tflmgen.ir import DType, Op, Origin, TensorType, Value
+from tflmgen.kernels import Operators, Sums, instance_of, traits_of
+from tflmgen.sliding.graph_builder import GraphBuilder
+from tflmgen.sliding.track import Span, Track, meet
+
+ADDED_ROW_COST = 2
+"""Cost of a row that is added to a sum or taken away, by that of a row in a sum over the whole window: it is widened
+first. Counted on Cortex-M4: about 9 instructions per element, and 5 of a MEAN."""
+
+RowsOf = Callable[[Value, Span, Origin], Value]
+"""Rows of a tensor in one value."""
+
+
+@dataclass(frozen=True, slots=True)
+class MovingSum:
+    """An operator on the sums of its input's elements over time.
+
+    What is kept is the sum of the rows that the window `track.period` windows later has, too. Rows that padding
+    reaches are added anew.
+    """
+
+    op: Op
+    value: Value
+    track: Track
+    sums: Sums
+
+    @property
+    def type(self) -> TensorType:
+        """Of the sums: one for each element of the output."""
+        return TensorType(DType.INT32, self.op.outputs[0].type.shape)
+
+    def of_rows(self, rows: Value, builder: GraphBuilder) -> Value:
+        """The sums of these rows."""
+        origin, name = self.op.origin, self.value.name
+        (wide,) = builder.op("CAST", (rows,), ((name, TensorType(DType.INT32, rows.type.shape)),), None, origin)
+        if all(rows.type.max_shape[axis] == 1 for axis in self.sums.axes):
+            return builder.reshape(wide, self.type, origin)
+        axes = builder.integers(sorted(self.sums.axes))
+        attributes = builder.options("SUM", keep_dims=self.sums.keeps_axes)
+        return builder.op("SUM", (wide, axes), ((name, self.type),), attributes, origin)[0]
+
+    def of_hop(
+        self, kept: Value, rows: Callable[[Value, Span, Origin], Value], builder: GraphBuilder
+    ) -> tuple[Value, Value]:
+        """The operator's output, and the sums to keep. kept: those of rows that an earlier window had, too."""
+        track, origin = self.track, self.op.origin
+        middle = self._combined("ADD", kept, rows(self.value, track.new, origin), builder)
+        leaving = rows(self.value, (track.first, track.first + track.hop), origin)
+        next_ = self._combined("SUB", middle, leaving, builder)
+        total = middle
+        for edge in meet([(0, track.first), (track.end, track.rows)], (0, track.rows)):
+            total = self._combined("ADD", total, rows(self.value, edge, origin), builder)
+        output = self.op.outputs[0]
+        outputs = ((output.name, output.type),)
+        return builder.op(self.sums.rounded, (total,), outputs, self.sums.attributes, origin)[0], next_
+
+    def of_window(self, builder: GraphBuilder) -> Value:
+        """The sums that a whole window leaves for the hop after it."""
+        track = self.track
+        staying = builder.cut(self.value, track.axis, (track.first + track.hop, track.end), self.op.origin)
+        return self.of_rows(staying, builder)
+
+    def _combined(self, operator: str, sums: Value, rows: Value, builder: GraphBuilder) -> Value:
+        operands = sums, self.of_rows(rows, builder)
+        outputs = ((f"sums of {self.value.name}", self.type),)
+        return builder.op(operator, operands, outputs, builder.options(operator), self.op.origin)[0]
+
+
+def moving_sum(
+    op: Op, tracks: Mapping[Value, Track], constants: Mapping[str, bytes], operators: Operators
+) -> MovingSum | None:
+    """The operator as one on sums that are kept; None if it is no such operator, or if the whole sum is no slower."""
+    value = op.inputs[0] if op.inputs else None
+    if value is None or value not in tracks or not all(v.type.is_static for v in (value, *op.outputs)):
+        return None
+    rule = traits_of(op.operator, operators).sums
+    sums = rule(instance_of(op.inputs, [v.type for v in op.outputs], op.attributes, constants)) if rule else None
+    track = tracks[value]
+    edges = track.rows - (track.end - track.first)
+    if sums is None or track.axis not in sums.axes or track.rows < ADDED_ROW_COST * (2 * track.hop + edges):
+        return None
+    return MovingSum(op, value, track, sums)

@@ -1,0 +1,54 @@
+/* What MEAN, SUM and AVERAGE_POOL_2D make of the sums of their int8 or int16 elements. A sliding window keeps the sums,
+ * and adds and takes away rows of elements.
+ */
+#ifndef TFLMGEN_KERNELS_ROUNDED_SUMS_H
+#define TFLMGEN_KERNELS_ROUNDED_SUMS_H
+
+#include "requantize.h"
+
+struct tflmgen_rescaled_sums {
+    int32_t elements;
+    int32_t offset; /* added to each sum */
+    int32_t multiplier;
+    int32_t shift;
+    int32_t output_zero_point;
+};
+
+struct tflmgen_averaged_sums {
+    int32_t elements;
+    int32_t count; /* of the elements in each sum */
+    int32_t output_min;
+    int32_t output_max;
+};
+
+/* MEAN and SUM, as in reduce.h: a mean has its division in the multiplier. */
+#define TFLMGEN_RESCALED_SUMS(suffix, element, least, greatest)                                  \
+    TFLMGEN_KERNEL void tflmgen_rescaled_sums_##suffix(const tflmgen_s32 *sums, element *output, \
+                                                       const struct tflmgen_rescaled_sums *p)    \
+    {                                                                                            \
+        for (int32_t i = 0; i < p->elements; ++i) {                                              \
+            const int32_t sum = tflmgen_add_wrap_s32(sums[i], p->offset);                        \
+            const int32_t scaled = tflmgen_requantize(sum, p->multiplier, p->shift);             \
+            const int32_t result = tflmgen_add_wrap_s32(scaled, p->output_zero_point);           \
+            output[i] = (element)tflmgen_clamp_s32(result, least, greatest);                     \
+        }                                                                                        \
+    }
+
+/* AVERAGE_POOL_2D, as in pool2d.h: halves away from zero. */
+#define TFLMGEN_AVERAGED_SUMS(suffix, element)                                                   \
+    TFLMGEN_KERNEL void tflmgen_averaged_sums_##suffix(const tflmgen_s32 *sums, element *output, \
+                                                       const struct tflmgen_averaged_sums *p)    \
+    {                                                                                            \
+        for (int32_t i = 0; i < p->elements; ++i) {                                              \
+            const int32_t sum = sums[i];                                                         \
+            const int32_t mean = (sum > 0 ? sum + p->count / 2 : sum - p->count / 2) / p->count; \
+            output[i] = (element)tflmgen_clamp_s32(mean, p->output_min, p->output_max);          \
+        }                                                                                        \
+    }
+
+TFLMGEN_RESCALED_SUMS(s8, int8_t, INT8_MIN, INT8_MAX)
+TFLMGEN_RESCALED_SUMS(s16, tflmgen_s16, INT16_MIN, INT16_MAX)
+TFLMGEN_AVERAGED_SUMS(s8, int8_t)
+TFLMGEN_AVERAGED_SUMS(s16, tflmgen_s16)
+
+#endif

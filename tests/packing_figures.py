@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import time
 
-from support.planner_instances import Problem, published
-from tflmgen.kernels.tuning import TUNING
+from support.planner_instances import THOROUGH, Problem, published
 from tflmgen.memory.placement import place
 
 
@@ -27,8 +26,8 @@ def main() -> None:
 def row(problem: Problem) -> str:
     """An instance's line in the table, but for its last cell."""
     blocks, steps = problem.blocks()
-    hasty = place(blocks, steps, effort=TUNING.packing_effort)
-    plan = place(blocks, steps)
+    hasty = place(blocks, steps)
+    plan = place(blocks, steps, effort=THOROUGH)
     quotients = [f"{size / problem.capacity:.3f}" for size in (plan.lower_bound, hasty.bytes, plan.bytes)]
     return f"| {problem.name} | {len(blocks)} | {problem.capacity:,} | {' | '.join(quotients)} |"
 

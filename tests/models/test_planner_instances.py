@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from support.planner_instances import Problem, is_legal, published, tiling
+from support.planner_instances import THOROUGH, Problem, is_legal, published, tiling
 from tflmgen.memory.placement import place
 
 TILINGS = [tiling(seed) for seed in range(8)]
@@ -18,7 +18,7 @@ each_problem = pytest.mark.parametrize("problem", SOON, ids=lambda problem: prob
 
 def arena(problem: Problem) -> int:
     blocks, steps = problem.blocks()
-    plan = place(blocks, steps)
+    plan = place(blocks, steps, effort=THOROUGH)
     assert is_legal(blocks, plan.offsets)
     assert plan.bytes == max(at + block.bytes for at, block in zip(plan.offsets, blocks, strict=True))
     return plan.bytes

@@ -18,6 +18,9 @@ FOLDER = Path(__file__).resolve().parents[3] / "shared" / "benchmarks" / "minima
 CAPACITY, STEPS, PIECES = 1 << 12, 64, 60
 """Of a tiling."""
 
+THOROUGH = 50_000_000
+"""Effort of a packing by itself, in pairs of blocks: ten seconds at most."""
+
 
 @dataclass(frozen=True)
 class Problem:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflmgen.kernels import TUNING
 from tflmgen.memory.homes import Buffer
 from tflmgen.memory.placement import ArenaPlan, place
 from tflmgen.memory.placement_blocks import Block
@@ -25,7 +24,7 @@ def lay_out(storage: Storage, steps: int) -> Layout:
     members = [i for i, b in enumerate(storage.buffers) if b.memory == "arena"]
     position = {buffer: i for i, buffer in enumerate(members)}
     overlaps = {(position[o], position[i]): distances for (o, i), distances in storage.overlaps.items()}
-    arena = place([_block(storage.buffers[i]) for i in members], steps, overlaps, TUNING.packing_effort)
+    arena = place([_block(storage.buffers[i]) for i in members], steps, overlaps)
     packed = iter(arena.offsets)
     offsets, end = [], 0
     for buffer in storage.buffers:

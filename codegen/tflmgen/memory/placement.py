@@ -18,9 +18,6 @@ from tflmgen.memory.packing_problem import instance_of
 from tflmgen.memory.placement_blocks import Block, Constraints, Overlaps, constraints_of, shared_bytes
 from tflmgen.memory.portfolio import tighten
 
-REORDERING = 400_000
-"""Effort (pairs of blocks) for first fit in further orders, which seldom gains from more."""
-
 
 @dataclass(frozen=True, slots=True)
 class ArenaPlan:
@@ -44,7 +41,7 @@ class ArenaPlan:
 
 
 def place(
-    blocks: Sequence[Block], steps: int, overlaps: Overlaps | None = None, effort: int = TUNING.thorough_packing_effort
+    blocks: Sequence[Block], steps: int, overlaps: Overlaps | None = None, effort: int = TUNING.packing_effort
 ) -> ArenaPlan:
     """Places `blocks` of a program with `steps` steps.
 
@@ -63,7 +60,8 @@ def place(
     if best[0] > bound:
         best = _canonical(blocks, steps, constraints, shared, first, bound, effort)
     if best[0] > bound:
-        best = min(best, improve(blocks, constraints, order, first, bound, min(effort, REORDERING)), key=lambda p: p[0])
+        reordered = improve(blocks, constraints, order, first, bound, min(effort, TUNING.packing_effort))
+        best = min(best, reordered, key=lambda p: p[0])
     return ArenaPlan(tuple(best[1]), best[0], bound, peak_steps)
 
 

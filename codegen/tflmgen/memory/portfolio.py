@@ -14,16 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflmgen.kernels import TUNING
 from tflmgen.memory.canonical import Rule, pack_within
 from tflmgen.memory.packing_problem import FAR, Instance, Ints
 
-PATIENCE = 0.2
-"""How many nodes per block a try goes on without getting further: most that succeed need less. Promising ones have
-twice as many."""
-
 NOISE = (0, 1e-6, 0.03, 0.3)
 """Round by round, the part by which the priorities of blocks are shifted at random: first ties alone are broken anew.
-Then all over again, with twice the patience."""
+Then all over again, with twice the patience (Tuning.packing_patience); promising tries have twice as much."""
 
 COARSE, FINE = 128, 512
 """Packings are sought between the bound and the best one in steps of no less than these parts of the bound: coarse ones
@@ -102,7 +99,7 @@ class _Tightening:
 
     def _try(self, capacity: int, number: int) -> bool:
         """Whether one of a round's turns finds a packing within `capacity` bytes."""
-        patience = max(8, int(PATIENCE * len(self._instance.size))) << number // len(NOISE) + number % 2
+        patience = max(8, int(TUNING.packing_patience * len(self._instance.size))) << number // len(NOISE) + number % 2
         generator = random.Random(number)
         for turn in self._turns(number):
             if self._left <= 0:

@@ -59,13 +59,15 @@ def test_the_recipe_for_a_kernel_is_a_real_one() -> None:
 
 @pytest.mark.parametrize("compiler", [("gcc", "-xc", "-std=c99"), ("g++", "-xc++")])
 def test_c_of_the_api_page(compiler: tuple[str, ...], tmp_path: Path) -> None:
-    header = compile_model(ROOT / "examples" / "gate.tflite", Target("host"), BuildOptions()).sources.files[
-        "include/gate.h"
-    ]
-    (tmp_path / "gate.h").write_text(header, encoding="utf-8")
+    headers = []
+    for reentrant in (False, True):
+        options = BuildOptions(reentrant=reentrant)
+        sources = compile_model(ROOT / "examples" / "gate.tflite", Target("host"), options).sources
+        headers.append(sources.files["include/gate.h"])
     blocks = examples("docs/use/c-api.md", "c")
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for block in blocks:
+        (tmp_path / "gate.h").write_text(headers["gate_t" in block], encoding="utf-8")
         command = [*compiler, "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-fsyntax-only", f"-I{tmp_path}"]
         command += [f"-I{ROOT / 'firmware' / 'runtime'}", "-"]
         done = subprocess.run(command, input=block, capture_output=True, text=True, check=False)

@@ -44,7 +44,7 @@ from tflmgen.memory import packing_bound
 from tflmgen.options import BuildOptions, Validate
 from tflmgen.passes import check_names, claims_of_ranges, limits_by_loop
 from tflmgen.plugins import load_operators, references_of
-from tflmgen.proof import Entry, check_constants, check_meaning, check_memory, check_text
+from tflmgen.proof import Entry, check_constants, check_meaning, check_memory, check_text, without_handles
 from tflmgen.reference import Context, validated
 from tflmgen.settings import Settings, parse_options
 from tflmgen.sliding import slide_inputs, slide_stages, slide_trade_offs
@@ -157,8 +157,17 @@ def _compiled(
     check_constants(module, program, anew.selected, reader_of)
     remarks = remarks_of(imported, module.removed, program)
     checks = DeviceChecks(options.check_memory, options.check_weights.value)
-    sources = emit(program, name, module.sha256, options.text, options.progress_hook, remarks=remarks, checks=checks)
-    check_sources(program, name, sources, checks)
+    sources = emit(
+        program,
+        name,
+        module.sha256,
+        options.text,
+        options.progress_hook,
+        remarks=remarks,
+        checks=checks,
+        reentrant=options.reentrant,
+    )
+    check_sources(program, name, sources, checks, options.reentrant)
     plan = {**_plan(plan_choice, program, sources, name, options), "proof": []}
     if model is not None:
         context = Context(references_of(selector.operators), imported, partial(report, "Validating, input sets"))
@@ -172,7 +181,9 @@ def _plan(plan_choice: TradeOff, program: Program, sources: Sources, name: str, 
     return plan_json(module, best, program, sources, plan_options, packing_bound(module, best.selection))
 
 
-def check_sources(program: Program, name: str, sources: Sources, checks: DeviceChecks = NO_CHECKS) -> None:
+def check_sources(
+    program: Program, name: str, sources: Sources, checks: DeviceChecks = NO_CHECKS, reentrant: bool = False
+) -> None:
     """Raises InternalError where the generated C does not do what the Program says."""
     entries = [
         Entry(
@@ -183,7 +194,8 @@ def check_sources(program: Program, name: str, sources: Sources, checks: DeviceC
         )
         for entry in sources.entries
     ]
-    check_text(program, name, sources.files, entries, checks)
+    files = without_handles(sources.files, name) if reentrant else sources.files
+    check_text(program, name, files, entries, checks)
 
 
 def _proof(model: Model, module: Module, effort: Validate, context: Context) -> list[Json]:

@@ -76,6 +76,7 @@ class BuildOptions:
     labels             files with names of classes, as compiler.py reads them; they make a header of their own
     check_memory       guard bytes beside arena and state, which each invoke checks
     check_weights      when the CRC-32 of the constants in flash is checked
+    reentrant          every function takes a handle: several instances of the model
     no_overlap         keep outputs disjoint from inputs, and choose the fastest kernels whatever their scratch
     no_range_analysis  keep channels and branches that value-range analysis would remove
     winograd           allow Winograd kernels for 3x3 convolutions
@@ -101,6 +102,7 @@ class BuildOptions:
     labels: list[str] | None = None
     check_memory: bool = False
     check_weights: CheckWeights = CheckWeights.OFF
+    reentrant: bool = False
     no_overlap: bool = False
     no_range_analysis: bool = False
     winograd: bool = False
@@ -133,6 +135,7 @@ class BuildOptions:
         words += ["--progress-hook"] if self.progress_hook else []
         words += ["--check-memory"] if self.check_memory else []
         words += [f"--check-weights {self.check_weights.value}"] if self.check_weights != CheckWeights.OFF else []
+        words += ["--reentrant"] if self.reentrant else []
         words += [f"--push-rows {name}" for name in self.push_rows or ()]
         words += [f"--slide {window}" for window in self.slide or ()]
         words += ["--slide-phases"] if self.slide_phases else []

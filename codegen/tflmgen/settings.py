@@ -62,6 +62,8 @@ def parse_options(options: BuildOptions) -> Settings:
     has_slowdown = settings.slowdown is not None
     if options.slide and options.push_rows:
         raise UsageError("--slide excludes --push-rows: a sliding window comes by rows already")
+    if options.reentrant and options.check_memory:
+        raise UsageError("--reentrant excludes --check-memory: the application places each instance and its arena")
     if options.slide_phases and not options.slide:
         raise UsageError("--slide-phases needs --slide INPUT=AXIS,HOP")
     if options.winograd and (has_budget or has_slowdown or not settings.is_fast):

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from host.test_safety import sum_model
 from support.c_program import run_c
 from support.model_writer import ModelWriter
 from support.repository import ROOT
+from support.tiny_graphs import sum_model
 from tflmgen.backend import Sources
 from tflmgen.compiler import Compilation, check_sources, compile_model
 from tflmgen.errors import InternalError

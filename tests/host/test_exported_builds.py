@@ -45,6 +45,13 @@ def test_an_input_that_comes_row_by_row(tmp_path: Path) -> None:
 
 
 @requires_make
+def test_a_library_of_several_instances(tmp_path: Path) -> None:
+    folder = exported(LSTM, "plain", tmp_path, "--reentrant")
+    run("make", "-s", f"CFLAGS=-O2 -std=c99 {' '.join(WARNINGS)}", cwd=folder)
+    check_printed(run(folder / "example"), expected_lines(LSTM))
+
+
+@requires_make
 def test_plain_as_a_library(tmp_path: Path) -> None:
     """`make lib`, within a program that is built by other means; a second one does nothing."""
     folder = exported(GATE, "plain", tmp_path)

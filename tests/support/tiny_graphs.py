@@ -69,3 +69,58 @@ def _increment(body: SubgraphWriter) -> None:
     following = body.tensor("next", "int32", [1])
     body.operator("ADD", [i, body.constant("one", np.array([1], np.int32))], [following])
     body.outputs = [following, n, b, a]
+
+
+def calling_model() -> bytes:
+    """Two signatures that call one subgraph, which counts x up to n."""
+    w = ModelWriter()
+    names = ("first", "second")
+    for name in names:
+        g = w.subgraph(name)
+        g.inputs = [g.tensor("x", "int32", [1]), g.tensor("n", "int32", [1])]
+        doubled = g.tensor("d", "int32", [1])
+        g.outputs = [g.tensor("y", "int32", [1])]
+        g.operator("ADD", [g.inputs[0], g.inputs[0]], [doubled])
+        g.operator("CALL", [doubled, g.inputs[1]], g.outputs, {"subgraph": 2})
+        w.signature(name, dict(zip(("x", "n"), g.inputs, strict=True)), {"y": g.outputs[0]}, g.index)
+    counting = w.subgraph("counting")
+    counting.inputs = [counting.tensor("x", "int32", [1]), counting.tensor("n", "int32", [1])]
+    results = [counting.tensor("y", "int32", [1]), counting.tensor("m", "int32", [1])]
+    counting.operator("WHILE", counting.inputs, results, {"cond_subgraph_index": 3, "body_subgraph_index": 4})
+    counting.outputs = results[:1]
+    for name in ("again", "up"):
+        s = w.subgraph(name)
+        s.inputs = [s.tensor("x", "int32", [1]), s.tensor("n", "int32", [1])]
+        s.outputs = [s.tensor("r", "bool" if name == "again" else "int32", [1])]
+        if name == "again":
+            s.operator("LESS", s.inputs, s.outputs)
+        else:
+            s.operator("ADD", [s.inputs[0], s.constant("one", np.array([1], np.int32))], s.outputs)
+            s.outputs.append(s.inputs[1])
+    return w.finish()
+
+
+def sum_model() -> bytes:
+    """total += x, which it returns; total is a variable that begins at 10, and there are 8 more bytes of state."""
+    w = ModelWriter()
+    g = w.subgraph("main")
+    x, total, following = (g.tensor(name, "int32", [1]) for name in ("x", "total", "following"))
+    handle, other = g.tensor("handle", "resource", []), g.tensor("other", "resource", [])
+    last, halves = g.tensor("last", "int32", [2]), g.constant("two", np.array([0, 1], np.int32))
+    both = g.tensor("both", "int32", [2])
+    g.operator("CALL_ONCE", [], [], {"init_subgraph_index": 1})
+    for tensor, name in ((handle, "total"), (other, "last")):
+        g.operator("VAR_HANDLE", [], [tensor], {"container": "", "shared_name": name})
+    g.operator("READ_VARIABLE", [handle], [total])
+    g.operator("READ_VARIABLE", [other], [last])
+    g.operator("ADD", [total, x], [following])
+    g.operator("ASSIGN_VARIABLE", [handle, following], [])
+    g.operator("ADD", [last, halves], [both])
+    g.operator("ASSIGN_VARIABLE", [other, both], [])
+    g.inputs, g.outputs = [x], [following, both]
+    s = w.subgraph("init")
+    for name, start in (("total", np.array([10], np.int32)), ("last", np.array([1, 2], np.int32))):
+        index = s.tensor(name, "resource", [])
+        s.operator("VAR_HANDLE", [], [index], {"container": "", "shared_name": name})
+        s.operator("ASSIGN_VARIABLE", [index, s.constant("start", start)], [])
+    return w.finish()

@@ -42,6 +42,7 @@ class CompileOptions(TypedDict, total=False):
         labels: Names of classes: a text file with a line per class, by output where there are several; or `metadata`.
         check_memory: Put guard bytes beside arena and state.
         check_weights: When the constants in flash are checked: `off`, `start` or `invoke`.
+        reentrant: Every C function takes a handle, so that there may be several instances of the model.
         no_overlap: Keep outputs apart from inputs.
         no_range_analysis: Compute dead channels and branches, too.
         winograd: Allow Winograd kernels.
@@ -70,6 +71,7 @@ class CompileOptions(TypedDict, total=False):
     labels: PathLike | Mapping[str, PathLike] | None
     check_memory: bool
     check_weights: Literal["off", "start", "invoke"] | CheckWeights
+    reentrant: bool
     no_overlap: bool
     no_range_analysis: bool
     winograd: bool

@@ -93,7 +93,9 @@ def firmware_json(firmware: Firmware, model: PlannedModel, console: Console) -> 
 def _entries(model: PlannedModel) -> tuple[str, ...]:
     """Names of the C functions that run the model, one per signature."""
     keys = [signature.key for signature in model.compilation.module.signatures]
-    return tuple(f"{model.compilation.name}{infix or '_invoke'}" for infix in entry_names(keys))
+    return tuple(
+        f"{model.compilation.name}{infix or '_invoke'}" for infix in entry_names(keys, model.options.reentrant)
+    )
 
 
 def flash_project(

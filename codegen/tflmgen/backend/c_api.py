@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from tflmgen.backend.c_names import identifier, unique_identifiers
 from tflmgen.backend.c_text import comment, float_literal
 from tflmgen.backend.emit_body import BodyWriter
+from tflmgen.backend.handle import RESERVED_ENTRIES
 from tflmgen.ir import Access, DType, Flash, Port, Program, ProgramFunction, Signature, Slot
 
 _CONVERTED = frozenset({DType.INT8, DType.UINT8, DType.INT16})
@@ -28,7 +29,7 @@ class ApiRows:
     """C API of a tensor's dynamic dimensions; `bytes` is the size of one element of these dimensions.
 
     function: name of the C function that sets the dimensions of an input (`is_shape`: it takes the whole shape, else
-    the number of rows) or gets the shape of an output. variable: name of the static variable that keeps them.
+    the number of rows) or gets the shape of an output. variable: name of the static variable or member that keeps them.
     """
 
     dims: tuple[ApiDim, ...]
@@ -154,11 +155,11 @@ class ApiEntry:
         return comment(f"Signature '{self.key}': runs" if self.key else "Runs")
 
 
-def entry_names(keys: Sequence[str]) -> tuple[str, ...]:
+def entry_names(keys: Sequence[str], is_reentrant: bool = False) -> tuple[str, ...]:
     """Infix of each signature's C functions, behind the model's name; empty for a single signature."""
     if len(keys) == 1:
         return ("",)
-    names = unique_identifiers(keys, _RESERVED)
+    names = unique_identifiers(keys, _RESERVED + RESERVED_ENTRIES * is_reentrant)
     tensors = tuple(f"{name}_{role}" for name in names for role in ("input", "output"))
     # A signature must not be called what a function for another one's tensor may be called.
     return tuple(f"_{name}_signature" if name.startswith(tensors) else f"_{name}" for name in names)
@@ -169,7 +170,7 @@ _RESERVED = ("invoke", "push_row", "push", "model", "reset", "check", "entry", "
 
 def api_entries(program: Program, writer: BodyWriter) -> list[ApiEntry]:
     """The signatures in the program's order, each with C names that no other one has."""
-    names = entry_names([s.key for s in program.signatures])
+    names = entry_names([s.key for s in program.signatures], bool(writer.handle.type))
     return [_entry(program, writer, signature, name) for signature, name in zip(program.signatures, names, strict=True)]
 
 
@@ -228,7 +229,7 @@ def _port_place(writer: BodyWriter, function: ProgramFunction, access: Access, i
     if not isinstance(access.place, Slot):
         return writer.places.access(access)
     if role == "output":
-        return writer.result_pointer(function.name, index)
+        return writer.result_variable(function.name, index)
     return writer.places.start(function, access)
 
 

@@ -12,6 +12,7 @@ from tflmgen.backend.c_api import ApiEntry, api_entries
 from tflmgen.backend.c_text import array_lines, enumerators
 from tflmgen.backend.emit_body import Body, BodyWriter
 from tflmgen.backend.fault_checks import HEADER, FaultChecks, fault_checks, plan_values
+from tflmgen.backend.handle import Handle, Member
 from tflmgen.backend.remarks import NO_REMARKS, Remarks
 from tflmgen.backend.rendering import render
 from tflmgen.backend.state_blob import HEADER_BYTES, blob_header
@@ -37,6 +38,7 @@ class Sources:
     stage_lines: (step of a stream, number of a stage) -> where its calls begin. weights: the constants in flash, with
     their bytes. entries: the functions and macros of each signature.
     fingerprint: 32 bits of the model, the options, the version of tflmgen and the plan's size.
+    is_reentrant: whether functions take a handle.
     """
 
     files: Mapping[str, str]
@@ -46,6 +48,7 @@ class Sources:
     weights: Mapping[str, int]
     entries: tuple[ApiEntry, ...]
     fingerprint: int
+    is_reentrant: bool = False
 
     @property
     def weight_bytes(self) -> int:
@@ -62,13 +65,15 @@ def emit(
     layers: bool = False,
     remarks: Remarks = NO_REMARKS,
     checks: DeviceChecks = NO_CHECKS,
+    reentrant: bool = False,
 ) -> Sources:
     """C for `program`; every public name begins with `name`, a C identifier.
 
+    reentrant: every function takes a handle, a struct with what one instance of the model keeps.
     layers: after each operator the C shows its outputs (TFLMGEN_LAYER_LOOP in tflmgen/memory.h).
     """
     fingerprint = _fingerprint(model_sha256, name, options, program.arena_bytes, program.state_bytes)
-    writer = BodyWriter(program, progress_hook, layers, remarks)
+    writer = BodyWriter(program, progress_hook, layers, remarks, Handle(f"{name}_t" if reentrant else ""))
     bodies = [body for f in program.functions for body in (*writer.streams(f), writer.function(f))]
     entries = tuple(api_entries(program, writer))
     parts = _plan_parts(program, writer, model_sha256)
@@ -76,9 +81,10 @@ def emit(
     faults = fault_checks(checks, program, used, bool(parts["in_arena"]))
     headers = _headers(writer, entries, bool(parts["bools"]), faults)
     common = _common(program, name, model_sha256, options, entries) | {"fingerprint": fingerprint}
+    common |= {"handle": writer.handle, "members": _members(program, writer, entries, faults) if reentrant else []}
     common |= {"checks": faults if checks.has_any else None, "needed_bytes": faults.arena_bytes}
     weights = render("library/weights.h.j2", arrays=_arrays(writer), **common)
-    plan = {"bodies": bodies, "headers": headers, **parts, **common, **plan_values(faults)}
+    plan = {"bodies": bodies, "headers": headers, **parts, **common, **plan_values(faults, writer.handle)}
     source = render("library/plan.c.j2", not_finite=False, **plan)
     if _NOT_FINITE.search(source + weights):
         source = render("library/plan.c.j2", not_finite=True, **plan)
@@ -89,7 +95,7 @@ def emit(
         f"src/{name}_weights.h": weights,
         "library.json": render("library/library.json.j2", **common),
     }
-    return Sources(files, headers, *_step_lines(source, bodies), _sizes(writer), entries, fingerprint)
+    return Sources(files, headers, *_step_lines(source, bodies), _sizes(writer), entries, fingerprint, reentrant)
 
 
 def constants_alone(program: Program) -> Sources:
@@ -188,6 +194,23 @@ def _result_pointers(program: Program, writer: BodyWriter) -> list[dict[str, str
         for i, access in enumerate(function.results)
         if isinstance(access.place, Slot)
     ]
+
+
+def _members(program: Program, writer: BodyWriter, entries: Sequence[ApiEntry], faults: FaultChecks) -> list[Member]:
+    """What an instance of a re-entrant library keeps, but for its arena and its state."""
+    members = []
+    for tensor in (tensor for entry in entries for tensor in (*entry.inputs, *entry.outputs)):
+        if tensor.rows and (tensor.rows.is_shape or tensor.role == "output"):
+            variable, extents = tensor.rows.variable, tensor.shape.split(", ")
+            first = tuple((f"{variable}[{axis}]", extent) for axis, extent in enumerate(extents))
+            members.append(Member(f"int32_t {variable}[{len(extents)}]", first))
+        elif tensor.rows:
+            variable = tensor.rows.variable
+            members.append(Member(f"int32_t {variable}", ((variable, str(tensor.rows.max_rows)),)))
+    pointers = _result_pointers(program, writer)
+    members += [Member(f"void *{p['name']}", ((p["name"], p["initial"]),)) for p in pointers]
+    members += [Member(f"uint32_t {name}") for name in writer.statics]
+    return members + [Member("bool has_intact_constants")] * (faults.crc_when == "start")
 
 
 def _kept_bools(program: Program, writer: BodyWriter) -> list[tuple[str, int]]:

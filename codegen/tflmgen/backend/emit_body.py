@@ -11,8 +11,10 @@ from tflmgen.backend.c_text import comment, wrapped
 from tflmgen.backend.const_structs import ConstStructs
 from tflmgen.backend.emit_call import call_lines
 from tflmgen.backend.emit_rows import PARAMETERS, Resume, stream_lines
+from tflmgen.backend.handle import HANDLE, NO_HANDLE, Handle
 from tflmgen.backend.places import Places, Values
 from tflmgen.backend.remarks import NO_REMARKS, Remarks, remark_lines
+from tflmgen.backend.step_titles import TRANSFERS, short_name, step_title
 from tflmgen.ir import (
     Access,
     Argument,
@@ -39,19 +41,6 @@ from tflmgen.ir import (
 )
 
 _INDENT = "    "
-_TRANSFERS = {
-    "load": "variables, as the last invocation left them",
-    "store": "variables, for the next invocation",
-    "then": "results of this branch",
-    "else": "results of this branch",
-    "init": "loop variables, before the first iteration",
-    "next": "loop variables, for the next iteration",
-    "arguments": "arguments of the call",
-    "results": "results of the call",
-}
-"""Kind of boundary -> what it copies, for the comment."""
-_LONG = 64
-"""Most characters of a tensor's name that is shown whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +74,14 @@ class BodyWriter:
     """Writes the functions of one program; collects the headers and places that they use."""
 
     def __init__(
-        self, program: Program, progress_hook: bool = False, layers: bool = False, remarks: Remarks = NO_REMARKS
+        self,
+        program: Program,
+        progress_hook: bool = False,
+        layers: bool = False,
+        remarks: Remarks = NO_REMARKS,
+        handle: Handle = NO_HANDLE,
     ) -> None:
+        self.handle = handle
         self._remarks = remarks
         self._progress_hook = progress_hook
         self._layers = layers
@@ -125,16 +120,22 @@ class BodyWriter:
         slots = [Line(f"{_INDENT}void *{slot} = {start};") for slot, start in self.places.enter(function)]
         body = list(self._block(function.body, _INDENT))
         results = [
-            Line(f"{_INDENT}{self.result_pointer(function.name, i)} = {self.places.access(access)};")
+            Line(f"{_INDENT}{self.result_variable(function.name, i)} = {self.places.access(access)};")
             for i, access in enumerate(function.results)
             if isinstance(access.place, Slot)
         ]
         fails = function.name in self._failing
         end = [Line(f"{_INDENT}return TFLMGEN_OK;")] if fails else []
-        title = comment(f"Subgraph '{function.name}'")
+        caption = comment(f"Subgraph '{function.name}'")
         name = self._functions[function.name]
-        lines = tuple(_wrapped([*slots, *body, *results, *end]))
-        return Body(name, title, lines, fails, before=self._structs.take_before())
+        lines = self._with_handle(_wrapped([*slots, *body, *results, *end]))
+        return Body(name, caption, lines, fails, self.handle.parameters(), before=self._structs.take_before())
+
+    def _with_handle(self, lines: Iterable[Line]) -> tuple[Line, ...]:
+        """The lines of a body; a handle that they do not need is named, since compilers warn of unused parameters."""
+        lines = tuple(lines)
+        unused = self.handle.is_unused(line.text for line in lines)
+        return (Line(f"{_INDENT}(void){HANDLE};"), *lines) if unused else lines
 
     def streams(self, function: ProgramFunction) -> list[Body]:
         """The functions that compute the streams which `function` calls."""
@@ -145,18 +146,20 @@ class BodyWriter:
         ]
 
     def _stream(self, call: KernelCall, rows: RowProgram) -> Body:
-        resume = Resume(f"{call.function}_next", f"{call.function}_written") if call.error else None
-        if resume:
-            self.statics += (resume.next, resume.written)
+        resume = None
+        if call.error:
+            names = f"{call.function}_next", f"{call.function}_written"
+            self.statics += names
+            resume = Resume(*map(self.handle.member, names))
         lines = stream_lines(rows, self.places.packed, self._row_call, resume, self._remarks)
-        title = comment(f"Rows of {len(rows.stages)} operators at a time")
+        caption = comment(f"Rows of {len(rows.stages)} operators at a time")
         marked = (
             Line(text, call.step if number == 0 or stage is not None else None, stage)
             for number, (text, stage) in enumerate(lines)
         )
-        body = tuple(_wrapped(marked))
-        returns = "bool" if resume else "void"
-        return Body(call.function, title, body, False, PARAMETERS, returns, self._structs.take_before())
+        body = self._with_handle(_wrapped(marked))
+        returns, parameters = "bool" if resume else "void", self.handle.parameters(PARAMETERS)
+        return Body(call.function, caption, body, False, parameters, returns, self._structs.take_before())
 
     def _row_call(self, call: RowCallAt, pointers: list[str]) -> list[str]:
         self._headers.add(call.header)
@@ -171,8 +174,12 @@ class BodyWriter:
         return function in self._failing
 
     def result_pointer(self, function: str, index: int) -> str:
-        """Name of the static pointer to a result whose address varies between invocations."""
+        """Name of the pointer to a result whose address varies between invocations."""
         return f"{self._functions[function]}_result_{index}"
+
+    def result_variable(self, function: str, index: int) -> str:
+        """C expression of that pointer."""
+        return self.handle.member(self.result_pointer(function, index))
 
     def _block(self, body: Sequence[Instruction], indent: str) -> Iterator[Line]:
         for instruction in body:
@@ -187,7 +194,7 @@ class BodyWriter:
             yield from self._shown(instruction.step, outputs)
         elif isinstance(instruction, Rename):
             if instruction.origin is not None and instruction.origin not in self._called:
-                viewed = f"a view of '{_short(instruction.source.value.name)}'"
+                viewed = f"a view of '{short_name(instruction.source.value.name)}'"
                 yield from self._titles(instruction.origin, [instruction.value], viewed)
         elif isinstance(instruction, Assembly):
             in_place = "" if instruction.copies else "its parts lie in place"
@@ -206,7 +213,7 @@ class BodyWriter:
             yield from self._invoke(instruction)
 
     def _titles(self, origin: Origin, outputs: Sequence[Access], remark: str = "") -> Iterator[Line]:
-        yield Line(_title(origin, outputs, remark))
+        yield Line(step_title(origin, outputs, remark))
         yield from map(Line, remark_lines(self._remarks.get(origin, ())))
 
     def _loop(self, loop: Loop) -> Iterator[Line]:
@@ -270,10 +277,10 @@ class BodyWriter:
             yield Line(_layer(call.step, "TFLMGEN_LAYER_CALL", "NULL", 0))
         name = self._functions[call.function]
         if call.function not in self._failing:
-            yield Line(f"{name}();", call.step)
+            yield Line(f"{name}({self.handle.arguments()});", call.step)
             return
         status = f"status_{call.step}"
-        yield Line(f"const tflmgen_status {status} = {name}();", call.step)
+        yield Line(f"const tflmgen_status {status} = {name}({self.handle.arguments()});", call.step)
         yield Line(f"if ({status} != TFLMGEN_OK) {{")
         yield Line(f"{_INDENT}return {status};")
         yield Line("}")
@@ -281,7 +288,7 @@ class BodyWriter:
     def _transfer(self, transfer: Transfer) -> Iterator[Line]:
         values: Values = (*transfer.values, *transfer.sources)
         if transfer.copies or transfer.rotation:
-            yield Line(f"/* {_TRANSFERS[transfer.kind]} */")
+            yield Line(f"/* {TRANSFERS[transfer.kind]} */")
         for copy in transfer.copies:
             yield Line(self._copy(copy, transfer.step, values), transfer.step)
         for cycle in cycles(dict(transfer.rotation)):
@@ -299,6 +306,8 @@ class BodyWriter:
         if call.counts:
             self._headers.add("common.h")
         struct, arguments = "", [self._argument(a, call) for a in call.arguments]
+        if call.rows is not None and self.handle.type:
+            arguments.insert(0, HANDLE)
         if call.params is not None:
             struct, declaration = self._structs.name(call.params)
             yield from map(Line, declaration)
@@ -382,16 +391,3 @@ def cycles(permutation: dict[int, int]) -> Iterator[list[int]]:
         for i in cycle:
             del permutation[i]
         yield cycle
-
-
-def _short(name: str) -> str:
-    """A tensor's name; of a long name that a converter joined with semicolons, the first part."""
-    first = name.partition(";")[0]
-    return name if len(name) <= _LONG or first == name else f"{first};..."
-
-
-def _title(origin: Origin, outputs: Sequence[Access], remark: str = "") -> str:
-    results = ", ".join(f"{a.value.type} '{_short(a.value.name)}'" for a in outputs)
-    subgraph = f"{origin.subgraph} '{origin.subgraph_name}'" if origin.subgraph_name else str(origin.subgraph)
-    text = f"subgraph {subgraph}, operator {origin.operator}: {origin.operator_name}"
-    return f"/* {comment(text + (' -> ' + results if results else '') + (', ' + remark if remark else ''))} */"

@@ -22,7 +22,7 @@ Caller = Callable[[RowCallAt, list[str]], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Static variables of a stream whose input is pushed by rows: next table entry, bytes of output written."""
+    """C for what a stream keeps whose input is pushed by rows: next table entry, bytes of output written."""
 
     next: str
     written: str

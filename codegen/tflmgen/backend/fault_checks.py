@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from tflmgen.backend.handle import Handle
 from tflmgen.ir import GUARD_BYTES, ConstantArray, DeviceChecks, Program
 
 HEADER = "checks.h"
@@ -54,12 +55,13 @@ def _caption(checks: DeviceChecks) -> str:
     return f"Returns {both}."
 
 
-def plan_values(checks: FaultChecks) -> Mapping[str, object]:
+def plan_values(checks: FaultChecks, handle: Handle) -> Mapping[str, object]:
     """What the template of the plan asks for."""
     return {
         "guards": checks.has_guards,
         "crc_when": checks.crc_when,
         "checked_arrays": checks.arrays,
         "crc": checks.crc,
-        "state": "state + TFLMGEN_GUARD_BEFORE" if checks.has_guards else "state",
+        "intact": handle.member("has_intact_constants"),
+        "state": "state + TFLMGEN_GUARD_BEFORE" if checks.has_guards else handle.member("state"),
     }

@@ -74,6 +74,10 @@ BUILD_GROUPS: Mapping[type, Mapping[str, Any]] = {
             "--check-weights",
             help="Compare the CRC-32 of the constants in flash at the first invoke (start), or at each (invoke).",
         ),
+        "reentrant": typer.Option(
+            "--reentrant",
+            help="Let every function take a handle: several instances of the model, each with its own state and arena.",
+        ),
         "no_overlap": typer.Option(
             "--no-overlap",
             help="Keep every output disjoint from its inputs, to see what overlap saves.",

@@ -50,12 +50,14 @@ def assemble(
     plan: Mapping[str, Any],
     optimize: str = "balanced",
     report: str = "",
+    reentrant: bool = False,
 ) -> Project:
     """The project of model `name` for `board`; a pure function of its arguments.
 
     sources   the model's library: path in the project (lib/NAME/...) -> text
     kernels   headers of firmware/kernels, in addition to those that the library includes as tflmgen/...; headers in
               `sources` (lib/tflmgen/include/tflmgen/...) take precedence
+    reentrant whether functions of the library take a handle, which main.c's comment has then
     report    text of report.html; empty: none
     plan      contents of plan.json; its `signatures` determine main.c and the project's test
     """
@@ -67,7 +69,7 @@ def assemble(
         generated["report.html"] = report
     generated[".gitignore"] = ".pio/\n"
     generated["test/test_custom_runner.py"] = _resource("templates", "project/test/test_custom_runner.py")
-    test, main = _mains(board, name, plan["signatures"])
+    test, main = _mains(board, name, plan["signatures"], reentrant)
     generated["test/test_model/test_main.c"] = test
     flags = {"optimization": OPTIMIZATION[optimize], "test_command": board.qemu_command}
     ini = render("project/platformio.ini.j2", begin=BEGIN, end=END, board=board, **flags)
@@ -81,13 +83,13 @@ def assemble(
     )
 
 
-def _mains(board: Board, name: str, signatures: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+def _mains(board: Board, name: str, signatures: Sequence[Mapping[str, Any]], reentrant: bool) -> tuple[str, str]:
     """The project's own test, and the user's main.c."""
     arduino = board.platformio is not None and board.platformio.framework == "arduino"
     common = {"name": name, "signatures": signatures, "arduino": arduino}
     single = len(signatures) == 1 and len(signatures[0]["inputs"]) == len(signatures[0]["outputs"]) == 1
     test = render("project/test/test_model/test_main.c.j2", contents=_Contents(TEST_CONTENTS), **common)
-    return test, render("project/src/main.c.j2", single=single, **common)
+    return test, render("project/src/main.c.j2", single=single, model="&model" if reentrant else "", **common)
 
 
 def write(project: Project, directory: Path) -> tuple[str, ...]:

@@ -59,7 +59,9 @@ def project_of(compilation: Compilation, board: Board, options: BuildOptions, re
     name, sources = compilation.name, compilation.sources
     files: dict[str, str | bytes] = {f"lib/{name}/{path}": text for path, text in sources.files.items()}
     files |= {f"{LIBRARY}/{path}": data for path, data in compilation.plugin_files.items()}
-    return assemble(files, sources.headers, board, name, compilation.plan, options.optimize.value, report)
+    return assemble(
+        files, sources.headers, board, name, compilation.plan, options.optimize.value, report, options.reentrant
+    )
 
 
 def require_compiler(board: Board) -> None:

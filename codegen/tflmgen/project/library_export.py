@@ -46,6 +46,8 @@ def export(compilation: Compilation, project: Project, board: Board, form: Forma
         "model": "".join(c if c.isprintable() else "?" for c in Path(compilation.module.path).name),
         "sources": sorted(path for path in core if path.endswith(".c")),
         "entries": compilation.sources.entries,
+        "reentrant": compilation.sources.is_reentrant,
+        "arena_bytes": compilation.program.arena_bytes,
         "printed": PRINTED,
         "format": form.value,
         "board": board,

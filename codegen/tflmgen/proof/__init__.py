@@ -5,12 +5,13 @@ Decided here: nothing. Shares no code with schedule, memory, exploration, loweri
 """
 
 from tflmgen.proof.c_text_check import check_text
+from tflmgen.proof.instance_text import without_handles
 from tflmgen.proof.meaning import check_meaning
 from tflmgen.proof.packed_constants import check_constants
 from tflmgen.proof.signature_functions import Entry
 from tflmgen.proof.symbolic_memory import check_memory
 
-__all__ = ["PROVED", "Entry", "check_constants", "check_meaning", "check_memory", "check_text"]
+__all__ = ["PROVED", "Entry", "check_constants", "check_meaning", "check_memory", "check_text", "without_handles"]
 
 PROVED = ("plan", "lowering", "constants", "C text")
 """What every build proves: check_memory, check_meaning, check_constants, check_text. One that fails ends the build."""

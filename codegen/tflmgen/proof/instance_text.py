@@ -48,11 +48,11 @@ def _uncommented(text: str) -> str:
     return _COMMENT.sub(lambda match: match[1] or "\n" * match[0].count("\n"), text)
 
 
-def _taken(pattern: str, text: str, what: str) -> tuple[re.Match[str], str]:
+def _taken(pattern: str, text: str, subject: str) -> tuple[re.Match[str], str]:
     """The only match, and the text without it. Raises ValueError where there is none, or another."""
     matches = list(re.finditer(pattern, text, re.DOTALL | re.MULTILINE))
     if len(matches) != 1:
-        raise ValueError(f"{what} is there {len(matches)} times")
+        raise ValueError(f"{subject} is there {len(matches)} times")
     (match,) = matches
     return match, text[: match.start()] + "\n" * match[0].count("\n") + text[match.end() :]
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from support import tiny
 from support.commands import tflmgen, write_adder
-from support.renode_stand_in import StandIn, survivors
+from support.renode_stand_in import StandIn, outliving
 from support.tools import requires_compiler
 from tflmgen.emulators.link import Client
 from tflmgen.project.board import list_boards, load_board
@@ -51,7 +51,7 @@ def test_commands(words: list[str], shown: str, model: Path, monkeypatch: pytest
     finished = tflmgen(command, model.name, *options)
     assert finished.code == 0, finished.err
     assert shown in finished.out
-    assert survivors(renode) == []
+    assert outliving(renode) == []
 
 
 @pytest.mark.parametrize("port", [PORT, 4003])
@@ -73,7 +73,7 @@ def test_script_by_hand_in_a_folder_with_spaces(port: int, tmp_path: Path) -> No
         process.stdin.close()
         assert process.wait(timeout=20) == 0
     assert hello == "tiny"
-    assert survivors(renode) == []
+    assert outliving(renode) == []
 
 
 def _hello(port: int) -> str:
@@ -120,7 +120,7 @@ def test_the_projects_own_test(good: bool, tmp_path: Path) -> None:
     )
     assert (done.returncode == 0) is good, done.stdout + done.stderr
     assert f"signature_1_repeats\t[{result}ED]" in done.stdout
-    assert survivors(renode) == []
+    assert outliving(renode) == []
 
 
 @pytest.mark.parametrize("name", BY_RENODE_ONLY)

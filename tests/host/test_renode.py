@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support import tiny
-from support.renode_stand_in import StandIn, survivors
+from support.renode_stand_in import StandIn, outliving
 from support.tools import requires_compiler
 from tflmgen.emulators.host import compile_host, run_host
 from tflmgen.emulators.open_session import open_session
@@ -70,7 +70,7 @@ def test_every_board_that_has_files_for_it(board: Board, tmp_path: Path, tempora
     with open_session(board, project, project / "plan.json", "renode", 20, renode=str(renode)) as session:
         assert (session.emulator, session.notes) == ("Renode", ())
         assert tiny.total(session.invoke(*INVOKE).outputs[0]) == tiny.TOTAL
-    assert survivors(renode) == []
+    assert outliving(renode) == []
     assert list(temporary.iterdir()) == []
 
 
@@ -136,7 +136,7 @@ def _refused(stand_in: StandIn, tmp_path: Path, firmware: str = "plan.json") -> 
         open_session(board, project, project / firmware, "renode", 20, renode=str(renode)),
     ):
         pass
-    assert survivors(renode) == []
+    assert outliving(renode) == []
     return str(refused.value)
 
 
@@ -171,7 +171,7 @@ def test_nothing_survives_us(
             assert tflmgen.stdout.readline() == "connected\n"
         tflmgen.send_signal(number)
         assert tflmgen.wait(timeout=20) != 0
-    assert survivors(renode) == []
+    assert outliving(renode) == []
     if number != signal.SIGKILL:
         assert list(temporary.iterdir()) == []
     else:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from support.processes import survivors
 
 FOLDER = Path(__file__).parent / "stand_ins" / "renode"
 
@@ -52,19 +53,8 @@ class StandIn:
         return launcher
 
 
-def survivors(launcher: Path, seconds: float = 5.0) -> list[str]:
-    """Of the processes that the stand-in has been, those that still run after at most `seconds`."""
+def outliving(launcher: Path) -> list[int]:
+    """Of the processes that the stand-in has been, those that still run five seconds later."""
     numbers = (launcher.parent / "processes").read_text(encoding="ascii").split()
     assert numbers, "the stand-in was not started"
-    until = time.monotonic() + seconds
-    while (running := [number for number in numbers if _runs(number)]) and time.monotonic() < until:
-        time.sleep(0.05)
-    return running
-
-
-def _runs(number: str) -> bool:
-    try:
-        state = Path("/proc", number, "stat").read_text(encoding="ascii").rpartition(") ")[2]
-    except OSError:
-        return False
-    return not state.startswith("Z")
+    return survivors([int(number) for number in numbers])

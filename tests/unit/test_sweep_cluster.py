@@ -13,6 +13,7 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
+from support.processes import survivors
 from support.repository import ROOT
 from support.sweep_environment import interpreter, requires_dask
 
@@ -111,7 +112,7 @@ def test_no_row_is_lost_or_doubled_by_kills(tmp_path: Path) -> None:
         family = [p for p, _ in _below(client.pid)]
         client.kill()
         client.wait()
-    _until(lambda: not [p for p in family if Path(f"/proc/{p}/cmdline").exists() and _is_ours(p)])
+    _until(lambda: not survivors(family, seconds=0))
     had = len(_rows(tmp_path))
     assert 0 < had < number
     resumed = _run(tmp_path, "--json", number=number)
@@ -121,15 +122,6 @@ def test_no_row_is_lost_or_doubled_by_kills(tmp_path: Path) -> None:
     assert Counter(row["status"] for row in rows) == {"ok": number}
     assert len({row["task"] for row in rows}) == len(rows)
     assert not (tmp_path / "rows.parquet" / ".scratch").exists()
-
-
-def _is_ours(process: int) -> bool:
-    """Whether it still runs: neither ended and not yet waited for, nor another of the same number."""
-    try:
-        state = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ class Format(str, Enum):
     CMSIS_PACK = "cmsis-pack"
     KEIL = "keil"
     IAR = "iar"
+    STM32CUBEIDE = "stm32cubeide"
     PLAIN = "plain"
 
 

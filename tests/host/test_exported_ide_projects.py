@@ -53,10 +53,28 @@ def connection_contents(folder: Path) -> Listed:
     return located(root.findall("files/group/path")), located(root.findall("includePath/path"))
 
 
+def cdt_contents(folder: Path) -> Listed:
+    """What Eclipse CDT has after "Import Settings" and the source location that the README names."""
+    (path,) = folder.glob("*_settings.xml")
+    root = ET.parse(path).getroot()
+    assert root.tag == "cdtprojectproperties"
+    (section,) = root
+    assert section.get("name") == "org.eclipse.cdt.internal.ui.wizards.settingswizards.IncludePaths"
+    name = path.stem.removesuffix("_settings")
+    assert {language.get("name") for language in section} >= {"C Source File", "C++ Source File", "GNU C", "GNU C++"}
+    for language in section:
+        (include,) = language
+        assert include.attrib == {"workspace_path": "true"}
+        assert include.text == f"/${{ProjName}}/{name}/include"
+    assert f"`{name}/src`" in (folder / "README.md").read_text(encoding="utf-8")
+    return list(folder.glob("src/**/*.c")), [folder / "include"]
+
+
 READERS: dict[str, Callable[[Path], Listed]] = {
     "cmsis-pack": pack_contents,
     "keil": layer_contents,
     "iar": connection_contents,
+    "stm32cubeide": cdt_contents,
 }
 
 

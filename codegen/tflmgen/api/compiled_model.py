@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 EmulatorName = Literal["auto", "renode", "qemu"]
-FormatName = Literal["platformio", "arduino", "cmake", "zephyr", "esp-idf", "cmsis-pack", "keil", "iar", "plain"]
+FormatName = Literal[
+    "platformio", "arduino", "cmake", "zephyr", "esp-idf", "cmsis-pack", "keil", "iar", "stm32cubeide", "plain"
+]
 
 SILENT = Console(OutputOptions(quiet=True))
 """Prints nothing: what Python's callers get are values and exceptions."""
@@ -191,7 +193,8 @@ class CompiledModel:
         """Writes the model as a C library for a build system, as `tflmgen export` does, and returns its folder.
 
         Args:
-            format: `platformio`, `arduino`, `cmake`, `zephyr`, `esp-idf`, `cmsis-pack`, `keil`, `iar` or `plain`.
+            format: `platformio`, `arduino`, `cmake`, `zephyr`, `esp-idf`, `cmsis-pack`, `keil`, `iar`,
+                `stm32cubeide` or `plain`.
             directory: A new folder, an empty one, or one with an earlier export in this format.
         """
         export_library(self._planned, choice("format", format, Format), Path(directory))

@@ -18,6 +18,7 @@ NEXT = {
     Format.ESP_IDF: "Copy it into your project's components/.",
     Format.CMSIS_PACK: "Add it with cpackget add, or in µVision's Pack Installer.",
     Format.KEIL: "Name its .clayer.yml under layers: in your .cproject.yml.",
+    Format.STM32CUBEIDE: "Copy it into your project, import the settings, and add its src/ as a source location.",
     Format.IAR: "Copy it beside your project, and add its .ipcf as a project connection.",
     Format.PLAIN: "Add its sources to your build.",
 }

@@ -173,5 +173,6 @@ _FORMATS: Mapping[Format, Layout] = {
     Format.CMSIS_PACK: _listed_in("tflmgen.{}.pdsc", "cmsis_pack/package.pdsc"),
     Format.KEIL: _listed_in("{}.clayer.yml", "keil/layer.clayer.yml"),
     Format.IAR: _listed_in("{}.ipcf", "iar/connection.ipcf"),
+    Format.STM32CUBEIDE: _listed_in("{}_settings.xml", "stm32cubeide/settings.xml"),
     Format.PLAIN: _listed_in("Makefile", "plain/Makefile"),
 }

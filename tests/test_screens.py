@@ -70,6 +70,7 @@ HERE = {
 }
 BOARDS = {
     "bench": Screen("bench gate.tflite --board microbit --emulator qemu --inputs gate.npz", tables=3, figures=True),
+    "bench_flash": Screen("bench gate.tflite --board nucleo_f446re --emulator qemu", tables=4, figures=True),
     "bench_long_names": Screen("bench long_names.tflite --board mps2_an386 --emulator qemu", tables=2, figures=True),
     "bench_streams": Screen(
         "bench gate.tflite --board microbit --emulator qemu --optimize ram", tables=2, figures=True

@@ -1,14 +1,16 @@
 /* QEMU plugin: what each invoke of a model executes, by step of its plan. It runs on the host and changes nothing in
  * the firmware.
  *
- *   qemu-system-arm ... -plugin count.so,from=ADDRESS,to=ADDRESS,core=CORE,sites=FILE,out=FILE
+ *   qemu-system-arm ... -plugin count.so,from=ADDRESS,to=ADDRESS,core=CORE,sites=FILE,out=FILE[,flash=FILE]
  *
  * from, to  counting starts with the instruction at `from` and ends before the one at `to`
  * core      GCC's name of the processor whose cycles are estimated
  * sites     lines "ADDRESS STEP", sorted: from the instruction at ADDRESS (hexadecimal) on, all that is executed
  *           belongs to STEP (-1: to none), called functions included, until an instruction with another step
- * out       gets one line of JSON per interval: [[step, instructions, cycles from low, to high], ...]. The steps'
- *           instructions sum up to all that was executed.
+ * out       gets one line of JSON per interval: [[step, instructions, cycles from low, to high, waits for code, waits
+ *           for constants], ...]. The steps' instructions sum up to all that was executed.
+ * flash     description of the memory whose wait states are counted (flash.h); without it there are none. Each interval
+ *           begins with empty caches.
  */
 #include "qemu_plugin.h"
 
@@ -19,6 +21,7 @@
 #include <string.h>
 
 #include "cost.h"
+#include "flash.h"
 
 int qemu_plugin_version = TFLMGEN_PLUGIN_API;
 
@@ -31,12 +34,15 @@ struct site {
 
 struct tally {
     uint64_t instructions, low, high;
+    uint64_t code_waits, constant_waits; /* cycles */
 };
 
-/* Instructions of a translated block that belong to one step. */
+/* Instructions of a translated block that belong to one step and, with a flash, end in one line of it. */
 struct run {
     int step;
     bool starts, ends; /* the interval */
+    bool is_in_flash;
+    uint32_t start, end; /* addresses of its first byte, and of the last byte of its first instruction */
     struct tally tally;
 };
 
@@ -56,6 +62,9 @@ static size_t site_count;
 
 static struct tally *tallies; /* of NO_STEP first */
 static size_t step_count;
+
+static struct flash *flash; /* NULL: no wait states */
+static uint64_t now;        /* cycles since the interval's start, waits included */
 
 static bool inside;
 static int current;
@@ -77,12 +86,19 @@ static void add(const struct tally *tally)
     sum->instructions += tally->instructions;
     sum->low += tally->low;
     sum->high += tally->high;
+    sum->code_waits += tally->code_waits;
+    sum->constant_waits += tally->constant_waits;
+    now += (flash && flash->low ? tally->low : tally->high) + tally->code_waits + tally->constant_waits;
 }
 
 static void start_interval(void)
 {
     inside = true;
     current = NO_STEP;
+    now = 0;
+    if (flash) {
+        flash_reset(flash);
+    }
     memset(tallies, 0, (step_count + 1) * sizeof *tallies);
 }
 
@@ -96,12 +112,41 @@ static void end_interval(void)
         if (t->instructions == 0 && t->high == 0) {
             continue;
         }
-        fprintf(out, "%s[%d, %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]", separator, (int)i - 1, t->instructions, t->low,
-                t->high);
+        fprintf(out, "%s[%d, %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]", separator, (int)i - 1,
+                t->instructions, t->low, t->high, t->code_waits, t->constant_waits);
         separator = ", ";
     }
     fputs("]\n", out);
     fflush(out);
+}
+
+/* An instruction may begin in one line of the flash and end in the next. */
+static void fetch_run(const struct run *run)
+{
+    const uint32_t addresses[] = {run->start, run->end};
+    for (int i = 0; i < 2; i++) {
+        add(&(struct tally){.code_waits = flash_fetch(flash, addresses[i], now)});
+    }
+}
+
+static void execute(const struct run *run)
+{
+    if (run->ends && inside) {
+        end_interval();
+    }
+    if (run->starts) {
+        start_interval();
+    }
+    if (!inside) {
+        return;
+    }
+    if (run->step != SAME_STEP) {
+        current = run->step;
+    }
+    if (run->is_in_flash) {
+        fetch_run(run);
+    }
+    add(&run->tally);
 }
 
 static void on_block(unsigned cpu, void *data)
@@ -109,23 +154,27 @@ static void on_block(unsigned cpu, void *data)
     const struct block *block = data;
     (void)cpu;
     if (inside && last && block->start != last->end) {
-        add(&(struct tally){0, last->taken.low, last->taken.high});
+        add(&(struct tally){.low = last->taken.low, .high = last->taken.high});
     }
     last = block;
-    for (const struct run *run = block->runs; run != block->runs + block->count; run++) {
-        if (run->ends && inside) {
-            end_interval();
-        }
-        if (run->starts) {
-            start_interval();
-        }
-        if (!inside) {
-            continue;
-        }
-        if (run->step != SAME_STEP) {
-            current = run->step;
-        }
-        add(&run->tally);
+    for (const struct run *run = block->runs; !flash && run != block->runs + block->count; run++) {
+        execute(run);
+    }
+}
+
+static void on_run(unsigned cpu, void *data)
+{
+    (void)cpu;
+    execute(data);
+}
+
+/* Loads and stores: QEMU 7.2 confuses them where only one kind is asked for, and nothing stores into flash. */
+static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+    (void)cpu, (void)info, (void)data;
+    if (inside && flash_contains(flash, address)) {
+        const uint64_t start = now ? now - 1 : 0; /* a cycle of its own is among those of its run */
+        add(&(struct tally){.constant_waits = flash_load(flash, (uint32_t)address, start)});
     }
 }
 
@@ -149,6 +198,36 @@ static struct instruction fetch(const struct qemu_plugin_insn *insn, size_t *siz
     return decode(code, *size);
 }
 
+/* With a flash, a run ends with the last instruction that ends in the line. */
+static bool leaves_line(const struct run *run, uint64_t address, size_t size)
+{
+    return flash && (address + size - 1) / flash->read_bytes != run->end / flash->read_bytes;
+}
+
+/* Counts waits in the order in which instructions fetch and load. */
+static void watch(struct qemu_plugin_insn *insn, struct run *begun)
+{
+    if (!flash) {
+        return;
+    }
+    if (begun) {
+        qemu_plugin_register_vcpu_insn_exec_cb(insn, on_run, 0, begun);
+    }
+    qemu_plugin_register_vcpu_mem_cb(insn, on_access, 0, QEMU_PLUGIN_MEM_RW, NULL);
+}
+
+static struct run *begin_run(struct block *block, const struct site *site, uint64_t address, size_t size)
+{
+    struct run *run = &block->runs[block->count++];
+    run->step = site ? site->step : SAME_STEP;
+    run->starts = address == from;
+    run->ends = address == to;
+    run->start = (uint32_t)address;
+    run->end = (uint32_t)(address + size - 1);
+    run->is_in_flash = flash && flash_contains(flash, address);
+    return run;
+}
+
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
     const size_t count = qemu_plugin_tb_n_insns(tb);
@@ -161,17 +240,17 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         const uint64_t address = qemu_plugin_insn_vaddr(insn);
         const struct site *site = site_count ? bsearch(&address, sites, site_count, sizeof *sites, compare) : NULL;
-        if (!run || address == from || address == to || (site && site->step != run->step)) {
-            run = &block->runs[block->count++];
-            run->step = site ? site->step : SAME_STEP;
-            run->starts = address == from;
-            run->ends = address == to;
-        }
         size_t size;
+        instruction = fetch(insn, &size);
+        const bool begins = !run || address == from || address == to || (site && site->step != run->step) ||
+                            leaves_line(run, address, size);
+        if (begins) {
+            run = begin_run(block, site, address, size);
+        }
+        watch(insn, begins ? run : NULL);
         if (i == 0) {
             block->start = address;
         }
-        instruction = fetch(insn, &size);
         block->end = address + size;
         const struct cycles cycles = model->cost(&instruction, &pipeline);
         run->tally.instructions++;
@@ -223,6 +302,16 @@ static const struct model *find_model(const char *core)
     return NULL;
 }
 
+static struct flash *read_flash(const char *path)
+{
+    struct flash *described = allocate(1, sizeof *described);
+    if (!flash_read_description(described, path)) {
+        fprintf(stderr, "count: %s describes no flash\n", path);
+        exit(1);
+    }
+    return described;
+}
+
 static const char *value(const char *argument, const char *name)
 {
     const size_t length = strlen(name);
@@ -242,6 +331,8 @@ QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info
             model = find_model(given);
         } else if ((given = value(argv[i], "sites"))) {
             read_sites(given);
+        } else if ((given = value(argv[i], "flash"))) {
+            flash = read_flash(given);
         } else if ((given = value(argv[i], "out"))) {
             out = fopen(given, "w");
         } else {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from tflmgen.emulators.invoke_cost import Cycles
 from tflmgen.emulators.open_session import open_session
 from tflmgen.emulators.process import open_child
 from tflmgen.emulators.qemu import run_qemu
-from tflmgen.emulators.session import Session
+from tflmgen.emulators.session import Invocation, Session
 from tflmgen.project.board import Board, list_boards, load_board
 from tflmgen.project.elf import read_elf
+from tflmgen.project.flash_timing import flash_timing
 from tflmgen.project.platformio import build
 
 pytestmark = [
@@ -74,6 +76,29 @@ __attribute__((naked)) tflmgen_status tiny_increment(void) {
 """The same with one more instruction, of which half lies on the next page; QEMU translates pages apart."""
 
 
+ALIGNED_LOOP = """
+__attribute__((naked)) tflmgen_status tiny_increment(void) {
+  __asm__ volatile(
+      ".syntax unified\\n"
+      "movs r3, #100   \\n"
+      "b 1f            \\n"
+      ".p2align 4      \\n"
+      "1: ldr r2, 2f   \\n"
+      "nop.w           \\n"
+      "nop.w           \\n"
+      "nop.w           \\n"
+      "nop             \\n"
+      "subs r3, #1     \\n"
+      "bne 1b          \\n"
+      "movs r0, #0     \\n"
+      "bx lr           \\n"
+      ".p2align 4      \\n"
+      "2: .word 0      \\n");
+}
+"""
+"""A loop in two lines of 16 bytes, with a load from a third."""
+
+
 @pytest.fixture(scope="module", params=[b for b in list_boards() if b.qemu], ids=lambda board: board.id)
 def board(request: pytest.FixtureRequest) -> Board:
     board: Board = request.param
@@ -127,6 +152,36 @@ def test_equal_invokes_have_equal_counts(session: Session) -> None:
     assert first is not None
     assert first > 100
     assert first == second
+
+
+@pytest.fixture(scope="module")
+def waits_by_hand(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Invocation]:
+    """Cost of the loop on an mps2_an386 with a flash of reads of 16 bytes, 5 wait states and these accelerators."""
+    board = load_board("mps2_an386")
+    project, elf = _with_loop(board, ALIGNED_LOOP, tmp_path_factory.mktemp("flash"))
+    flash = {"clock": 100_000_000, "wait_states": 5, "read_bytes": 16, "source": "none"}
+
+    def invoke(**accelerators: Any) -> Invocation:
+        timing = flash_timing("mine", {**flash, **accelerators})
+        with open_session(replace(board, flash=timing), project, elf, "qemu", 20, count=NO_STEPS) as session:
+            first, second = (session.invoke(0, [bytes(16)]) for _ in range(2))
+            assert first == second  # each begins with empty caches
+            return second
+
+    return invoke
+
+
+def test_waits_for_flash_counted_by_hand(waits_by_hand: Callable[..., Invocation]) -> None:
+    cache = {"lines": 8, "line_bytes": 16, "ways": 8}
+    plain = waits_by_hand()
+    assert plain.waits is not None
+    # The loop's two lines, each of its 100 iterations; the literal, which has a line of its own.
+    assert plain.waits.constants == 5 * 100
+    cached = waits_by_hand(instruction_cache=cache, data_cache=cache)
+    assert cached.waits is not None
+    assert cached.waits.constants == 5
+    assert plain.waits.code - cached.waits.code == 2 * 5 * 99
+    assert (plain.instructions, plain.cycles_estimated) == (cached.instructions, cached.cycles_estimated)
 
 
 def test_the_trace_of_qemu_has_as_many(tmp_path: Path) -> None:

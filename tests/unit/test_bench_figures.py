@@ -10,8 +10,10 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from support.commands import write_adder
 from tflmgen.api.bench_figures import Measured, bench_json, operator_figures
+from tflmgen.api.flash_figures import with_flash
+from tflmgen.api.measurements import FlashCycles, bench_of
 from tflmgen.emulators.cycle_models import CYCLE_MODELS
-from tflmgen.emulators.invoke_cost import Cycles, OperatorCount
+from tflmgen.emulators.invoke_cost import Cycles, OperatorCount, Waits
 from tflmgen.emulators.session import Invocation
 from tflmgen.options import BuildOptions
 from tflmgen.project.board import load_board
@@ -158,3 +160,28 @@ def test_macs_of_an_operator_removed_from_control_flow_are_not_known(plan: dict[
     measured = [_measured(50, OperatorCount(_step(plan), 1, 40))]
     total = bench_json(looping, measured, CYCLE_MODELS["cortex-m4"], CLOCK)["total"]
     assert total["macs_of_file"] is None
+
+
+def test_waits_for_the_flash_make_a_second_estimate(plan: dict[str, Any]) -> None:
+    step, flash = _step(plan), load_board("nucleo_l4r5zi").flash
+    counts = OperatorCount(step, 1, 40, Cycles(50, 50), waits=Waits(20, 3))
+    measured = [_measured(50, counts)]
+    plain = bench_json(plan, measured, CYCLE_MODELS["cortex-m4"], CLOCK)
+    assert with_flash(plain, measured, flash) == plain  # the emulator counts no waits
+    waited = [replace(m, invocation=replace(m.invocation, waits=Waits(21, 4))) for m in measured]
+    assert with_flash(plain, waited, None) == plain
+    figures = with_flash(plain, waited, flash)
+    assert (figures["flash"]["clock_hz"], figures["flash"]["wait_cycles"]) == (120_000_000, 5)
+    waits = {"code_wait_cycles": 21, "constant_wait_cycles": 4}
+    estimate = {"cycles_estimated": 100 + 25, **waits, "milliseconds_estimated": 0.001}
+    assert figures["sets"][0]["flash"] == figures["total"]["flash"] == estimate
+    (operator,) = figures["sets"][0]["operators"]
+    assert operator["flash"] == {"cycles_estimated": 73, "code_wait_cycles": 20, "constant_wait_cycles": 3}
+    memory = dict.fromkeys(("arena_bytes", "weights_bytes", "code_bytes", "flash_bytes", "ram_bytes"), 1)
+    about = {"tflmgen": "1", "model": plan["model"], "options": plan["options"], "board": "b", "emulator": "QEMU"}
+    about |= {"slide": plan["slide"], "application": None, "notes": [], "inputs": "generated", "memory": memory}
+    schema = json.loads(files("tflmgen.schema").joinpath("bench.json").read_text())
+    jsonschema.validate(about | figures, schema)
+    bench = bench_of(about | figures)
+    assert bench.flash == FlashCycles(125, 21, 4, 0.001)
+    assert bench.operators[0].flash == FlashCycles(73, 20, 3, None)

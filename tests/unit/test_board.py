@@ -1,11 +1,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.repository import ROOT
+from tflmgen.emulators.flash_description import describe_flash
+from tflmgen.errors import UsageError
 from tflmgen.project.board import BoardError, list_boards, load_board
+from tflmgen.project.flash_timing import FlashCache
+from tflmgen.project.memory_regions import with_flash_of
 
 IDS = {
     "microbit",
@@ -125,3 +131,76 @@ def test_all_problems_of_a_board_are_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(BoardError) as caught:
         load_board(own_board(tmp_path, core="riscv", title=""))
     assert len(str(caught.value).splitlines()) == 2
+
+
+FLASH: dict[str, Any] = {"clock": 168000000, "wait_states": 5, "read_bytes": 16, "source": "a manual"}
+LINES = {"lines": 64, "line_bytes": 16, "ways": 64}
+
+
+def test_the_flash_of_a_board(tmp_path: Path) -> None:
+    flash = load_board(own_board(tmp_path / "b", flash={**FLASH, "divider": 2, "cache": LINES})).flash
+    assert flash is not None
+    assert (flash.board, flash.wait_cycles, flash.unified, flash.constant_cache) == ("b", 11, True, None)
+    assert flash.code_cache == FlashCache(64, 16, 64)
+    assert load_board(own_board(tmp_path / "c")).flash is None
+
+
+def test_boards_with_known_wait_states_have_their_source() -> None:
+    timings = {board.id: board.flash for board in list_boards() if board.flash}
+    assert timings.keys() >= {"disco_f407vg", "nucleo_f446re", "nucleo_l4r5zi", "nucleo_f767zi", "bluepill_f103c8"}
+    assert all(re.search(r"RM\d{4}|PM\d{4}|Datasheet", timing.source) for timing in timings.values())
+    assert all(timing.clock > load_board(board).clock for board, timing in timings.items())
+    assert not any(board.startswith("mps") for board in timings)  # ideal memories
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"instruction_cache": {**LINES, "ways": 48}}, "64 cache lines for code do not make sets of 48"),
+        ({"data_cache": {**LINES, "line_bytes": 24}}, "a cache line of 24 bytes for constants is not 1 to 32 reads"),
+        ({"data_cache": {**LINES, "line_bytes": 1024}}, "a cache line of 1024 bytes for constants is not 1 to 32"),
+        ({"cache": LINES, "data_cache": LINES}, r"\$\.flash: "),
+        ({"wait_states": -1}, r"\$\.flash\.wait_states"),
+    ],
+)
+def test_a_flash_that_cannot_be(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:
+    with pytest.raises(BoardError, match=problem):
+        load_board(own_board(tmp_path / "b", flash={**FLASH, **changes}))
+
+
+def test_the_plugin_gets_the_regions_and_the_caches() -> None:
+    board = with_flash_of(load_board("mps2_an386"), "nucleo_l4r5zi")
+    assert describe_flash(board).splitlines() == [
+        "region 0 400000",
+        "read 8",
+        "wait 5",
+        "prefetch",
+        "code 1 32 32",
+        "constants 1 8 32",
+    ]
+    pico = describe_flash(load_board("pico")).splitlines()
+    assert pico[1:] == ["read 8", "wait 55", "low", "code 1024 2 8", "unified"]
+    assert describe_flash(load_board("mps2_an386")) == ""
+    with pytest.raises(UsageError, match=r"--flash-of microbit: the wait states of its flash are not known\. Known: "):
+        with_flash_of(board, "microbit")
+
+
+def test_the_page_has_the_flash_of_each_board() -> None:
+    rows = re.findall(
+        r"^\| `(\w+)` \| (\d+) MHz \| (\d+)[^|]* \| (\d+) bytes \| (yes|no) \| (\S+)[^|]* \|",
+        (ROOT / "docs" / "understand" / "counting.md").read_text(encoding="utf-8"),
+        re.M,
+    )
+    boards = {
+        (
+            board,
+            str(flash.clock // 1_000_000),
+            str(flash.wait_states),
+            str(flash.read_bytes),
+            "yes" if flash.prefetch else "no",
+            f"{flash.code_cache.lines:,}" if flash.code_cache else "\u2013",
+        )
+        for board, flash in ((board.id, board.flash) for board in list_boards())
+        if flash is not None
+    }
+    assert set(rows) == boards

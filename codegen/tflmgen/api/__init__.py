@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         invoke_sets,
     )
     from tflmgen.api.layer_comparison import LayerCheck, LayerComparison, check_static, compare_layers
-    from tflmgen.api.measurements import Bench, FirmwareSizes, OperatorCost
+    from tflmgen.api.measurements import Bench, FirmwareSizes, FlashCycles, OperatorCost
     from tflmgen.api.model_session import ModelSession
     from tflmgen.api.output_comparison import Check, Comparison, MismatchError, compare_outputs, sets_of
     from tflmgen.api.plan_records import Buffer, Operator, Plan, Signature, Tensor
@@ -65,7 +65,7 @@ _MODULES = {
     "build_choices": "CompileOptions build_options",
     "compile_source": "compile",
     "compiled_model": "CompiledModel",
-    "measurements": "Bench FirmwareSizes OperatorCost",
+    "measurements": "Bench FirmwareSizes FlashCycles OperatorCost",
     "float_comparison": "model_error",
     "model_session": "ModelSession",
     "plan_records": "Buffer Operator Plan Signature Tensor",
@@ -99,6 +99,7 @@ __all__ = [
     "ConvertedPort",
     "Costs",
     "FirmwareSizes",
+    "FlashCycles",
     "GrownError",
     "Invokes",
     "LayerCheck",

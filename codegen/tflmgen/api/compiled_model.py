@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,7 +21,7 @@ from tflmgen.api.project_build import export_library, measure_firmware, save_pro
 from tflmgen.api.records import Records
 from tflmgen.emulators import Vectors, check_session_options, running
 from tflmgen.options import Emulator, Format, OutputOptions, SessionOptions
-from tflmgen.project import check_plan, check_writable, has_room, write_whole
+from tflmgen.project import check_plan, check_writable, has_room, with_flash_of, write_whole
 from tflmgen.terminal import Console
 
 if TYPE_CHECKING:
@@ -158,16 +159,19 @@ class CompiledModel:
         emulator: EmulatorName = "auto",
         timeout: float = 60.0,
         renode: PathLike | None = None,
+        flash_of: str | None = None,
     ) -> Bench:
         """Counts the instructions of one invoke in an emulator.
 
         Args:
             inputs: As of `run`; None: generated ones, those of TFLite Micro's benchmarks.
+            flash_of: Board whose flash the estimate `flash` is for; None: the model's own board.
 
         Raises:
             UsageError: The board is `host`, whose instructions nothing counts.
         """
-        planned, options = self._planned, _session_options(emulator, timeout, renode, None, signature)
+        planned = replace(self._planned, board=with_flash_of(self._planned.board, flash_of))
+        options = _session_options(emulator, timeout, renode, None, signature)
         check_countable(planned.board)
         check_session_options(planned.board, options)
         check_plan(planned.plan, planned.board)

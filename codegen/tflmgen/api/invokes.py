@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tflmgen import __version__
 from tflmgen.api.application_figures import application_json
 from tflmgen.api.bench_figures import Measured, bench_json, milliseconds
+from tflmgen.api.flash_figures import with_flash
 from tflmgen.api.planned_model import Json, PlannedModel
 from tflmgen.emulators import (
     CYCLE_MODELS,
@@ -101,7 +102,7 @@ def bench_sets(
         ran = {"emulator": run.session.emulator, "notes": _notes(model, run.session)}
         sizes = _sizes(run.firmware, model, console)
     cycle_model = CYCLE_MODELS.get(board.core, CycleModel(""))
-    counts = bench_json(model.plan, measured, cycle_model, board.clock)
+    counts = with_flash(bench_json(model.plan, measured, cycle_model, board.clock), measured, board.flash)
     figures = {
         "tflmgen": __version__,
         "model": model.plan["model"],

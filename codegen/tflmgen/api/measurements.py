@@ -30,6 +30,23 @@ class FirmwareSizes:
 
 
 @dataclass(frozen=True, slots=True)
+class FlashCycles:
+    """Cycles at the chip's rated clock, an estimate with the wait states of its flash.
+
+    Attributes:
+        cycles: All cycles.
+        code_waits: Cycles of them in which the core waits for instructions.
+        constant_waits: Cycles of them in which it waits for constants and weights.
+        milliseconds: `cycles` at the rated clock; None for a single operator.
+    """
+
+    cycles: int
+    code_waits: int
+    constant_waits: int
+    milliseconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorCost:
     """What one operator took in one invoke, all its executions together.
 
@@ -40,6 +57,7 @@ class OperatorCost:
         instructions: Counted instructions; None where the emulator does not count per operator.
         cycles: Estimated cycles; None where there is no estimate.
         macs: Computed multiply-accumulates.
+        flash: The same at the rated clock, with waits for the flash; None where the board's is not known.
     """
 
     step: int
@@ -48,6 +66,7 @@ class OperatorCost:
     instructions: int | None
     cycles: int | None
     macs: int | None
+    flash: FlashCycles | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +83,7 @@ class Bench:
         operators: Costs per operator that ran.
         sizes: `arena_bytes`, `weights_bytes`, `code_bytes`, `flash_bytes` and `ram_bytes` of the firmware.
         notes: What the user should know, a sentence each.
+        flash: Cycles at the rated clock, with waits for the flash; None where the board's is not known.
     """
 
     instructions: int
@@ -75,6 +95,7 @@ class Bench:
     operators: Records[OperatorCost]
     sizes: Mapping[str, int]
     notes: tuple[str, ...]
+    flash: FlashCycles | None
     _json: Mapping[str, Any] = field(repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
@@ -108,10 +129,20 @@ def bench_of(figures: Mapping[str, Any]) -> Bench:
                 cost["instructions"],
                 cost["cycles_estimated"],
                 cost["macs"],
+                _flash(cost),
             )
             for cost in invoke["operators"]
         ),
         dict(figures["memory"]),
         tuple(figures["notes"]),
+        _flash(invoke),
         figures,
     )
+
+
+def _flash(figures: Mapping[str, Any]) -> FlashCycles | None:
+    estimate = figures.get("flash")
+    if estimate is None:
+        return None
+    code, constants = estimate["code_wait_cycles"], estimate["constant_wait_cycles"]
+    return FlashCycles(estimate["cycles_estimated"], code, constants, estimate.get("milliseconds_estimated"))

@@ -40,6 +40,16 @@ BoardName = Annotated[
         help="A board that `tflmgen boards` lists, the folder of a board of your own, or host: this computer.",
     ),
 ]
+FlashOf = Annotated[
+    str | None,
+    typer.Option(
+        "--flash-of",
+        metavar="BOARD",
+        autocompletion=board_names,
+        show_default="the board's own, if known",
+        help="Also estimate cycles with the flash and at the rated clock of this board's chip.",
+    ),
+]
 OptionalInputs = Annotated[
     Path | None,
     typer.Option("--inputs", readable=False, metavar="FILE", help="Inputs of the counted invokes."),

@@ -12,6 +12,7 @@ from tflmgen.command_line.arguments import (
     BoardName,
     Current,
     Expected,
+    FlashOf,
     IdleCurrent,
     Inputs,
     Models,
@@ -112,6 +113,7 @@ def bench(
     *,
     board: BoardName,
     inputs: OptionalInputs = None,
+    flash_of: FlashOf = None,
     report: Report = None,
     current: Current = None,
     idle_current: IdleCurrent = 0.0,
@@ -126,7 +128,7 @@ def bench(
 
     model, options = prepared(models, options, output)
     supply = None if current is None else Supply(current, idle_current, volts)
-    bench_command(model, board, inputs, report, options, session, output, supply)
+    bench_command(model, board, inputs, report, options, session, output, supply, flash_of)
 
 
 @command(epilog="Example:  tflmgen flash kws.tflite --board nucleo_f446re")

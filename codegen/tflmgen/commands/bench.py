@@ -17,11 +17,12 @@ from tflmgen.api import (
 )
 from tflmgen.commands.bench_application import print_application
 from tflmgen.commands.bench_port import print_attached
+from tflmgen.commands.flash_table import print_flash
 from tflmgen.commands.hop_table import print_hops
 from tflmgen.emulators import CycleModel, Cycles, check_session_options
 from tflmgen.errors import UsageError
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project import Board, board_for, check_writable, require_compiler, write_whole
+from tflmgen.project import Board, board_for, check_writable, require_compiler, with_flash_of, write_whole
 from tflmgen.report import report_html
 from tflmgen.terminal import Column, Console, Table, count
 
@@ -66,13 +67,15 @@ def bench_command(
     session: SessionOptions,
     output: OutputOptions,
     supply: Supply | None = None,
+    flash_of: str | None = None,
 ) -> None:
     """Counts one invoke per input set of `inputs`, or one with generated inputs.
 
     report_path  HTML page with the figures and the plan; supply: for an estimate of an application's energy
+    flash_of     board whose flash the second estimate of cycles is for; None: `board_name`
     """
     console = Console(output)
-    board = board_for(board_name, options)
+    board = with_flash_of(board_for(board_name, options), flash_of)
     _check_usage(board, report_path, session)
     is_attached = session.port is not None
     planned = plan_file(
@@ -149,6 +152,7 @@ def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: 
         f"{count(memory['ram_bytes'])}; weights {count(memory['weights_bytes'])}, code {count(memory['code_bytes'])}, "
         f"flash {count(memory['flash_bytes'])}."
     )
+    print_flash(console, report, _invokes(report))
     print_application(console, report)
     print_hops(console, report)
     for note in report["notes"]:

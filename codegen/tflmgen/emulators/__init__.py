@@ -10,7 +10,7 @@ from tflmgen.emulators.firmware_session import check_session_options, running
 from tflmgen.emulators.frozen_inputs import Frozen, freeze_inputs
 from tflmgen.emulators.input_bounds import shapes_of_inputs
 from tflmgen.emulators.input_files import arrays_by_name, files_of_inputs, has_inputs_only, read_input_sets
-from tflmgen.emulators.invoke_cost import NO_CYCLES, NOTHING, Cycles, Tally
+from tflmgen.emulators.invoke_cost import NO_CYCLES, NO_WAITS, NOTHING, Cycles, Tally, Waits
 from tflmgen.emulators.link import FAULT, REFUSED, REPLY, Decoder, Frame, Request
 from tflmgen.emulators.npz import (
     Vectors,
@@ -32,6 +32,7 @@ __all__ = [
     "LARGEST_FRAME",
     "NOTHING",
     "NO_CYCLES",
+    "NO_WAITS",
     "REFUSED",
     "REPLY",
     "STATUS",
@@ -50,6 +51,7 @@ __all__ = [
     "VectorSet",
     "Vectors",
     "VectorsError",
+    "Waits",
     "arrays_by_name",
     "blocks_of",
     "check_session_options",

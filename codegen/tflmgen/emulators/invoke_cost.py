@@ -28,14 +28,35 @@ NO_CYCLES = Cycles(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
+class Waits:
+    """Estimated cycles in which the core waits for the flash: for code, and for constants and weights."""
+
+    code: int = 0
+    constants: int = 0
+
+    @property
+    def cycles(self) -> int:
+        """Both together."""
+        return self.code + self.constants
+
+    def __add__(self, addend: Waits) -> Waits:
+        return Waits(self.code + addend.code, self.constants + addend.constants)
+
+
+NO_WAITS = Waits()
+
+
+@dataclass(frozen=True, slots=True)
 class Tally:
-    """Instructions and estimated cycles of a part of an invoke. Tallies add up."""
+    """Instructions and estimated cycles of a part of an invoke, and waits in addition. Tallies add up."""
 
     instructions: int
     cycles: Cycles
+    waits: Waits = NO_WAITS
 
     def __add__(self, addend: Tally) -> Tally:
-        return Tally(self.instructions + addend.instructions, self.cycles + addend.cycles)
+        cycles = self.cycles + addend.cycles
+        return Tally(self.instructions + addend.instructions, cycles, self.waits + addend.waits)
 
 
 NOTHING = Tally(0, NO_CYCLES)
@@ -53,20 +74,23 @@ class OperatorCount:
     instructions: int
     cycles: Cycles = NO_CYCLES
     stages: tuple[Tally, ...] = ()
+    waits: Waits = NO_WAITS
 
 
 @dataclass(frozen=True, slots=True)
 class Executed:
     """Cost of one invoke.
 
-    cycles     None if not estimated
+    cycles     None if not estimated; without waits
     operators  executed operators in the plan's order; None if not counted. The rest of `instructions` is control flow,
                copies at its boundaries, entry and exit
+    waits      in addition to `cycles`; None if not estimated
     """
 
     instructions: int
     cycles: Cycles | None = None
     operators: tuple[OperatorCount, ...] | None = None
+    waits: Waits | None = None
 
 
 Counts = Mapping[int, Tally]
@@ -85,9 +109,10 @@ def join_counts(plan: Mapping[str, Any], counts: Counts, runs: Mapping[int, int]
         if step["kind"] == "operator" and runs.get(index):
             tally = counts.get(index, NOTHING)
             stages = _split_tally(tally, shares.get(index, ()))
-            operators.append(OperatorCount(index, runs[index], tally.instructions, tally.cycles, stages))
+            counted = tally.instructions, tally.cycles, stages, tally.waits
+            operators.append(OperatorCount(index, runs[index], *counted))
     total = sum(counts.values(), NOTHING)
-    return Executed(total.instructions, total.cycles, tuple(operators))
+    return Executed(total.instructions, total.cycles, tuple(operators), total.waits)
 
 
 def _split_tally(total: Tally, shares: Sequence[Tally]) -> tuple[Tally, ...]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.emulators.attribution import attribute
+from tflmgen.emulators.flash_description import describe_flash
 from tflmgen.emulators.invoke_cost import Executed, join_counts
 from tflmgen.emulators.link import Invoked
 from tflmgen.emulators.qemu_plugin import Plugin, plugin
@@ -39,8 +40,12 @@ class QemuCounter:
 
 @contextmanager
 def qemu_counter(board: Board, elf: Path, project: Path, plan: Plan, timeout: float) -> Iterator[QemuCounter]:
-    """Counter for the firmware `elf` of the project in folder `project` with the plan `plan`."""
+    """Counter for the firmware `elf` of the project in folder `project` with the plan `plan`.
+
+    It also estimates the wait states of `board.flash`, in all memories of kind flash.
+    """
     lines = {step["index"]: step["line"] for step in plan["steps"] if step.get("line")}
     steps = attribute(elf, f"{read_about(project)['name']}.c", lines)
-    with plugin(board.core, elf, steps) as counting, step_runs(board, project, plan, timeout) as runs:
+    flash = describe_flash(board)
+    with plugin(board.core, elf, steps, flash) as counting, step_runs(board, project, plan, timeout) as runs:
         yield QemuCounter(plan, counting, runs)

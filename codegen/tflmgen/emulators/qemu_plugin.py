@@ -14,7 +14,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from tflmgen.emulators.cycle_models import CYCLE_MODELS
-from tflmgen.emulators.invoke_cost import NOTHING, CountError, Counts, Cycles, Tally
+from tflmgen.emulators.invoke_cost import NOTHING, CountError, Counts, Cycles, Tally, Waits
 from tflmgen.project import find_host_compiler, find_program, read_elf, run_tool
 
 FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
@@ -39,16 +39,17 @@ class Plugin:
             raise CountError("the counting plugin has recorded no invoke")
         counts: dict[int, Tally] = {}
         for line in lines:
-            for step, count, low, high in json.loads(line):
-                counts[step] = counts.get(step, NOTHING) + Tally(count, Cycles(low, high))
+            for step, count, low, high, *waits in json.loads(line):
+                counts[step] = counts.get(step, NOTHING) + Tally(count, Cycles(low, high), Waits(*waits))
         return counts
 
 
 @contextmanager
-def plugin(core: str, elf: Path, steps: Mapping[int, int]) -> Iterator[Plugin]:
+def plugin(core: str, elf: Path, steps: Mapping[int, int], flash: str = "") -> Iterator[Plugin]:
     """Plugin for a firmware.
 
     steps  address -> step that this instruction, and all up to the next address in `steps`, count for
+    flash  describe_flash(): whose wait states to estimate; empty: none, which is several times faster
     """
     marks = count_marks(elf)
     if core not in CYCLE_MODELS:
@@ -58,7 +59,12 @@ def plugin(core: str, elf: Path, steps: Mapping[int, int]) -> Iterator[Plugin]:
         sites, output = Path(folder) / "sites", Path(folder) / "counts"
         sites.write_text("".join(f"{address:x} {steps[address]}\n" for address in sorted(steps)), encoding="ascii")
         output.touch()
-        options = {"from": marks[0], "to": marks[1], "core": CYCLE_MODELS[core].name, "sites": sites, "out": output}
+        options: dict[str, object] = {"from": marks[0], "to": marks[1], "core": CYCLE_MODELS[core].name}
+        options |= {"sites": sites, "out": output}
+        if flash:
+            description = Path(folder) / "flash"
+            description.write_text(flash, encoding="ascii")
+            options["flash"] = description
         words = [str(compiled), *(f"{name}={value}" for name, value in options.items())]
         yield Plugin(("-plugin", ",".join(words)), output)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from tflmgen.emulators.invoke_cost import Cycles, Executed, OperatorCount
+from tflmgen.emulators.invoke_cost import Cycles, Executed, OperatorCount, Waits
 from tflmgen.emulators.link import (
     Client,
     DeviceFaultError,
@@ -63,6 +63,7 @@ class Invocation:
     operators    executed operators; None if not counted
     layers       payloads of LAYER frames (docs/understand/protocol.md)
     dims         dynamic dimensions of each output
+    waits        for the flash, in addition to cycles_estimated; None if not estimated
     """
 
     outputs: tuple[bytes, ...]
@@ -74,6 +75,7 @@ class Invocation:
     cycles_estimated: Cycles | None = None
     layers: tuple[bytes, ...] = ()
     dims: tuple[tuple[int, ...], ...] = ()
+    waits: Waits | None = None
 
 
 Dims = Sequence[Sequence[int]] | None
@@ -205,7 +207,9 @@ class Session:
             return Invocation(outputs, reply.status, reply.stack_bytes, reply.cycles, None, layers=layers, dims=shapes)
         cost = self._meter.measure(signature, inputs, reply, dims)
         counted = cost.instructions, cost.operators, cost.cycles
-        return Invocation(outputs, reply.status, reply.stack_bytes, reply.cycles, *counted, dims=shapes)
+        return Invocation(
+            outputs, reply.status, reply.stack_bytes, reply.cycles, *counted, dims=shapes, waits=cost.waits
+        )
 
     def _write_inputs(self, signature: int, inputs: Sequence[bytes], dims: Dims, rows: int) -> None:
         """Writes whole inputs, and the first of `rows` of those that the model takes by rows."""

@@ -21,9 +21,10 @@ from tflmgen.project.firmware_build import (
     project_of,
     require_compiler,
 )
+from tflmgen.project.flash_timing import FlashTiming
 from tflmgen.project.folder import PROJECT, check_folder, read_about
 from tflmgen.project.library_export import export, write_export
-from tflmgen.project.memory_regions import board_for, memory_use
+from tflmgen.project.memory_regions import board_for, memory_use, with_flash_of
 from tflmgen.project.platformio import Firmware, build
 from tflmgen.project.stack import stack_worst_case
 from tflmgen.project.toolchain import ToolchainError, find_host_compiler, find_program, find_renode, run_tool
@@ -35,6 +36,7 @@ __all__ = [
     "PROJECT",
     "Board",
     "Firmware",
+    "FlashTiming",
     "Memory",
     "ToolchainError",
     "board_for",
@@ -68,6 +70,7 @@ __all__ = [
     "require_compiler",
     "run_tool",
     "stack_worst_case",
+    "with_flash_of",
     "write",
     "write_export",
     "write_whole",

@@ -15,6 +15,7 @@ from typing import Any
 
 from tflmgen.errors import TflmgenError
 from tflmgen.ir import Target
+from tflmgen.project.flash_timing import FlashTiming, cache_problems, flash_timing
 
 PLACED = {"code": "flash", "weights": "flash", "data": "ram", "state": "ram", "arena": "ram"}
 """Section of the linker script -> kind of memory that holds it by default."""
@@ -98,6 +99,7 @@ class Board:
     stack      bytes of RAM reserved for the stack
     upload     command that flashes the board instead of PlatformIO's uploader
     notes      remarks for its users
+    flash      wait states at the chip's rated clock; None where they are not known
     """
 
     id: str
@@ -117,6 +119,7 @@ class Board:
     renode: Renode | None = None
     url: str = ""
     folder: Path | None = None
+    flash: FlashTiming | None = None
 
     @property
     def is_host(self) -> bool:
@@ -271,6 +274,7 @@ def _board(folder: Path, data: dict[str, Any]) -> Board:
         renode=Renode(renode["platform"], renode["uart"]) if renode else None,
         url=data.get("url", ""),
         folder=folder,
+        flash=flash_timing(folder.name, data.get("flash")),
     )
 
 
@@ -301,6 +305,7 @@ def _contradictions(board: Board) -> list[str]:
             problems.append(f"$.placement.{section}: '{name}' is not a memory of kind {PLACED[section]}")
     if "mve" in board.features and board.fpu is None:
         problems.append("$.fpu: a core with MVE needs one ('auto')")
+    problems += cache_problems(board.flash) if board.flash else []
     repl = board.renode.platform if board.renode else "@"
     if not repl.startswith("@") and board.folder is not None and not (board.folder / repl).is_file():
         problems.append(f"$.renode.platform: no file '{repl}' in {board.folder}")

@@ -30,8 +30,8 @@ CORES: Mapping[str, tuple[str | None, tuple[str, ...]]] = {
 
 DEFAULT_BAUD = 115200
 CHANGES = {
-    "core": ("qemu", "renode", "platformio", "upload", "clock"),
-    "memory": ("qemu", "renode", "placement"),
+    "core": ("qemu", "renode", "platformio", "upload", "clock", "flash"),
+    "memory": ("qemu", "renode", "placement", "flash"),
     "uart": ("qemu", "renode", "clock"),
 }
 """Answer -> fields of the template board that it invalidates."""

@@ -8,13 +8,24 @@ from pathlib import Path
 
 from tflmgen.errors import UsageError
 from tflmgen.options import BuildOptions
-from tflmgen.project.board import PLACED, Board, load_board
+from tflmgen.project.board import PLACED, Board, list_boards, load_board
 from tflmgen.project.elf import SHF_ALLOC, SHT_NOBITS, read_elf
 
 
 def board_for(name: str, options: BuildOptions) -> Board:
     """The board `name` with the placement of --place. Raises UsageError for an unknown memory."""
     return placed(load_board(name), options.place or ())
+
+
+def with_flash_of(board: Board, name: str | None) -> Board:
+    """`board` with the flash timing of the board `name`, if one is named. Raises UsageError if that is not known."""
+    if name is None:
+        return board
+    flash = load_board(name).flash
+    if flash is None:
+        described = ", ".join(listed.id for listed in list_boards() if listed.flash)
+        raise UsageError(f"--flash-of {name}: the wait states of its flash are not known. Known: {described}")
+    return replace(board, flash=flash)
 
 
 def placed(board: Board, wishes: Sequence[str]) -> Board:

@@ -13,7 +13,7 @@ static uint32_t read_bit(const struct flash *flash, const struct cache *cache, u
     return UINT32_C(1) << (address % cache->line_bytes / flash->read_bytes);
 }
 
-/* The line of `address` at the front of its set: the cached one, or an empty one in place of the least recently used. */
+/* The line of `address` at the front of its set: the cached one, or an empty one for the least recently used. */
 static struct cache_line *use(struct cache *cache, uint32_t address)
 {
     const uint32_t number = address / cache->line_bytes;

@@ -35,8 +35,8 @@ TFLMGEN_HELPER int32_t tflmgen_reduced_count(const tflmgen_s32 *reduced)
 }
 
 /* `step` is an expression of the accumulator `sum` and the input `value`; `result` one of `sum` and the params `p`. */
-#define TFLMGEN_REDUCE(name, params, element, accumulator, start, step, result)                                 \
-    TFLMGEN_KERNEL void name(const element *input, element *output, const struct params *p)                     \
+#define TFLMGEN_REDUCE_TO(name, params, element, output_element, accumulator, start, step, result)              \
+    TFLMGEN_KERNEL void name(const element *input, output_element *output, const struct params *p)              \
     {                                                                                                           \
         for (int32_t a = 0; a < p->kept[0]; ++a) {                                                              \
             for (int32_t b = 0; b < p->kept[1]; ++b) {                                                          \
@@ -53,11 +53,14 @@ TFLMGEN_HELPER int32_t tflmgen_reduced_count(const tflmgen_s32 *reduced)
                             }                                                                                   \
                         }                                                                                       \
                     }                                                                                           \
-                    *output++ = (element)(result);                                                              \
+                    *output++ = (output_element)(result);                                                       \
                 }                                                                                               \
             }                                                                                                   \
         }                                                                                                       \
     }
+
+#define TFLMGEN_REDUCE(name, params, element, accumulator, start, step, result) \
+    TFLMGEN_REDUCE_TO(name, params, element, element, accumulator, start, step, result)
 
 /* Integer sums and products wrap: they are taken unsigned. */
 TFLMGEN_REDUCE(tflmgen_sum_f32, tflmgen_reduce, tflmgen_f32, tflmgen_f32, 0.0f, sum + value, sum)
@@ -92,6 +95,10 @@ TFLMGEN_HELPER int32_t tflmgen_rescaled_sum(int32_t sum, const struct tflmgen_re
     const int32_t scaled = tflmgen_requantize(tflmgen_add_wrap_s32(sum, p->offset), p->multiplier, p->shift);
     return tflmgen_add_wrap_s32(scaled, p->output_zero_point);
 }
+
+/* Sums as they are, for a sliding window, which keeps them (rounded_sums.h). */
+TFLMGEN_REDUCE_TO(tflmgen_wide_sum_s8, tflmgen_reduce, int8_t, tflmgen_s32, tflmgen_s32, 0, sum + value, sum)
+TFLMGEN_REDUCE_TO(tflmgen_wide_sum_s16, tflmgen_reduce, tflmgen_s16, tflmgen_s32, tflmgen_s32, 0, sum + value, sum)
 
 TFLMGEN_REDUCE(tflmgen_rescaled_sum_s8, tflmgen_reduce_quantized, int8_t, tflmgen_s32, 0, sum + value,
                tflmgen_clamp_s32(tflmgen_rescaled_sum(sum, p), INT8_MIN, INT8_MAX))

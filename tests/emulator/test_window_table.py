@@ -14,6 +14,8 @@ pytestmark = [pytest.mark.emulator, pytest.mark.sweep, requires_compiler, requir
 
 TOLERANCE = 0.02
 """Relative difference of counts at which the page must be made anew: kernels that get faster change the last digits."""
+ROUNDING = 0.0101
+"""A share of two decimals may be rounded up on the page, and down for today's counts."""
 
 
 @pytest.mark.parametrize("example", [pytest.param(e, id=f"{e.file}-{e.hop}") for e in examples()])
@@ -22,7 +24,7 @@ def test_the_page_has_the_instructions_of_each_network(example: Example, tmp_pat
     counted = numbers(row(example, tmp_path))
     listed = [line for line in page.splitlines() if line.startswith(f"| {example.caption} |")]
     (written,) = [cells for cells in map(numbers, listed) if cells[1] == example.hop]
-    assert counted == pytest.approx(written, rel=TOLERANCE)
+    assert counted == pytest.approx(written, rel=TOLERANCE, abs=ROUNDING)
 
 
 def numbers(line: str) -> list[float]:

@@ -16,8 +16,8 @@ from tflmgen.options import BuildOptions
     ("data", "hop", "kept"),
     [
         (valid_cnn("int8"), 1, ["MEAN"]),
-        (valid_cnn("int16"), 22, ["MEAN"]),
-        (valid_cnn("int16"), 23, []),
+        (valid_cnn("int16"), 40, ["MEAN"]),
+        (valid_cnn("int16"), 41, []),
         (averaging("int8"), 1, ["AVERAGE_POOL_2D", "SUM"]),
         (tc_resnet("int8"), 4, []),
         (valid_cnn("float32"), 1, []),
@@ -25,7 +25,7 @@ from tflmgen.options import BuildOptions
     ids=["mean", "long hops", "hops too long", "pool and sum, two phases", "rows at edges", "float"],
 )
 def test_integer_sums_over_time_are_kept_where_that_is_less_work(data: bytes, hop: int, kept: list[str]) -> None:
-    """Of 88 rows, hops of 22 add 22 and take 22 away, each at twice the cost of a row in a whole sum."""
+    """Of 88 rows, hops of 40 add 40 and take 40 away, which saves 8."""
     options = BuildOptions("m", slide=[f"t0=1,{hop}"], slide_phases=True)
     module = compile_module(import_model(parse_model(data, "m.tflite")), "m", HOST, options).module
     whole = {"MEAN", "SUM", "AVERAGE_POOL_2D"}
@@ -36,4 +36,4 @@ def test_integer_sums_over_time_are_kept_where_that_is_less_work(data: bytes, ho
         len({"MEAN", "SUM"}.intersection(kept)),
         kept.count("AVERAGE_POOL_2D"),
     ]
-    assert bool(whole.intersection(operators) - {"SUM"}) == (not kept)
+    assert bool(whole.intersection(operators)) == (not kept)

@@ -49,6 +49,11 @@ def _quantized_sum(op: Operation, total: Array, scale: float) -> Array:
     return op.saturated(scaled_by(wrapped(total), real) + op.output_zero_point)
 
 
+def _wide_sum(op: Operation) -> Sequence[Array]:
+    """Integers as they are, in 32 bits: a Module has this operator, and no file."""
+    return [op.integers(0).sum(axis=axes_of(op), keepdims=_keeps(op)).astype(np.int32)]
+
+
 def _of_sums(op: Operation) -> Sequence[Array]:
     """A MEAN or SUM of which the sums are given: a Module has this operator, and no file."""
     scale, count = float(op.options["input_scale"]), int(op.options["count"])
@@ -144,6 +149,7 @@ def _product(op: Operation) -> Sequence[Array]:
 EVALUATIONS: Mapping[str, Evaluation] = {
     "SUM": _sum,
     "MEAN": _mean,
+    "WIDE_SUM": _wide_sum,
     "RESCALED_SUMS": _of_sums,
     "REDUCE_MAX": _extreme(np.max),
     "REDUCE_MIN": _extreme(np.min),

@@ -14,9 +14,9 @@ from tflmgen.kernels import Operators, Sums, instance_of, traits_of
 from tflmgen.sliding.graph_builder import GraphBuilder
 from tflmgen.sliding.track import Span, Track, meet
 
-ADDED_ROW_COST = 2
-"""Cost of a row that is added to a sum or taken away, by that of a row in a sum over the whole window: it is widened
-first. Counted on Cortex-M4: about 9 instructions per element, and 5 of a MEAN."""
+FEWEST_ROWS_SAVED = 8
+"""Least number of rows of a whole sum beyond those that a hop adds and takes away. Kept sums take 4 bytes of RAM for
+each element of the output, and 32 instructions on a Cortex-M4: as many as 6 rows of a MEAN."""
 
 RowsOf = Callable[[Value, Span, Origin], Value]
 """Rows of a tensor in one value."""
@@ -42,13 +42,10 @@ class MovingSum:
 
     def of_rows(self, rows: Value, builder: GraphBuilder) -> Value:
         """The sums of these rows."""
-        origin, name = self.op.origin, self.value.name
-        (wide,) = builder.op("CAST", (rows,), ((name, TensorType(DType.INT32, rows.type.shape)),), None, origin)
-        if all(rows.type.max_shape[axis] == 1 for axis in self.sums.axes):
-            return builder.reshape(wide, self.type, origin)
         axes = builder.integers(sorted(self.sums.axes))
-        attributes = builder.options("SUM", keep_dims=self.sums.keeps_axes)
-        return builder.op("SUM", (wide, axes), ((name, self.type),), attributes, origin)[0]
+        attributes = builder.options("WIDE_SUM", keep_dims=self.sums.keeps_axes)
+        outputs = ((self.value.name, self.type),)
+        return builder.op("WIDE_SUM", (rows, axes), outputs, attributes, self.op.origin)[0]
 
     def of_hop(
         self, kept: Value, rows: Callable[[Value, Span, Origin], Value], builder: GraphBuilder
@@ -87,7 +84,7 @@ def moving_sum(
     rule = traits_of(op.operator, operators).sums
     sums = rule(instance_of(op.inputs, [v.type for v in op.outputs], op.attributes, constants)) if rule else None
     track = tracks[value]
-    edges = track.rows - (track.end - track.first)
-    if sums is None or track.axis not in sums.axes or track.rows < ADDED_ROW_COST * (2 * track.hop + edges):
+    saved = track.end - track.first - 2 * track.hop
+    if sums is None or track.axis not in sums.axes or saved < FEWEST_ROWS_SAVED:
         return None
     return MovingSum(op, value, track, sums)

@@ -27,6 +27,7 @@ from tflmgen.kernels.rules import (
     input_is,
     input_type,
     labels,
+    output_is,
     per_tensor,
     scale,
     static_shape,
@@ -277,6 +278,18 @@ def _row(
     )
 
 
+def _wide_kernel(op: OperatorInstance, target: Target) -> Kernel:
+    del target
+    tensor = input_type(op, 0)
+    params = Params("tflmgen_reduce", loops(static_shape(tensor), axes(op) or frozenset()))
+    return Kernel(f"tflmgen_wide_sum_{SUFFIX[tensor.dtype]}", HEADER, (Input(0), Output(0)), params)
+
+
+_WIDE_RULES = (*COMMON, input_is(0, "input", *QUANTIZED), output_is(DType.INT32))
+
+WIDE_SUM = Operator("WIDE_SUM", parse, (2, 2), 1, _WIDE_RULES, infer, _wide_kernel)
+"""Sums of int8 or int16 elements as int32. Not an operator of TFLite: a sliding window keeps such sums."""
+
 _NUMBERS = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64)
 _MEANS = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32)
 _PRODUCTS = (DType.FLOAT32, DType.INT32, DType.INT64)
@@ -285,6 +298,7 @@ _FOLD_SUM, _FOLD_PROD = _reduction(_wrapping(np.sum)), _reduction(_wrapping(np.p
 _FOLD_MAX, _FOLD_MIN = _reduction(_fold_extreme(np.max, 0)), _reduction(_fold_extreme(np.min, 1))
 
 OPERATORS = (
+    WIDE_SUM,
     _row("MEAN", *_MEANS, fold=None, value_range=_sum_range(is_mean=True), real=_real(np.mean), neutral=0),
     _row(
         "SUM",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,16 @@ class TflmgenError(Exception):
     """
 
     problems: tuple[Problem, ...] = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles text and attributes: by default an error would be made anew of its text, which is no argument."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[TflmgenError], args: tuple[Any, ...], attributes: Mapping[str, Any]) -> TflmgenError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(attributes)
+    return error
 
 
 class ModelError(TflmgenError):

@@ -18,6 +18,7 @@ from support.commands import tflmgen as command
 from support.repository import ROOT
 from support.tools import requires, requires_compiler, requires_qemu
 from tflmgen.api.plan_records import plan_of
+from tflmgen.errors import InternalError
 from tflmgen.options import BuildOptions
 
 GATE = ROOT / "examples" / "gate.tflite"
@@ -100,6 +101,14 @@ def test_options_are_those_of_the_command_line() -> None:
         ({"optimise": "ram"}, "there is no option 'optimise'"),
         ({"push_rows": "x"}, "push_rows is a sequence: push_rows=['x']"),
         ({"optimize": "ram", "no_overlap": True}, "--no-overlap excludes"),
+        ({"reentrant": True, "check_memory": True}, "--reentrant excludes --check-memory"),
+        ({"winograd": "yes"}, "winograd='yes': it is True or False"),
+        ({"name": 3}, "name=3: it is a text"),
+        ({"max_dim": "8"}, "max_dim='8': it is a number"),
+        ({"slide": {"frame": 3}}, "it is a mapping of inputs to axis and hop"),
+        ({"max_shape": {"frame": 5}}, "it is a mapping of names to shapes"),
+        ({"place": "arena"}, "place='arena': it is a mapping of sections to memories"),
+        ({"labels": ["one", "two"]}, "it is a file, or a mapping of outputs to files"),
     ],
 )
 def test_wrong_options(options: Any, text: str) -> None:
@@ -122,8 +131,9 @@ def test_errors_say_what_the_command_line_says(tmp_path: Path) -> None:
     assert str(unnamed.value) == str(raised.value).replace(str(path), "kws.tflite")
     with pytest.raises(tflmgen.TflmgenError, match="unknown board 'mps3'"):
         tflmgen.compile(GATE, board="mps3")
-    with pytest.raises(tflmgen.UsageError, match="not int"):
-        tflmgen.compile(3)
+    for source, text in ((3, "not int"), ("a\0b.tflite", "it has a null character")):
+        with pytest.raises(tflmgen.UsageError, match=text):
+            tflmgen.compile(source)
 
 
 def test_a_model_that_does_not_fit_is_compiled_but_not_run() -> None:
@@ -148,6 +158,31 @@ def test_arrays_in_arrays_out() -> None:
             expected = vectors[f"s{number}_out_0"]
             session.reset()
             assert np.array_equal(session.run(vectors[f"s{number}_in_0"])["scores"], expected)
+
+
+@requires("cc", "gcc", "clang")
+def test_threads_share_a_session_until_it_is_over() -> None:
+    levels = [-128, -60, 7, 127] * 5
+
+    def scores(level: int) -> list[int]:
+        return [int(score) for score in session.run(np.full((1, 16, 16, 1), level, np.int8))["scores"][0]]
+
+    with tflmgen.compile(GATE).session(timeout=20) as session:
+        alone = {level: scores(level) for level in set(levels)}
+        with ThreadPoolExecutor(4) as threads:
+            assert list(threads.map(scores, levels)) == [alone[level] for level in levels]
+    for call in (session.reset, lambda: session.run(FRAME)):
+        with pytest.raises(tflmgen.UsageError, match="the session is over"):
+            call()
+
+
+def test_errors_survive_pickling() -> None:
+    """As workers of sweeps and process pools send them."""
+    with pytest.raises(tflmgen.ModelError) as raised:
+        tflmgen.compile(b"not a model", name="kws")
+    for error in (raised.value, InternalError("a"), tflmgen.UsageError("b")):
+        copy = pickle.loads(pickle.dumps(error))
+        assert (type(copy), str(copy), copy.problems) == (type(error), str(error), error.problems)
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from enum import Enum
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 import numpy as np
@@ -93,23 +96,13 @@ def build_options(options: CompileOptions) -> BuildOptions:
     for key, kind in (("optimize", Optimize), ("check_weights", CheckWeights), ("validate", Validate)):
         if key in values:
             values[key] = choice(key, values[key], kind)
-    for key in ("max_shape", "shape"):
+    _check_kinds(values)
+    for key, (form, texts) in _TEXTS.items():
         if values.get(key) is not None:
-            values[key] = [f"{name}={','.join(map(str, shape))}" for name, shape in values[key].items()]
-    if values.get("slide") is not None:
-        values["slide"] = [f"{name}={axis},{hop}" for name, (axis, hop) in values["slide"].items()]
-    if values.get("constant") is not None:
-        arrays = values["constant"].items()
-        values["constant"] = [f"{name}={json.dumps(np.asarray(value).tolist())}" for name, value in arrays]
-    if values.get("labels") is not None:
-        several = isinstance(values["labels"], Mapping)
-        values["labels"] = [f"{k}={v}" for k, v in values["labels"].items()] if several else [str(values["labels"])]
-    if values.get("place") is not None:
-        values["place"] = [f"{section}={memory}" for section, memory in values["place"].items()]
-    limits = values.get("max_iterations")
-    if limits is not None:
-        entries = limits.items() if isinstance(limits, Mapping) else [("", limits)]
-        values["max_iterations"] = [f"{loop}={limit}" if loop else str(limit) for loop, limit in entries]
+            try:
+                values[key] = texts(values[key])
+            except (TypeError, ValueError, AttributeError):
+                raise UsageError(f"{key}={values[key]!r}: it is {form}") from None
     if isinstance(values.get("max_slowdown"), (int, float)):
         values["max_slowdown"] = f"{values['max_slowdown']:g}%"
     if values.get("ram_budget") is not None:
@@ -121,6 +114,59 @@ def build_options(options: CompileOptions) -> BuildOptions:
         if values.get(key) is not None:
             values[key] = Path(values[key])
     return BuildOptions(**values)
+
+
+def _check_kinds(values: Mapping[str, Any]) -> None:
+    """Raises UsageError for a name that is no text, or a switch that is no bool."""
+    if not isinstance(values.get("name", ""), str):
+        raise UsageError(f"name={values['name']!r}: it is a text")
+    for field in fields(BuildOptions):
+        if isinstance(field.default, bool) and not isinstance(values.get(field.name, False), (bool, np.bool_)):
+            raise UsageError(f"{field.name}={values[field.name]!r}: it is True or False")
+    if not isinstance(values.get("max_dim", 1), (int, np.integer, NoneType)):
+        raise UsageError(f"max_dim={values['max_dim']!r}: it is a number")
+
+
+def _shapes(shapes: Mapping[str, Sequence[int]]) -> list[str]:
+    return [f"{name}={','.join(str(operator.index(size)) for size in shape)}" for name, shape in shapes.items()]
+
+
+def _constants(constants: Mapping[str, ArrayLike]) -> list[str]:
+    return [f"{name}={json.dumps(np.asarray(value).tolist())}" for name, value in constants.items()]
+
+
+def _labels(labels: PathLike | Mapping[str, PathLike]) -> list[str]:
+    if isinstance(labels, Mapping):
+        return [f"{output}={file}" for output, file in labels.items()]
+    return [os.fspath(labels)]
+
+
+def _windows(slide: Mapping[str, tuple[int, int]]) -> list[str]:
+    return [f"{name}={axis},{hop}" for name, (axis, hop) in slide.items()]
+
+
+def _memories(place: Mapping[str, str]) -> list[str]:
+    return [f"{section}={memory}" for section, memory in place.items()]
+
+
+def _limits(limits: int | Mapping[str, int]) -> list[str]:
+    by_loop = limits if isinstance(limits, Mapping) else {"": limits}
+    return [f"{loop}={limit}" if loop else str(limit) for loop, limit in by_loop.items()]
+
+
+_TEXTS: Mapping[str, tuple[str, Callable[[Any], list[str]]]] = {
+    "max_shape": ("a mapping of names to shapes", _shapes),
+    "shape": ("a mapping of names to shapes", _shapes),
+    "slide": (
+        "a mapping of inputs to axis and hop",
+        _windows,
+    ),
+    "constant": ("a mapping of inputs to arrays", _constants),
+    "labels": ("a file, or a mapping of outputs to files", _labels),
+    "place": ("a mapping of sections to memories", _memories),
+    "max_iterations": ("a number, or a mapping of loops to numbers", _limits),
+}
+"""Option -> what Python's value is, and the texts of the command line that it becomes."""
 
 
 def choice(key: str, value: object, kind: type[E]) -> E:

@@ -124,7 +124,11 @@ class CompiledModel:
         check_plan(planned.plan, planned.board)
         with running(planned.compilation, planned.board, planned.options, options, SILENT) as run:
             run.session.reset()
-            yield ModelSession(run.session, planned.compilation.module.signatures)
+            session = ModelSession(run.session, planned.compilation.module.signatures)
+            try:
+                yield session
+            finally:
+                session.end()
 
     def run(
         self,

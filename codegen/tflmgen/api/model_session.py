@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ LABEL = "inputs"
 
 
 class ModelSession:
-    """Firmware that runs while the context of `CompiledModel.session()` lasts.
+    """Firmware that runs while the context of `CompiledModel.session()` lasts. Several threads may use it in turns.
 
     Attributes:
         emulator: What runs it: `QEMU`, `Renode`, `host`, or a serial port.
@@ -28,6 +29,8 @@ class ModelSession:
 
     def __init__(self, session: Session, signatures: Sequence[Signature]) -> None:
         self._session, self._signatures = session, signatures
+        self._lock = Lock()
+        self._is_over = False
         self.emulator = session.emulator
 
     @property
@@ -50,14 +53,28 @@ class ModelSession:
             VectorsError: The arrays do not fit the model.
             StatusError: The model returned an error, such as too many iterations of a loop.
             EmulatorError: The firmware crashed or does not answer.
+            UsageError: The session is over.
         """
         vectors = arrays_for(self._signatures, inputs, signature)
-        result = run_set(self._session, self._signatures, vectors, "this run")
+        with self._lock:
+            self._require_running()
+            result = run_set(self._session, self._signatures, vectors, "this run")
         return named_outputs(self._signatures, vectors, result.outputs)
 
     def reset(self) -> None:
-        """Puts the model into its initial state."""
-        self._session.reset()
+        """Puts the model into its initial state. Raises UsageError if the session is over."""
+        with self._lock:
+            self._require_running()
+            self._session.reset()
+
+    def end(self) -> None:
+        """Waits for a run of another thread; from then on every call raises UsageError."""
+        with self._lock:
+            self._is_over = True
+
+    def _require_running(self) -> None:
+        if self._is_over:
+            raise UsageError("the session is over: its runs belong into `with model.session() as session`")
 
 
 def arrays_for(

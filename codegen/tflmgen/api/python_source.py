@@ -47,7 +47,10 @@ def source_file(source: object, options: BuildOptions, console: Console) -> Iter
 
 def _written(source: object, folder: Path, name: str) -> Path:
     if isinstance(source, (str, os.PathLike)):
-        return Path(os.fspath(source))
+        path = Path(os.fspath(source))
+        if "\0" in str(path):
+            raise UsageError(f"{str(path)!r} is no path: it has a null character")
+        return path
     if isinstance(source, (bytes, bytearray, memoryview)):
         data = bytes(source)
         path = folder / f"{name or DEFAULT_NAME}{_suffix(data)}"

@@ -55,6 +55,36 @@ def test_places_are_where_the_linker_puts_them(board: Path, tmp_path: Path) -> N
     assert finished.code == 0, finished.err
 
 
+def test_code_in_ram(board: Path, tmp_path: Path) -> None:
+    place = ("--place", "code=ram")
+    plain, moved = (
+        tflmgen("build", GATE, "--board", board, "-o", tmp_path / name, *words, "--json").json
+        for name, words in (("flash", ()), ("ram", place))
+    )
+    elf = read_elf(Path(moved["firmware"]["elf"]))
+    assert 0x20000000 <= elf.symbols["gate_invoke"] < 0x20010000
+    assert elf.symbols["main"] < 0x20000
+    code = elf.section_bytes(".tflmgen_code")
+    assert code > 0.9 * plain["firmware"]["code_bytes"]
+    firmware = moved["firmware"]
+    assert firmware["data"] == plain["firmware"]["data"] + code
+    assert firmware["memories"]["RAM"] >= plain["firmware"]["memories"]["RAM"] + code
+    assert firmware["text"] + firmware["data"] == firmware["memories"]["FLASH"]  # with the copy for start-up
+    assert firmware["stack_worst_case"] == plain["firmware"]["stack_worst_case"]
+    finished = tflmgen("test", GATE, "--board", board, "--vectors", VECTORS, *place)
+    assert finished.code == 0, finished.err
+
+
+def test_what_code_in_ram_brings() -> None:
+    words = ("bench", GATE, "--board", "mps2_an386", "--flash-of", "bluepill_f103c8", "--json")
+    plain, moved = (tflmgen(*words, *place).json for place in ((), ("--place", "code=ssram23")))
+    assert plain["sets"][0]["instructions"] <= moved["sets"][0]["instructions"] + 10
+    waits = [report["sets"][0]["flash"]["code_wait_cycles"] for report in (plain, moved)]
+    assert waits[1] < waits[0] / 20
+    ram = [report["memory"]["ram_bytes"] for report in (plain, moved)]
+    assert ram[1] - ram[0] > 0.9 * plain["memory"]["code_bytes"]
+
+
 def test_what_the_linker_finds_too_large_is_told_by_its_memory(board: Path, tmp_path: Path) -> None:
     finished = tflmgen("build", GATE, "--board", board, "-o", tmp_path / "p", "--place", "data=fast")
     assert finished.code == 1

@@ -20,9 +20,18 @@ def test_places_replace_the_boards_own() -> None:
     assert replace(moved, placement=board.placement) == board
 
 
+def test_code_in_ram_is_the_models_code() -> None:
+    board = load_board("nucleo_h753zi")
+    moved = placed(board, ["code=axi"])
+    assert (moved.code_in, moved.placement) == ("AXI", board.placement)
+    assert placed(moved, ["code=flash"]) == board
+
+
 @pytest.mark.parametrize(
     ("board", "wish", "problem"),
     [
+        ("disco_f407vg", "code=ccm", "the core cannot fetch code from CCM"),
+        ("nucleo_h753zi", "weights=axi", "AXI is ram, not flash"),
         ("nucleo_h753zi", "arena", r"not of the form WHAT=MEMORY, WHAT being one of code, weights, data, state, arena"),
         ("nucleo_h753zi", "heap=DTCM", "not of the form WHAT=MEMORY"),
         ("nucleo_h753zi", "arena=CCM", r"board nucleo_h753zi has no such memory. For arena: DTCM, AXI, SRAM4"),

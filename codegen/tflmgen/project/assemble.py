@@ -61,7 +61,7 @@ def assemble(
     report    text of report.html; empty: none
     plan      contents of plan.json; its `signatures` determine main.c and the project's test
     """
-    generated: dict[str, str | bytes] = {**sources, **_runtime(), **_platform(board)}
+    generated: dict[str, str | bytes] = {**sources, **_runtime(), **_platform(board, name)}
     generated |= _kernels({*kernels, *_kernels_of(sources)}, sources)
     generated |= _renode(board, name, len(plan["signatures"]))
     generated["plan.json"] = json.dumps(plan, indent=2) + "\n"
@@ -137,7 +137,7 @@ def _includes(text: str | bytes) -> list[str]:
     return re.findall(r'^#include "([^"]+)"', _bytes(text).decode(), re.MULTILINE)
 
 
-def _platform(board: Board) -> dict[str, str | bytes]:
+def _platform(board: Board, name: str) -> dict[str, str | bytes]:
     copied = ["platform.json", "platform.py", "builder/main.py", "builder/frameworks/baremetal.py"]
     if board.platformio is not None:
         copied += ["official.py", *(["arduino/board_arduino.cpp"] if board.platformio.framework else [])]
@@ -149,14 +149,14 @@ def _platform(board: Board) -> dict[str, str | bytes]:
     board_files = {p.name: p.read_bytes() for p in sorted(board.folder.glob("*.[ch]"))} if board.folder else {}
     needed = ["startup.c", "board.c", "runtime.h", f"uart_{board.uart.driver}.c"]
     while needed:
-        name = needed.pop()
-        if name not in board_files and f"{runtime}/{name}" not in out and name != BOARD_CONFIG:
-            out[f"{runtime}/{name}"] = _firmware(f"platform/runtime/{name}")
-            needed += _includes(out[f"{runtime}/{name}"])
-    out |= {f"{runtime}/{name}": data for name, data in board_files.items()}
+        file = needed.pop()
+        if file not in board_files and f"{runtime}/{file}" not in out and file != BOARD_CONFIG:
+            out[f"{runtime}/{file}"] = _firmware(f"platform/runtime/{file}")
+            needed += _includes(out[f"{runtime}/{file}"])
+    out |= {f"{runtime}/{file}": data for file, data in board_files.items()}
     out[f"{runtime}/{BOARD_CONFIG}"] = render(f"project/platform/runtime/{BOARD_CONFIG}.j2", board=board)
     out[f"{PLATFORM}/ldscripts/sections.ld"] = _firmware("platform/ldscripts/sections.ld")
-    out[f"{PLATFORM}/ldscripts/board.ld"] = render("project/platform/ldscripts/board.ld.j2", board=board)
+    out[f"{PLATFORM}/ldscripts/board.ld"] = render("project/platform/ldscripts/board.ld.j2", board=board, name=name)
     return out
 
 

@@ -30,12 +30,13 @@ class BoardError(TflmgenError):
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A memory region: `origin` is its address, `size` in bytes, `kind` flash or ram."""
+    """A memory region: `origin` is its address, `size` in bytes, `kind` flash or ram; the core can fetch code there."""
 
     name: str
     origin: int
     size: int
     kind: str
+    executable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,7 @@ class Board:
     core       GCC's -mcpu name, or "host"
     clock      after reset, in Hz
     placement  (section of PLACED, name of its memory)
+    code_in    RAM to which start-up code copies the model's code; empty: it stays in the memory for code
     stack      bytes of RAM reserved for the stack
     upload     command that flashes the board instead of PlatformIO's uploader
     notes      remarks for its users
@@ -120,6 +122,7 @@ class Board:
     url: str = ""
     folder: Path | None = None
     flash: FlashTiming | None = None
+    code_in: str = ""
 
     @property
     def is_host(self) -> bool:
@@ -247,7 +250,7 @@ def _read(folder: Path) -> Board:
 
 
 def _board(folder: Path, data: dict[str, Any]) -> Board:
-    memories = tuple(Memory(m["name"], int(m["origin"], 16), _size(m["size"]), m["kind"]) for m in data["memories"])
+    memories = tuple(_memory(memory) for memory in data["memories"])
     first = {m.kind: m.name for m in reversed(memories)}
     placement = {section: first.get(kind, "") for section, kind in PLACED.items()} | data.get("placement", {})
     uart = data["uart"]
@@ -276,6 +279,11 @@ def _board(folder: Path, data: dict[str, Any]) -> Board:
         folder=folder,
         flash=flash_timing(folder.name, data.get("flash")),
     )
+
+
+def _memory(data: dict[str, Any]) -> Memory:
+    origin, size = int(data["origin"], 16), _size(data["size"])
+    return Memory(data["name"], origin, size, data["kind"], data.get("executable", True))
 
 
 def _bits(register: dict[str, str], key: str) -> int:

@@ -10,6 +10,8 @@ from tflmgen.errors import TflmgenError
 
 SHT_SYMTAB, SHT_NOBITS = 2, 8
 SHF_WRITE, SHF_ALLOC = 1, 2
+CODE_IN_RAM = ".tflmgen_code"
+"""Section of code that start-up code copies from flash to RAM."""
 
 
 class ElfError(TflmgenError):
@@ -39,12 +41,12 @@ class Elf:
 
     @property
     def text(self) -> int:
-        """Bytes of code and constants."""
-        return sum(s.size for s in self.sections if s.flags & (SHF_ALLOC | SHF_WRITE) == SHF_ALLOC)
+        """Bytes of code and constants that stay in flash."""
+        return sum(s.size for s in self.sections if s.flags & SHF_ALLOC and not _is_variable(s))
 
     @property
     def data(self) -> int:
-        """Bytes of initialised variables, which take up flash and RAM."""
+        """Bytes of initialised variables, and of code that runs in RAM: they take up flash and RAM."""
         return sum(s.size for s in self.sections if _is_variable(s) and s.type != SHT_NOBITS)
 
     @property
@@ -89,4 +91,4 @@ def _text(data: bytes, offset: int) -> str:
 
 
 def _is_variable(section: Section) -> bool:
-    return section.flags & (SHF_ALLOC | SHF_WRITE) == SHF_ALLOC | SHF_WRITE
+    return section.name == CODE_IN_RAM or section.flags & (SHF_ALLOC | SHF_WRITE) == SHF_ALLOC | SHF_WRITE

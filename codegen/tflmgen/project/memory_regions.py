@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tflmgen.errors import UsageError
 from tflmgen.options import BuildOptions
-from tflmgen.project.board import PLACED, Board, list_boards, load_board
+from tflmgen.project.board import PLACED, Board, Memory, list_boards, load_board
 from tflmgen.project.elf import SHF_ALLOC, SHT_NOBITS, read_elf
 
 
@@ -29,8 +29,11 @@ def with_flash_of(board: Board, name: str | None) -> Board:
 
 
 def placed(board: Board, wishes: Sequence[str]) -> Board:
-    """`board` with the placements `wishes`, "WHAT=MEMORY" each, case-insensitive. Raises UsageError."""
-    places = dict(board.placement)
+    """`board` with the placements `wishes`, "WHAT=MEMORY" each, case-insensitive. Raises UsageError.
+
+    Code placed in RAM is the model's code; the rest of the firmware and the copy for start-up stay in flash.
+    """
+    places, code_in = dict(board.placement), board.code_in
     memories = {memory.name.lower(): memory for memory in board.memories}
     for wish in wishes:
         section, equals, name = wish.lower().partition("=")
@@ -38,15 +41,28 @@ def placed(board: Board, wishes: Sequence[str]) -> Board:
             raise UsageError(f"--place {wish}: this computer has only one memory")
         if not equals or section not in PLACED:
             raise UsageError(f"--place {wish}: not of the form WHAT=MEMORY, WHAT being one of {', '.join(PLACED)}")
-        fitting = [memory.name for memory in board.memories if memory.kind == PLACED[section]]
+        fitting = [memory.name for memory in board.memories if _may_hold(memory, section)]
         if name not in memories:
             raise UsageError(
                 f"--place {wish}: board {board.id} has no such memory. For {section}: {', '.join(fitting)}"
             )
         if memories[name].name not in fitting:
-            raise UsageError(f"--place {wish}: {memories[name].name} is {memories[name].kind}, not {PLACED[section]}")
-        places[section] = memories[name].name
-    return replace(board, placement=tuple(places.items()))
+            raise UsageError(f"--place {wish}: {_objection(memories[name], section)}")
+        if section == "code":
+            code_in = memories[name].name if memories[name].kind == "ram" else ""
+        if memories[name].kind == PLACED[section]:
+            places[section] = memories[name].name
+    return replace(board, placement=tuple(places.items()), code_in=code_in)
+
+
+def _may_hold(memory: Memory, section: str) -> bool:
+    return memory.kind == PLACED[section] or (section == "code" and memory.executable)
+
+
+def _objection(memory: Memory, section: str) -> str:
+    if section == "code":
+        return f"the core cannot fetch code from {memory.name}"
+    return f"{memory.name} is {memory.kind}, not {PLACED[section]}"
 
 
 def memory_use(elf: Path, board: Board) -> dict[str, int]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tflmgen.project.elf import CODE_IN_RAM, read_elf
 from tflmgen.project.toolchain import find_arm_compiler
 
 SYMBOL = re.compile(r"^([0-9a-f]+) .{6}F \S+\s+[0-9a-f]+ +(?:\.hidden )?(\S+)$")
@@ -20,6 +21,7 @@ INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t(\S+)(?:\t([^@;]*))?")
 OBJECT = re.compile(r"^([0-9a-f]+) .{6}O \S+\s+([0-9a-f]+) ")
 CONTENTS = re.compile(r"^ ([0-9a-f]+) ((?:[0-9a-f]{8} ){1,4})")
 TARGET = re.compile(r"([0-9a-f]+) <")
+VENEER = re.compile(r"__(\w+)_veneer")
 CALL = re.compile(r"blx?(\.[nw])?")
 JUMP = re.compile(r"(blx?|b(eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)?|cbn?z)(\.[nw])?")
 
@@ -68,7 +70,9 @@ def disassemble(elf: Path) -> Mapping[str, Disassembled]:
     """Function name -> stack behaviour, for an Arm ELF file."""
     compiler = find_arm_compiler()
     objdump = compiler.with_name(compiler.name.replace("gcc", "objdump"))
-    commands = ["-t", "-d", "--no-show-raw-insn"], ["-s", "-j", ".text"]
+    sections = {section.name for section in read_elf(elf).sections} & {".text", CODE_IN_RAM}
+    contents = [word for name in sorted(sections) for word in ("-j", name)]
+    commands = ["-t", "-d", "--no-show-raw-insn"], ["-s", *contents]
     outputs = (subprocess.run([objdump, *c, elf], capture_output=True, text=True, check=True) for c in commands)
     return parse_disassembly("".join(process.stdout for process in outputs))
 
@@ -95,6 +99,8 @@ def parse_disassembly(text: str) -> Mapping[str, Disassembled]:
             # Inside a function, Armv6-M has BL for jumps that are too far for B.
             if callee != name or (CALL.fullmatch(operation) and place in listing.names):
                 function.callees.add(callee)
+        elif veneer := VENEER.fullmatch(name):
+            function.callees.add(veneer[1])
         elif operation == "bx" and operands != "lr":
             function.callees.add(None)
     return functions

@@ -2,10 +2,14 @@
 #include <stdint.h>
 
 #include "runtime.h"
+#include "tflmgen_board_config.h"
 
 extern uint32_t __stack_top[];
 extern uint32_t __data_start[], __data_end[], __data_load[], __bss_start[], __bss_end[];
 extern uint32_t __state_start[], __state_end[], __state_load[];
+#ifdef TFLMGEN_CODE_IN_RAM
+extern uint32_t __code_start[], __code_end[], __code_load[];
+#endif
 typedef void (*function)(void);
 extern const function __init_array_start[], __init_array_end[];
 extern int main(void);
@@ -72,6 +76,10 @@ __attribute__((noreturn)) void Reset_Handler(void)
 #endif
     copy(__data_start, __data_end, __data_load);
     copy(__state_start, __state_end, __state_load);
+#ifdef TFLMGEN_CODE_IN_RAM
+    copy(__code_start, __code_end, __code_load);
+    __asm__ volatile("dsb\n isb" : : : "memory");
+#endif
     clear(__bss_start, __bss_end);
     tflmgen_board_start();
     for (const function *f = __init_array_start; f != __init_array_end; f++) {

@@ -36,7 +36,7 @@ def validation(path: Path, effort: str) -> Validation:
         imported = import_model(model, find_bounds(model, settings.shapes, None))
     except ModelError:
         imported = import_model(model, find_bounds(model, settings.shapes, MOST))
-    module = optimise(imported, Selector(Target("host")), settings)[0]
+    module = optimise((imported,), Selector(Target("host")), settings)[0]
     return validate(model, module, EFFORTS[effort], claims_of_ranges(module), Context(imported=imported))
 
 

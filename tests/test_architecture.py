@@ -91,7 +91,8 @@ NAMES_OPERATORS = {
         "reference.work_budget"
     ),
     "importer of control flow and of dimensions known at run time: recognises and makes operators": (
-        "frontend.bidirectional frontend.case_operators frontend.empty_products frontend.import_block "
+        "frontend.affine_functions frontend.bidirectional frontend.case_operators frontend.empty_products "
+        "frontend.fused_lstm_loops frontend.import_block frontend.lstm_loops "
         "frontend.import_build frontend.import_row_readers frontend.import_row_shapes "
         "frontend.import_row_windows frontend.import_row_wise frontend.tensor_lists frontend.trips"
     ),
@@ -120,9 +121,9 @@ NAMES_OPERATORS = {
         "applications.signal_builtins applications.window_glue"
     ),
     "quantisation: operators with weights, conversions, and operators that others stand in for": (
-        "quantize.affine_functions quantize.constant_moves quantize.equalization quantize.float_simplification "
-        "quantize.fused_lstm quantize.hoisted_products quantize.integer_forms quantize.integer_rewrite "
-        "quantize.layer_inputs quantize.lstm_loops quantize.model_quantization quantize.trained_weights "
+        "quantize.constant_moves quantize.equalization quantize.float_simplification "
+        "quantize.hoisted_products quantize.integer_forms quantize.integer_rewrite "
+        "quantize.layer_inputs quantize.model_quantization quantize.trained_weights "
         "quantize.web_types"
     ),
 }

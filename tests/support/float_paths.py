@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tflmgen.frontend import Model, Operator, SubGraph, TensorKey
+from tflmgen.frontend import Model, Operator, SubGraph, TensorKey, bindings
 from tflmgen.ir import DType
 from tflmgen.kernels import traits_of
-from tflmgen.quantize import Webs, bindings, find_webs
+from tflmgen.quantize import Webs, find_webs
 
 _EXACT = frozenset({"QUANTIZE", "DEQUANTIZE", "READ_VARIABLE", "ASSIGN_VARIABLE", "VAR_HANDLE", "CALL_ONCE"})
 

@@ -53,7 +53,7 @@ def compile_bytes(data: bytes, pipeline: tuple[Pass, ...] = PIPELINE) -> Stages:
 def compile_parsed(model: Model, pipeline: tuple[Pass, ...] = PIPELINE) -> Stages:
     """The same for a file that is read already."""
     if pipeline is PIPELINE:
-        chosen = explore(optimise(import_model(model), SELECTOR, SETTINGS), SELECTOR, SETTINGS)
+        chosen = explore(optimise((import_model(model),), SELECTOR, SETTINGS), SELECTOR, SETTINGS)
         module, plan = chosen.module, chosen.best
     else:
         module = run_passes(import_model(model), pipeline)

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from tflmgen.compare.oracle import OracleError, tflm_outputs
 from tflmgen.emulators import Vectors
-from tflmgen.frontend import Model
+from tflmgen.frontend import Model, bindings
 from tflmgen.options import QuantizeOptions
-from tflmgen.quantize import QuantizedFile, bindings, observed_build, quantize_file
+from tflmgen.quantize import QuantizedFile, observed_build, quantize_file
 
 from support.commands import tflmgen
 from support.corpus import CORPUS, corpus_manifest

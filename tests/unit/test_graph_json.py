@@ -70,5 +70,5 @@ def test_it_holds_control_flow_and_constants() -> None:
     constants = [value for value in graph["values"] if value["constant"]]
     assert constants
     assert all(value["elements"] and value["name"].startswith("#") for value in constants)
-    loop = tflmgen("inspect", ROOT / "examples" / "lstm_sequences.tflite", "--dump-graph", "--json").json
+    loop = tflmgen("inspect", ROOT / "examples" / "loop_8k.tflite", "--dump-graph", "--json").json
     assert "while" in [node["kind"] for function in loop["functions"] for node in nodes(function["body"])]

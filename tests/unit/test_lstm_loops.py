@@ -12,10 +12,10 @@ from support.lstm_models import FEATURES, STEPS, LstmStyle, lstm_loop
 from support.quantized_run import quantized_run
 from tflmgen.compare.oracle import OracleError, tflm_outputs
 from tflmgen.emulators import Vectors, VectorSet
+from tflmgen.frontend import find_lstm_loops
 from tflmgen.quantize import (
     QuantizationChoice,
     calibrate,
-    find_lstm_loops,
     prepare_float,
     quantize_model,
     statistics_of,

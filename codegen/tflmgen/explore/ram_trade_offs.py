@@ -80,8 +80,16 @@ def choose_plan(
         return _smallest(modules, selector, TUNING.ram_slowdown if slowdown is None else slowdown)
     if optimize is Optimize.SPEED:
         return next(_plans(Variant(modules[0], 0), selector))
-    best = best_candidate(modules[0], _selection(modules[0], selector))
-    return TradeOff(modules[0], best.extra_cycles, best)
+    return _balanced(modules, selector)
+
+
+def _balanced(modules: Sequence[Module], selector: Selector) -> TradeOff:
+    """The plan of the fastest module, or of a slower one that saves more than TUNING.fused_loop_ram of its memory."""
+    plans = [best_candidate(module, _selection(module, selector)) for module in modules]
+    trade_offs = [TradeOff(module, plan.extra_cycles, plan) for module, plan in zip(modules, plans, strict=True)]
+    smallest = min(trade_offs, key=lambda trade_off: trade_off.bytes)
+    saves = smallest.bytes < trade_offs[0].bytes * (1 - TUNING.fused_loop_ram)
+    return smallest if saves else trade_offs[0]
 
 
 def plan_without_overlap(module: Module, selector: Selector) -> TradeOff:

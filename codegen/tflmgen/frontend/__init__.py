@@ -5,8 +5,11 @@ Decided here: validity of a file; control flow becomes regions, variables become
 """
 
 from tflmgen.frontend.bidirectional import LAYERS
-from tflmgen.frontend.importer import import_model
+from tflmgen.frontend.carried_states import without_operators
+from tflmgen.frontend.fused_lstm_loops import lstm_operator
+from tflmgen.frontend.importer import import_model, import_variants
 from tflmgen.frontend.label_files import class_labels
+from tflmgen.frontend.lstm_loops import LstmLoop, find_lstm_loops
 from tflmgen.frontend.model_source import (
     CIRCLE,
     TFLITE_ONLY,
@@ -22,8 +25,9 @@ from tflmgen.frontend.onnx.located import ShapeInputError
 from tflmgen.frontend.onnx_program import ONNX_WORKER, OnnxProgram
 from tflmgen.frontend.shape_bounds import Shape, ShapeLimit, TensorKey, find_bounds, parse_shape_limit
 from tflmgen.frontend.source_function import file_of_source, is_torch_function, stem_of_source
-from tflmgen.frontend.subgraphs import CONTROL_FLOW
+from tflmgen.frontend.subgraphs import CONTROL_FLOW, Binding, OperatorKey, bindings, fused_activation, is_loop
 from tflmgen.frontend.tensor_lists import row_stores
+from tflmgen.frontend.tensor_values import along_axis, constant_values, real_values
 from tflmgen.frontend.tflite.builder import ModelBuilder, SubGraphBuilder, contents, options_with_defaults
 from tflmgen.frontend.tflite.model import Model, Operator, Signature, SubGraph, Tensor
 from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS, CUSTOM, printable
@@ -42,10 +46,13 @@ __all__ = [
     "LAYERS",
     "ONNX_WORKER",
     "TFLITE_ONLY",
+    "Binding",
+    "LstmLoop",
     "Model",
     "ModelBuilder",
     "OnnxProgram",
     "Operator",
+    "OperatorKey",
     "Shape",
     "ShapeInputError",
     "ShapeLimit",
@@ -54,15 +61,23 @@ __all__ = [
     "SubGraphBuilder",
     "Tensor",
     "TensorKey",
+    "along_axis",
+    "bindings",
     "class_labels",
+    "constant_values",
     "contents",
     "counters",
     "file_of_source",
     "find_bounds",
+    "find_lstm_loops",
+    "fused_activation",
     "import_model",
+    "import_variants",
+    "is_loop",
     "is_lowered",
     "is_tflite",
     "is_torch_function",
+    "lstm_operator",
     "operator_version",
     "options_with_defaults",
     "parse_model",
@@ -70,6 +85,7 @@ __all__ = [
     "printable",
     "read_model",
     "read_source",
+    "real_values",
     "row_stores",
     "shape_options",
     "source_inputs",
@@ -78,6 +94,7 @@ __all__ = [
     "stem_of_source",
     "trip_count",
     "variable_name",
+    "without_operators",
     "without_unused",
     "write_model",
 ]

@@ -14,6 +14,7 @@ from dataclasses import replace
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.bidirectional import without_bidirectional
 from tflmgen.frontend.case_operators import without_cases
+from tflmgen.frontend.fused_lstm_loops import with_fused_lstm
 from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_control import ControlFlowImporter
@@ -54,6 +55,15 @@ def import_model(model: Model, bounds: Bounds = NO_BOUNDS, operators: Operators 
     functions = tuple(importer.functions)
     module = Module(model.name, model.sha256, functions, signatures, context.constants, state, notes)
     return replace(module, windows=model.windows, stages=model.stages)
+
+
+def import_variants(model: Model, bounds: Bounds = NO_BOUNDS, operators: Operators = OPERATORS) -> tuple[Module, ...]:
+    """Modules that compute what the file does: with its own loops, then with LSTM operators in place of some, if any.
+
+    Raises ModelError as `import_model` does.
+    """
+    module, fused = import_model(model, bounds, operators), with_fused_lstm(model)
+    return (module,) if fused is model else (module, import_model(fused, bounds, operators))
 
 
 def _image(context: Context, name: str, data: bytes) -> str:

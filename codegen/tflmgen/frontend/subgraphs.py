@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.kept_state import keeps_state
@@ -23,10 +24,46 @@ CALLS = frozenset({"CALL", "STABLEHLO_COMPOSITE"})
 """Operators that run one subgraph once; that of a composite is its decomposition."""
 
 
+OperatorKey = tuple[int, int]
+"""Index of a subgraph and of an operator in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """One operator that runs a subgraph: its operands by input of the subgraph, and its results by output."""
+
+    subgraph: int
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+
+
 def references(op: Operator) -> tuple[int, ...]:
     """Indices of the subgraphs that an operator refers to."""
     options = op.options or {}
     return tuple(int(options[name]) for name in CONTROL_FLOW.get(op.name, ()) if name in options)
+
+
+def bindings(op: Operator) -> tuple[Binding, ...]:
+    """The subgraphs that an operator runs, in the order of its options; a loop's condition gives no results."""
+    options = op.options or {}
+    indices = [int(options[name]) for name in CONTROL_FLOW.get(op.name, ())]
+    branches = options.get("branch_subgraph_indices")
+    if branches is not None:
+        indices = [int(index) for index in branches]
+    if is_loop(op):
+        return Binding(indices[0], op.inputs, ()), Binding(indices[1], op.inputs, op.outputs)
+    chooses = op.name == "IF" or branches is not None
+    return tuple(Binding(index, op.inputs[1:] if chooses else op.inputs, op.outputs) for index in indices)
+
+
+def is_loop(op: Operator) -> bool:
+    """Whether the operator is a WHILE."""
+    return "cond_subgraph_index" in (op.options or {})
+
+
+def fused_activation(op: Operator) -> int:
+    """The schema's number of the activation that an operator applies to its result; 0: none."""
+    return int((op.options or {}).get("fused_activation_function", 0))
 
 
 def call_order(model: Model, entries: Sequence[int]) -> tuple[int, ...]:

@@ -11,7 +11,6 @@ from tflmgen.quantize.equalization import ChannelWatcher, equalized, find_pairs
 from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, matching_operators, run_sets, with_types
 from tflmgen.quantize.file_quantization import LimitError, QuantizedFile, quantize_file
 from tflmgen.quantize.layer_inputs import LayerWatcher, input_rows
-from tflmgen.quantize.lstm_loops import LstmLoop, find_lstm_loops
 from tflmgen.quantize.model_quantization import (
     QuantizationChoice,
     QuantizedModel,
@@ -39,7 +38,7 @@ from tflmgen.quantize.sensitivity import (
 )
 from tflmgen.quantize.statistics import Calibration, TensorStatistics, Unreached, statistics_of
 from tflmgen.quantize.type_search import Limits, TypeChoice, choose_types, evaluate, promotion_order
-from tflmgen.quantize.web_constraints import Webs, bindings, find_webs
+from tflmgen.quantize.web_constraints import Webs, find_webs
 from tflmgen.quantize.web_costs import widening_costs
 from tflmgen.quantize.web_summary import WebSummary, summarize_webs
 from tflmgen.quantize.weight_rounding import compensated, corrected_layers
@@ -54,7 +53,6 @@ __all__ = [
     "LayerWatcher",
     "LimitError",
     "Limits",
-    "LstmLoop",
     "ObservedBuild",
     "QuantizationChoice",
     "QuantizedFile",
@@ -73,7 +71,6 @@ __all__ = [
     "Webs",
     "affine_for",
     "affine_of",
-    "bindings",
     "calibrate",
     "choose_range",
     "choose_types",
@@ -84,7 +81,6 @@ __all__ = [
     "cycles_of_invoke",
     "equalized",
     "evaluate",
-    "find_lstm_loops",
     "find_pairs",
     "find_webs",
     "input_rows",

@@ -12,11 +12,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from tflmgen.frontend import Model, Operator, SubGraph, TensorKey
+from tflmgen.frontend import Model, Operator, SubGraph, TensorKey, bindings
 from tflmgen.ir import DType
 from tflmgen.kernels import Sliding, traits_of
 from tflmgen.quantize.integer_forms import real_operands, real_results
-from tflmgen.quantize.web_constraints import bindings, result_key
+from tflmgen.quantize.web_constraints import result_key
 from tflmgen.quantize.web_types import Assignment, OperatorKey
 
 _LEAST_REDUCTION = 2

@@ -10,9 +10,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.frontend import Model, Operator, SubGraph, Tensor
+from tflmgen.frontend import Model, Operator, SubGraph, Tensor, constant_values
 from tflmgen.ir import DType
-from tflmgen.quantize.integer_forms import constant_values
 
 
 def with_moved_constants(model: Model) -> Model:

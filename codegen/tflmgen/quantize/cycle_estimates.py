@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tflmgen.frontend import Model, Operator, Shape, SubGraph, TensorKey, find_bounds, import_model
+from tflmgen.frontend import Model, Operator, OperatorKey, Shape, SubGraph, TensorKey, find_bounds, import_model
 from tflmgen.ir import Op, Target, walk
 from tflmgen.kernels import OPERATORS, Selector, cycles_of
 from tflmgen.passes import run_passes
-from tflmgen.quantize.statistics import OperatorKey
 from tflmgen.quantize.web_types import CONVERSIONS
 
 CORE = "Cortex-M4"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tflmgen.frontend import Model
-from tflmgen.quantize.statistics import Decisions, OperatorKey
+from tflmgen.frontend import Model, OperatorKey
+from tflmgen.quantize.statistics import Decisions
 from tflmgen.quantize.value_sources import BRANCHES, LOOPS, callees
 
 

@@ -16,11 +16,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.frontend import Model, Operator, SubGraph, Tensor, TensorKey, contents
+from tflmgen.frontend import (
+    Model,
+    Operator,
+    OperatorKey,
+    SubGraph,
+    Tensor,
+    TensorKey,
+    constant_values,
+    contents,
+    fused_activation,
+)
 from tflmgen.ir import DType
-from tflmgen.quantize.integer_forms import bias_operand, constant_values, fused_activation, weight_operands
+from tflmgen.quantize.integer_forms import bias_operand, weight_operands
 from tflmgen.quantize.quantization_scales import weight_quantization
-from tflmgen.quantize.statistics import OperatorKey
 
 Array = NDArray[Any]
 

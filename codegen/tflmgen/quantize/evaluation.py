@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.emulators import Vectors, VectorSet
-from tflmgen.frontend import Model, TensorKey
+from tflmgen.frontend import Model, OperatorKey, TensorKey
 from tflmgen.ir import Port, Signature
 from tflmgen.quantize.decisions import DecisionLog
 from tflmgen.quantize.observed_build import ObservedBuild
 from tflmgen.quantize.range_choice import Affine
-from tflmgen.quantize.statistics import Decisions, OperatorKey
+from tflmgen.quantize.statistics import Decisions
 from tflmgen.quantize.value_sources import BRANCHES, LOOPS
 
 Array = NDArray[Any]

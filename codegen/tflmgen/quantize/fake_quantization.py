@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.frontend import Model, Operator, SubGraph, contents
+from tflmgen.frontend import Model, Operator, SubGraph, constant_values, contents
 from tflmgen.ir import DType
-from tflmgen.quantize.integer_forms import Array, constant_values
+from tflmgen.quantize.integer_forms import Array
 
 FAKE_QUANT = "FAKE_QUANT"
 

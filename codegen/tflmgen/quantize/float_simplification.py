@@ -12,12 +12,18 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.frontend import (
+    Binding,
+    LstmLoop,
     Model,
     Operator,
     SubGraph,
     Tensor,
     TensorKey,
+    bindings,
+    constant_values,
     contents,
+    find_lstm_loops,
+    is_loop,
     operator_version,
     options_with_defaults,
 )
@@ -25,9 +31,7 @@ from tflmgen.ir import DType
 from tflmgen.quantize.constant_moves import with_moved_constants
 from tflmgen.quantize.fake_quantization import without_fake_quant
 from tflmgen.quantize.hoisted_products import with_hoisted_products
-from tflmgen.quantize.integer_forms import constant_values
-from tflmgen.quantize.lstm_loops import LstmLoop, find_lstm_loops
-from tflmgen.quantize.web_constraints import Binding, UnionFind, bindings, is_loop
+from tflmgen.quantize.web_constraints import UnionFind
 
 
 def simplify(model: Model, fuses_lstm: bool = False, keeps_state: bool = True) -> Model:

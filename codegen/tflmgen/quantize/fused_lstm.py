@@ -12,16 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.frontend import Operator, contents, options_with_defaults
+from tflmgen.frontend import LstmLoop, Operator, contents, options_with_defaults
 from tflmgen.ir import DType, Quantization
 from tflmgen.quantize.integer_forms import Array, ElementType
-from tflmgen.quantize.lstm_loops import LstmLoop
 from tflmgen.quantize.quantization_scales import quantized, weight_quantization
-
-LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
-
-OPTIONS = {"fused_activation_function": 4, "time_major": True}
-"""TANH, as the schema numbers it; the operand is [steps, batch, features]."""
 
 MOST_CELL = 16.0
 """Largest magnitude of cells that the kernel's tables cover: 2^4."""

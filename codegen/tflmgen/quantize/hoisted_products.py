@@ -13,11 +13,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.frontend import Model, Operator, SubGraph, Tensor, contents, operator_version, options_with_defaults
+from tflmgen.frontend import (
+    Model,
+    Operator,
+    SubGraph,
+    Tensor,
+    bindings,
+    constant_values,
+    contents,
+    is_loop,
+    operator_version,
+    options_with_defaults,
+)
 from tflmgen.ir import DType
 from tflmgen.kernels import Comparison, traits_of
-from tflmgen.quantize.integer_forms import WeightOperands, bias_operand, constant_values, weight_operands
-from tflmgen.quantize.web_constraints import bindings, is_loop
+from tflmgen.quantize.integer_forms import WeightOperands, bias_operand, weight_operands
 
 _ALWAYS_ELEMENTS = 4096
 """Elements of the product of all rows, bytes in int8, that are always accepted."""

@@ -7,7 +7,6 @@ in float, for the reason that `find_form` gives. TFLite Micro must have a kernel
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,15 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.frontend import Operator, SubGraph, Tensor, contents
+from tflmgen.frontend import Operator, SubGraph, Tensor, constant_values, contents
 from tflmgen.ir import DType, OperatorInstance, Quantization, TensorType
 from tflmgen.kernels import OPERATORS, reference_runtimes, traits_of
-from tflmgen.quantize.quantization_scales import (
-    quantized,
-    range_quantization,
-    real_values,
-    weight_quantization,
-)
+from tflmgen.quantize.quantization_scales import quantized, range_quantization, weight_quantization
 
 Array = NDArray[Any]
 _ABSENT = -1
@@ -118,24 +112,6 @@ def real_operands(op: Operator, graph: SubGraph) -> list[int]:
 def real_results(op: Operator, graph: SubGraph) -> list[int]:
     """Places of the float results among the operator's outputs, in ascending order."""
     return [place for place, tensor in enumerate(op.outputs) if graph.tensors[tensor].dtype is DType.FLOAT32]
-
-
-def fused_activation(op: Operator) -> int:
-    """The schema's number of the activation that an operator applies to its result; 0: none."""
-    return int((op.options or {}).get("fused_activation_function", 0))
-
-
-def constant_values(tensor: Tensor) -> Array:
-    """Real numbers or integers in a constant."""
-    assert tensor.data is not None
-    assert tensor.dtype is not None
-    if tensor.dtype is DType.INT4:
-        nibbles = np.frombuffer(tensor.data, np.uint8)
-        signed = np.stack([nibbles & 15, nibbles >> 4], axis=-1).reshape(-1).astype(np.int8)
-        array: Array = ((signed ^ 8) - 8)[: math.prod(tensor.shape)].reshape(tensor.shape)
-    else:
-        array = np.frombuffer(tensor.data, tensor.dtype.numpy).reshape(tensor.shape)
-    return array if tensor.quantization is None else real_values(array, tensor.quantization)
 
 
 def finite_range(values: Array) -> tuple[float, float] | None:

@@ -13,11 +13,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflmgen.frontend import (
+    LstmLoop,
     Model,
     Operator,
+    OperatorKey,
     SubGraph,
     Tensor,
+    bindings,
+    constant_values,
     contents,
+    is_loop,
+    lstm_operator,
     operator_version,
     options_with_defaults,
     without_unused,
@@ -26,15 +32,7 @@ from tflmgen.ir import DType
 from tflmgen.kernels import traits_of
 from tflmgen.quantize.comparison_types import comparison_types
 from tflmgen.quantize.float_simplification import with_own_buffers
-from tflmgen.quantize.fused_lstm import (
-    LSTM,
-    OPTIONS,
-    NewTensor,
-    integer_tensor,
-    lstm_intermediates,
-    lstm_operands,
-    plain_operator,
-)
+from tflmgen.quantize.fused_lstm import NewTensor, integer_tensor, lstm_intermediates, lstm_operands, plain_operator
 from tflmgen.quantize.integer_forms import (
     FLOAT,
     Array,
@@ -43,7 +41,6 @@ from tflmgen.quantize.integer_forms import (
     bias_operand,
     bias_type,
     channel_quantization,
-    constant_values,
     element_contents,
     is_real,
     real_operands,
@@ -51,9 +48,7 @@ from tflmgen.quantize.integer_forms import (
     weight_operands,
     with_element,
 )
-from tflmgen.quantize.lstm_loops import LstmLoop
-from tflmgen.quantize.statistics import OperatorKey
-from tflmgen.quantize.web_constraints import bindings, is_loop, result_key
+from tflmgen.quantize.web_constraints import result_key
 from tflmgen.quantize.web_types import Assignment, operand_types
 from tflmgen.quantize.weight_rounding import LayerConstants
 
@@ -230,7 +225,7 @@ class _SubGraphRewriter:
         inputs = [-1 if tensor is None else self._add_tensor(tensor) for tensor in operands]
         kept = [self._add_tensor(tensor) for tensor in lstm_intermediates(hidden.quantization)]
         outputs = self._add_tensor(NewTensor("outputs", (layer.steps, layer.batch, cells), hidden, None), False)
-        fused = Operator(0, LSTM, 1, (), (), options_with_defaults(LSTM, OPTIONS), b"", tuple(kept))
+        fused = replace(lstm_operator(), intermediates=tuple(kept))
         self._add(fused, [sequence, *inputs], [outputs])
         read = {t for other in self._graph.operators for t in other.inputs} | set(self._graph.outputs)
         for place in (layer.hidden, *layer.last):

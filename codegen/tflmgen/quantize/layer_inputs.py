@@ -14,9 +14,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from tflmgen.frontend import Model, Operator, SubGraph, TensorKey
-from tflmgen.quantize.integer_forms import WeightOperands, bias_operand, constant_values, weight_operands
-from tflmgen.quantize.statistics import OperatorKey
+from tflmgen.frontend import Model, Operator, OperatorKey, SubGraph, TensorKey, constant_values
+from tflmgen.quantize.integer_forms import WeightOperands, bias_operand, weight_operands
 from tflmgen.quantize.value_sources import origins, value_sources
 
 Array = NDArray[Any]

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.frontend import Model, SubGraph, Tensor, TensorKey, contents
+from tflmgen.frontend import Model, SubGraph, Tensor, TensorKey, constant_values, contents
 from tflmgen.ir import DType
 from tflmgen.kernels import traits_of
-from tflmgen.quantize.integer_forms import Array, constant_values
+from tflmgen.quantize.integer_forms import Array
 from tflmgen.quantize.statistics import Calibration, TensorStatistics
 
 _LEAST_RATIO = 512

@@ -7,16 +7,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tflmgen.errors import Location, ModelError, Problem
-from tflmgen.frontend import Model, TensorKey, parse_model, write_model
+from tflmgen.frontend import (
+    LstmLoop,
+    Model,
+    OperatorKey,
+    TensorKey,
+    bindings,
+    find_lstm_loops,
+    is_loop,
+    parse_model,
+    without_operators,
+    write_model,
+)
 from tflmgen.ir import DType
 from tflmgen.quantize.carried_inputs import carry_inputs
-from tflmgen.quantize.carried_states import without_operators
 from tflmgen.quantize.float_simplification import simplify
 from tflmgen.quantize.fused_lstm import MOST_CELL
 from tflmgen.quantize.integer_rewrite import Fusion, rewrite
-from tflmgen.quantize.lstm_loops import LstmLoop, find_lstm_loops
-from tflmgen.quantize.statistics import Calibration, OperatorKey
-from tflmgen.quantize.web_constraints import bindings, is_loop
+from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.web_types import Assignment, RangeChoice, TypeSolver, whole_range
 from tflmgen.quantize.weight_rounding import LayerConstants
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflmgen.frontend import along_axis
 from tflmgen.ir import DType, Quantization
 from tflmgen.quantize.range_choice import affine_for, stored_scale
 
@@ -39,27 +40,13 @@ def weight_quantization(weights: Array, axis: int | None) -> Quantization:
 
 def quantized(values: Array, quantization: Quantization, dtype: DType) -> Array:
     """Nearest quantised elements, clipped to the range of `dtype`."""
-    scales, zeros = _along_axis(quantization, values.ndim)
+    scales, zeros = along_axis(quantization, values.ndim)
     elements = np.rint(np.asarray(values, np.float64) / scales) + zeros
     clipped: Array = np.clip(elements, *_bounds(dtype)).astype(dtype.numpy)
     return clipped
-
-
-def real_values(elements: Array, quantization: Quantization) -> Array:
-    """The real numbers that quantised elements stand for."""
-    scales, zeros = _along_axis(quantization, elements.ndim)
-    return ((elements.astype(np.float64) - zeros) * scales).astype(np.float32)
 
 
 def _bounds(dtype: DType) -> tuple[float, float]:
     """Limits of a type as float64 numbers that convert to it: the greatest int64 is none."""
     least, greatest = dtype.limits
     return float(least), float(greatest) if dtype.bits < 64 else float(2**62)
-
-
-def _along_axis(quantization: Quantization, rank: int) -> tuple[Array, Array]:
-    shape = [1] * rank
-    if quantization.per_channel:
-        shape[quantization.axis] = len(quantization.scales)
-    scales, zeros = np.array(quantization.scales), np.array(quantization.zero_points, np.float64)
-    return (scales.reshape(shape), zeros.reshape(shape)) if rank else (scales[0], zeros[0])

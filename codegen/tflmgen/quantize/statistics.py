@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.frontend import TensorKey
-
-OperatorKey = tuple[int, int]
-"""Index of a subgraph and of an operator in it."""
+from tflmgen.frontend import OperatorKey, TensorKey
 
 Decisions = tuple[int, ...]
 """Branches that an If took in one set (1: then, 0: else), or trip counts of a While, in order."""

@@ -6,9 +6,9 @@ that a signature runs which assigns them.
 
 from __future__ import annotations
 
-from tflmgen.frontend import Model, SubGraph, TensorKey
+from tflmgen.frontend import Model, SubGraph, TensorKey, bindings
 from tflmgen.kernels import traits_of
-from tflmgen.quantize.web_constraints import Webs, bindings
+from tflmgen.quantize.web_constraints import Webs
 
 _WEIGHTS = 1
 """Place of the weights among the operands of operators that have some."""

@@ -12,20 +12,19 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from tflmgen.frontend import Model, Operator, SubGraph, TensorKey
+from tflmgen.frontend import Model, Operator, SubGraph, TensorKey, bindings, constant_values, is_loop
 from tflmgen.ir import DType
 from tflmgen.kernels import OPERATORS, Sliding, traits_of
 from tflmgen.quantize.integer_forms import (
     WeightOperands,
     bias_operand,
-    constant_values,
     find_form,
     finite_range,
     float_instance,
     weight_operands,
 )
 from tflmgen.quantize.quantization_scales import representable_range
-from tflmgen.quantize.web_constraints import Webs, bindings, is_loop, result_key
+from tflmgen.quantize.web_constraints import Webs, result_key
 
 Range = tuple[float, float]
 

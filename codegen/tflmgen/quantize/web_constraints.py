@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tflmgen.frontend import CONTROL_FLOW, Model, Operator, SubGraph, TensorKey
+from tflmgen.frontend import Binding, Model, Operator, SubGraph, TensorKey, bindings, is_loop
 
 _VARIABLES = -1
 """Subgraph index in the keys of variables, whose second part is a number in order of first use."""
@@ -62,33 +62,6 @@ class Webs:
     def root(self, key: TensorKey) -> TensorKey:
         """The least tensor of the web that `key` is in."""
         return self.sets.root(key)
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """One operator that runs a subgraph: its operands by input of the subgraph, and its results by output."""
-
-    subgraph: int
-    operands: tuple[int, ...]
-    results: tuple[int, ...]
-
-
-def bindings(op: Operator) -> tuple[Binding, ...]:
-    """The subgraphs that an operator runs, in the order of its options; a loop's condition gives no results."""
-    options = op.options or {}
-    indices = [int(options[name]) for name in CONTROL_FLOW.get(op.name, ())]
-    branches = options.get("branch_subgraph_indices")
-    if branches is not None:
-        indices = [int(index) for index in branches]
-    if is_loop(op):
-        return Binding(indices[0], op.inputs, ()), Binding(indices[1], op.inputs, op.outputs)
-    chooses = op.name == "IF" or branches is not None
-    return tuple(Binding(index, op.inputs[1:] if chooses else op.inputs, op.outputs) for index in indices)
-
-
-def is_loop(op: Operator) -> bool:
-    """Whether the operator is a WHILE."""
-    return "cond_subgraph_index" in (op.options or {})
 
 
 def find_webs(model: Model) -> Webs:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from tflmgen.frontend import Model, Operator, SubGraph, TensorKey
+from tflmgen.frontend import Model, Operator, OperatorKey, SubGraph, TensorKey
 from tflmgen.quantize.integer_forms import real_operands, real_results, weight_operands
-from tflmgen.quantize.statistics import Calibration, OperatorKey
+from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.web_constraints import Webs
 
 _PRODUCTS_PER_ELEMENT = 8

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tflmgen.frontend import Model, Operator, SubGraph, TensorKey
+from tflmgen.frontend import Model, Operator, SubGraph, TensorKey, bindings, constant_values
 from tflmgen.ir import DType, Quantization
 from tflmgen.kernels import traits_of
 from tflmgen.quantize.integer_forms import (
@@ -18,7 +18,6 @@ from tflmgen.quantize.integer_forms import (
     ElementType,
     Form,
     check_form,
-    constant_values,
     find_form,
     finite_range,
     real_operands,
@@ -28,7 +27,7 @@ from tflmgen.quantize.quantization_scales import range_quantization, representab
 from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.trained_weights import trained_webs
 from tflmgen.quantize.value_intervals import with_analysed
-from tflmgen.quantize.web_constraints import UnionFind, Webs, bindings, find_webs
+from tflmgen.quantize.web_constraints import UnionFind, Webs, find_webs
 
 OperatorKey = tuple[int, int]
 """Index of a subgraph and of an operator in it."""

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflmgen.frontend import OperatorKey
 from tflmgen.quantize.layer_inputs import Layer
 from tflmgen.quantize.quantization_scales import weight_quantization
-from tflmgen.quantize.statistics import OperatorKey
 
 Array = NDArray[Any]
 

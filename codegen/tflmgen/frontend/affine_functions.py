@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.frontend import Operator, SubGraph
+from tflmgen.frontend.subgraphs import fused_activation
+from tflmgen.frontend.tensor_values import constant_values
+from tflmgen.frontend.tflite.model import Operator, SubGraph
 from tflmgen.ir import DType
 from tflmgen.kernels import traits_of
-from tflmgen.quantize.integer_forms import constant_values, fused_activation
 
 Array = NDArray[Any]
 

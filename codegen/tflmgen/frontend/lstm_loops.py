@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.frontend import Model, Operator, SubGraph, TensorKey, row_stores
+from tflmgen.frontend.affine_functions import AffineFunctions
+from tflmgen.frontend.carried_states import CarriedState, carried_states
+from tflmgen.frontend.shape_bounds import TensorKey
+from tflmgen.frontend.subgraphs import OperatorKey, bindings, fused_activation, is_loop
+from tflmgen.frontend.tensor_lists import row_stores
+from tflmgen.frontend.tensor_values import constant_values
+from tflmgen.frontend.tflite.model import Model, Operator, SubGraph
 from tflmgen.ir import DType
 from tflmgen.kernels import Comparison, traits_of
-from tflmgen.quantize.affine_functions import AffineFunctions
-from tflmgen.quantize.carried_states import CarriedState, carried_states
-from tflmgen.quantize.integer_forms import constant_values, fused_activation
-from tflmgen.quantize.statistics import OperatorKey
-from tflmgen.quantize.web_constraints import bindings, is_loop
 
 Array = NDArray[Any]
 States = Mapping[TensorKey, CarriedState]

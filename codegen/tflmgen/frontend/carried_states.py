@@ -6,9 +6,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from tflmgen.frontend import Model, Operator, SubGraph, TensorKey, variable_name
-from tflmgen.quantize.integer_forms import constant_values
-from tflmgen.quantize.statistics import OperatorKey
+from tflmgen.frontend.shape_bounds import TensorKey
+from tflmgen.frontend.subgraphs import OperatorKey
+from tflmgen.frontend.tensor_values import constant_values
+from tflmgen.frontend.tflite.model import Model, Operator, SubGraph
+from tflmgen.frontend.variables import variable_name
 
 
 @dataclass(frozen=True, slots=True)

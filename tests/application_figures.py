@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import tflmgen
 from support.repository import ROOT
 from tflmgen.applications import Application, read_application
 from tflmgen.compiler import compile_model
@@ -61,14 +62,16 @@ def memory_table(folder: Path) -> Iterator[tuple[str, tuple[int, int, int], tupl
         yield f"`{name}`: application", memory_of(path), (path,)
 
 
-def main() -> None:
-    import tflmgen
+def flash_of(builds: Iterable[Path]) -> int:
+    """Bytes of the firmwares together."""
+    return sum(tflmgen.compile(path, BOARD).flash_bytes for path in builds)
 
+
+def main() -> None:
     print(HEAD, RULE, sep="\n")
     with tempfile.TemporaryDirectory() as folder:
         for caption, sizes, builds in memory_table(Path(folder)):
-            flash = sum(tflmgen.compile(path, BOARD).flash_bytes for path in builds)
-            print(f"| {caption} | {' | '.join(f'{size:,}' for size in (*sizes, flash))} |")
+            print(f"| {caption} | {' | '.join(f'{size:,}' for size in (*sizes, flash_of(builds)))} |")
 
 
 if __name__ == "__main__":

@@ -9,15 +9,18 @@ from pathlib import Path
 import jsonschema  # type: ignore[import-untyped]
 import numpy as np
 import pytest
-from application_figures import memory_table
+from application_figures import flash_of, memory_table
 from support.application_simulation import ROWS, SCALE, ZERO
 from support.commands import tflmgen
 from support.random_applications import filtered
 from support.repository import ROOT
+from support.tools import requires_compiler
 from tflmgen.api import Supply, energy_json
 from tflmgen.frontend import write_model
 
 CALLS = 4 * ROWS
+FLASH_TOLERANCE = 0.01
+"""Relative difference at which the page must be made anew: kernels that change move code by some dozen bytes."""
 APP = f"""
 [input.x]
 period = "10 ms"
@@ -96,3 +99,12 @@ def test_the_page_has_the_memory_of_applications_beside_separate_builds(tmp_path
     page = (ROOT / "docs" / "use" / "applications.md").read_text()
     for caption, sizes, _ in memory_table(tmp_path):
         assert f"| {caption} | {' | '.join(f'{size:,}' for size in sizes)} |" in page
+
+
+@pytest.mark.sweep
+@requires_compiler
+def test_the_page_has_the_flash_of_applications_beside_separate_builds(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "use" / "applications.md").read_text()
+    for caption, _, builds in memory_table(tmp_path):
+        (line,) = [line for line in page.splitlines() if line.startswith(f"| {caption} |")]
+        assert flash_of(builds) == pytest.approx(int(line.split("|")[-2].replace(",", "")), rel=FLASH_TOLERANCE)

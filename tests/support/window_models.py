@@ -90,28 +90,28 @@ def valid_cnn(dtype: str = "int8", rows: int = 98, channels: int = 24) -> bytes:
 
 
 def averaging(dtype: str = "int8", rows: int = 72, channels: int = 8) -> bytes:
-    """Convolutions of two sensors beside each other, then a pool over all time and a sum over time, each with scores.
+    """Convolutions of two sensors beside each other, then a pool over all of the time plus a sum over it.
 
     The first layer has stride 2; the last one is padded, so that each window has rows at its edges.
     """
     layers = _layers(dtype, (1, rows, 2, 6))
     _convolve(layers, channels, 3, VALID, stride=2)
     _convolve(layers, channels, 3)
-    start, parts = layers.at, []
+    start = layers.at
     pool = {"padding": VALID, "stride_h": 1, "stride_w": 1, "filter_height": start.shape[1], "filter_width": 1}
-    layers.step("AVERAGE_POOL_2D", output=same(layers), fused_activation_function=3, **pool)
-    parts.append(layers.at)
-    layers.at = start
-    layers.step("SUM", layers.constant(np.array([1], np.int32)), output=layers.like((), 2.0), keep_dims=True)
-    parts.append(layers.at)
-    for number, part in enumerate(parts):
-        layers.at = part
-        layers.step("RESHAPE", layers.constant((1, 2 * channels)), output=same(layers))
-        options = {"keep_num_dims": False, "fused_activation_function": 0}
-        weigh(layers, "FULLY_CONNECTED", (4, 2 * channels), 0, options)
-        parts[number] = layers.at
-    layers.at = layers.add("ADD", list(parts), layers.like(), {"fused_activation_function": 0}) or start
+    layers.step("AVERAGE_POOL_2D", output=same(layers), fused_activation_function=0, **pool)
+    pooled, layers.at = layers.at, start
+    layers.step("SUM", layers.constant(np.array([1], np.int32)), output=layers.like((), 2.0, 0), keep_dims=True)
+    layers.step("ADD", pooled, output=layers.like((), 2.0, 0), fused_activation_function=0)
+    layers.step("RESHAPE", layers.constant((1, 2 * channels)), output=same(layers))
     return layers.finish(extras=False)[0]
+
+
+def averaged_rows(dtype: str = "int8", rows: int = 50) -> bytes:
+    """Scores of the mean of the input's rows."""
+    layers = _layers(dtype, (1, rows, 7))
+    layers.step("MEAN", layers.constant(np.array([1], np.int32)), output=layers.like((), 0.05), keep_dims=False)
+    return _scores(layers, 3)
 
 
 def causal_tcn(dtype: str = "int8", rows: int = 80, channels: int = 16) -> bytes:

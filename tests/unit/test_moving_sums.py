@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.pipeline import HOST
-from support.window_models import averaging, tc_resnet, valid_cnn
+from support.window_models import averaged_rows, averaging, tc_resnet, valid_cnn
 from tflmgen.compiler import compile_module
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
@@ -18,11 +18,12 @@ from tflmgen.options import BuildOptions
         (valid_cnn("int8"), 1, ["MEAN"]),
         (valid_cnn("int16"), 40, ["MEAN"]),
         (valid_cnn("int16"), 41, []),
+        (averaged_rows("int8"), 1, ["MEAN"]),
         (averaging("int8"), 1, ["AVERAGE_POOL_2D", "SUM"]),
         (tc_resnet("int8"), 4, []),
         (valid_cnn("float32"), 1, []),
     ],
-    ids=["mean", "long hops", "hops too long", "pool and sum, two phases", "rows at edges", "float"],
+    ids=["mean", "long hops", "hops too long", "nothing else", "pool and sum, two phases", "rows at edges", "float"],
 )
 def test_integer_sums_over_time_are_kept_where_that_is_less_work(data: bytes, hop: int, kept: list[str]) -> None:
     """Of 88 rows, hops of 40 add 40 and take 40 away, which saves 8."""

@@ -100,7 +100,8 @@ def _slid(
     recognition = Recognition(module.constants, operators, module.path, phases)
     cone = cone_with_fewer_caches(partial(cone_of, function, inputs, recognition), macs, dropped)
     layers = layers_of(function, cone, macs)
-    check_saving(module, layers, stop_of(function, cone, module.constants, operators))
+    if not cone.sums:
+        check_saving(module, layers, stop_of(function, cone, module.constants, operators))
     builder = GraphBuilder(module, operators)
     newest = {
         value: builder.value(port.name, port.invoke_type)

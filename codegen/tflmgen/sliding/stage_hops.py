@@ -141,8 +141,9 @@ class _Stage:
             cone = cone_of(alone.function, tracks, recognition)
             macs = {node.id: macs_of(node) for node in walk(alone.function.body) if isinstance(node, Op)}
             layers = layers_of(alone.function, cone, macs)
-            stop = stop_of(alone.function, cone, alone.module.constants, self._operators)
-            check_saving(self._module, layers, stop)
+            if not cone.sums:
+                stop = stop_of(alone.function, cone, alone.module.constants, self._operators)
+                check_saving(self._module, layers, stop)
         except ModelError as error:
             problem = error.problems[0]
             rule = problem.rule.removeprefix("--slide").removeprefix(":").strip()

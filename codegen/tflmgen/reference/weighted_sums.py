@@ -86,7 +86,7 @@ def layer_scales(op: Operation) -> Array:
     return np.ones(1) if op.gives_floats else op.scale(0) * filter_scales(op)
 
 
-def _unrolled(image: Array, axes: tuple[Axis, ...], taps: Sequence[int]) -> Array:
+def unrolled(image: Array, axes: tuple[Axis, ...], taps: Sequence[int]) -> Array:
     """[batch, counts ..., taps * channels]: each window as a row."""
     around = padded(image, axes)
     parts = [tap(around, axes, places) for places in product(*map(range, taps))]
@@ -101,7 +101,7 @@ def _convolved(op: Operation, image: Array, filters: Array) -> Array:
     parts = []
     for group, share in enumerate(np.split(filters, groups)):
         part = image[..., group * depth : (group + 1) * depth] if groups > 1 else image
-        parts.append(matrix_product(_unrolled(part, axes, (height, width)), share.reshape(channels // groups, -1).T))
+        parts.append(matrix_product(unrolled(part, axes, (height, width)), share.reshape(channels // groups, -1).T))
     return parts[0] if groups == 1 else np.concatenate(parts, axis=-1)
 
 
@@ -142,7 +142,7 @@ def _conv_3d(op: Operation) -> Sequence[Array]:
     *taps, _, channels = filters.shape
     pairs = zip("dhw", image.shape[1:4], taps, strict=True)
     axes = tuple(axis_of(op.options, letter, i, *sizes) for i, (letter, *sizes) in enumerate(pairs))
-    sums = _unrolled(image, axes, taps) @ filters.reshape(-1, channels)
+    sums = unrolled(image, axes, taps) @ filters.reshape(-1, channels)
     return [finished(op, sums, 2, np.ones(1), True)]
 
 

@@ -81,3 +81,26 @@ def test_fish_completes(tmp_path: Path) -> None:
     variables = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)}
     done = subprocess.run(["fish", "-c", line], capture_output=True, text=True, check=True, env=variables)
     assert done.stdout.split()[0] == "inspect"
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
+def test_zsh_completes(tmp_path: Path) -> None:
+    """In a terminal of its own: the Tab key after the begin of a command."""
+    program = tmp_path / "tflmgen"
+    program.write_text(f"#!{sys.executable}\nfrom tflmgen.cli import main\n\nmain()\n", encoding="utf-8")
+    program.chmod(0o755)
+    (tmp_path / "completion").write_text(script("zsh"), encoding="utf-8")
+    lines = [
+        "zmodload zsh/zpty",
+        "zpty shell zsh -f -i",
+        f"""zpty -w shell "autoload -Uz compinit; compinit -u -D; source '{tmp_path}/completion'; print REA''DY" """,
+        "zpty -r -m shell seen '*READY*'",
+        "zpty -w -n shell $'tflmgen insp\\t'",
+        "zpty -r -m shell seen '*inspect*'",
+        'print -r -- "$seen"',
+        "zpty -d shell",
+    ]
+    variables = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path), "TERM": "dumb"}
+    command = ["zsh", "-f", "-c", "\n".join(lines)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=variables, timeout=120)
+    assert "tflmgen inspect" in done.stdout

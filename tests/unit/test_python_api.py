@@ -200,6 +200,12 @@ def test_inputs_that_do_not_fit(inputs: Any, text: str) -> None:
         tflmgen.compile(GATE).run(inputs)
 
 
+@pytest.mark.parametrize("timeout", [0, -1.0, float("nan"), "5"])
+def test_a_time_limit_is_a_number(timeout: Any) -> None:
+    with pytest.raises(tflmgen.UsageError, match="it is a number of seconds above 0"):
+        tflmgen.compile(GATE).run(FRAME, timeout=timeout)
+
+
 def test_nothing_counts_the_hosts_instructions() -> None:
     with pytest.raises(tflmgen.UsageError, match="choose a board"):
         tflmgen.compile(GATE).bench()

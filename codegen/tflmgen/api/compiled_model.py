@@ -20,6 +20,7 @@ from tflmgen.api.planned_model import PlannedModel
 from tflmgen.api.project_build import export_library, measure_firmware, save_project
 from tflmgen.api.records import Records
 from tflmgen.emulators import Vectors, check_session_options, running
+from tflmgen.errors import UsageError
 from tflmgen.options import Emulator, Format, OutputOptions, SessionOptions
 from tflmgen.project import check_plan, check_writable, has_room, with_flash_of, write_whole
 from tflmgen.terminal import Console
@@ -237,4 +238,6 @@ def _session_options(
     emulator: EmulatorName, timeout: float, renode: PathLike | None, port: str | None, signature: str | None = None
 ) -> SessionOptions:
     kind = choice("emulator", emulator, Emulator)
+    if not isinstance(timeout, (int, float)) or not timeout > 0:
+        raise UsageError(f"timeout={timeout!r}: it is a number of seconds above 0")
     return SessionOptions(kind, signature, timeout, None if renode is None else str(renode), port)

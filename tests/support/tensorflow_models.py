@@ -23,8 +23,12 @@ def python_in_a_layer() -> Any:
 
 
 def angles() -> Any:
-    """Operands of two shapes, which TensorFlow's converter refuses here."""
-    return _function(lambda x: tf.math.atan2(x, 2.0), (6,))
+    """Operands of two shapes, which TensorFlow's converter refuses, in branches."""
+
+    def run(x: Any, y: Any) -> Any:
+        return tf.cond(x[0, 0] > 0.0, lambda: tf.math.atan2(x, y), lambda: tf.math.atan2(y, x) * 2.0)
+
+    return _function(run, (3, 1), (4,))
 
 
 def product_of_inputs() -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tflmgen.tensorflow_worker.angle_operands import broadcast_angles
 from tflmgen.tensorflow_worker.case_branches import lower_cases
 from tflmgen.tensorflow_worker.for_loops import lower_for_loops
 from tflmgen.tensorflow_worker.matmul_activations import keep_activations
@@ -29,8 +30,8 @@ def _drop_shape_checks(graph_def: Any, _: Sequence[str]) -> str:
     return ""
 
 
-BEFORE_FREEZING: tuple[Mend, ...] = (lower_cases, lower_for_loops, compare_conditions)
-"""What freezing would lower to control flow that the converter does not know."""
+BEFORE_FREEZING: tuple[Mend, ...] = (lower_cases, lower_for_loops, compare_conditions, broadcast_angles)
+"""What freezing would lower to control flow that the converter does not know, and what depends on no constants."""
 BEFORE_STRUCTURE: tuple[Mend, ...] = (keep_activations, lower_tensor_arrays)
 """What depends on which operands are constants, before control flow of version 1 becomes If and While."""
 AFTER_STRUCTURE: tuple[Mend, ...] = (_drop_shape_checks, fix_rows_of_lists)

@@ -76,6 +76,35 @@ def test_rows_pages_and_a_second_run(tmp_path: Path) -> None:
     assert not (tmp_path / "rows.parquet" / ".scratch").exists()
 
 
+def test_a_cluster_of_the_users(tmp_path: Path) -> None:
+    """A scheduler and a worker that were started by Dask's own commands compute the rows, and go on afterwards."""
+    dask = [str(interpreter()), "-m", "dask"]
+    file = ["--scheduler-file", "cluster.json", "--no-dashboard"]
+    with (
+        subprocess.Popen(
+            [*dask, "scheduler", "--port", "0", *file], cwd=tmp_path, stderr=subprocess.DEVNULL
+        ) as scheduler,
+        subprocess.Popen([*dask, "worker", *file], cwd=tmp_path, stderr=subprocess.DEVNULL) as worker,
+    ):
+        try:
+            _until((tmp_path / "cluster.json").exists)
+            address = json.loads((tmp_path / "cluster.json").read_text(encoding="utf-8"))["address"]
+            done = _run(tmp_path, "--scheduler", address, number=2)
+            assert done.returncode == 0, done.stderr
+            assert (scheduler.poll(), worker.poll()) == (None, None)
+        finally:
+            worker.terminate()
+            scheduler.terminate()
+    assert Counter(row["status"] for row in _rows(tmp_path)) == {"ok": 2}
+
+
+def test_what_is_no_scheduler(tmp_path: Path) -> None:
+    done = _run(tmp_path, "--scheduler", "host")
+    assert done.returncode == 2
+    assert "--scheduler host" in done.stderr
+    assert "tcp://host:8786" in done.stderr
+
+
 def _below(process: int) -> list[tuple[int, str]]:
     """Processes that descend from one, with their command lines."""
     listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout

@@ -50,7 +50,8 @@ def sweep_command(sources: Sequence[Path], results: str, choices: SweepOptions, 
     tasks = list(tasks_of(space.candidates, _boards(space, choices), _options(space, choices), choices.measure))
     if not tasks:
         raise UsageError(f"{sources[0]}: candidates() gives none")
-    with console.progress(f"Starting workers for {count(len(tasks))} rows") as progress:
+    start = f"Waiting for workers of {choices.scheduler}" if choices.scheduler else "Starting workers"
+    with console.progress(f"{start} for {count(len(tasks))} rows") as progress:
         summary = run_sweep(
             tasks,
             results,

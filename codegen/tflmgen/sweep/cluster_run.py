@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from itertools import count
 from typing import Any
 
+from tflmgen.errors import UsageError
 from tflmgen.sweep.result_table import ResultTable, require_packages
 from tflmgen.sweep.sweep_task import Row, Status, Task
 from tflmgen.sweep.task_process import TaskProcess
@@ -103,6 +104,8 @@ def run_sweep(
         scheduler: Address of a Dask scheduler, `tcp://host:8786`; empty: a cluster of `workers` processes here.
         cache: Folder or fsspec URL of figures by content; empty: none.
         report: Called after each row.
+
+    Raises UsageError if `scheduler` is no address, and OSError if no scheduler answers there.
     """
     require_packages("dask", "distributed", "pyarrow", "fsspec")
     table = ResultTable(results)
@@ -131,7 +134,13 @@ def _client(scheduler: str, workers: int, table: ResultTable) -> Iterator[Any]:
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(_SETTINGS))
         if scheduler:
-            yield stack.enter_context(distributed.Client(scheduler))
+            try:
+                client = distributed.Client(scheduler)
+            except ValueError as error:
+                raise UsageError(
+                    f"--scheduler {scheduler}: {error}; it is an address such as tcp://host:8786"
+                ) from None
+            yield stack.enter_context(client)
             return
         folder = table.root / _SCRATCH if table.is_local else None
         if folder is not None:

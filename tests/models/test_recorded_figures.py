@@ -33,7 +33,8 @@ def test_arenas(name: str) -> None:
 
 @pytest.mark.parametrize("problem", published("AK"), ids=lambda problem: problem.name)
 def test_packing(problem: Problem) -> None:
-    assert any(line.startswith(packing_row(problem)) for line in _lines("memory"))
+    row = packing_row(problem)
+    assert any(line.startswith(row) for line in _lines("memory"))
 
 
 @requires_corpus

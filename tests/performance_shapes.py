@@ -1,16 +1,17 @@
 """The section of docs/understand/performance.md on layers of odd shapes, counted beside layers of round ones.
 
-    PYTHONPATH=tests python -m performance_shapes
+    PYTHONPATH=tests python -m performance_shapes [BOARD...]
 
-counts all layers anew, a quarter of an hour, records that in tests/models/shape_counts.json and writes this section.
-Counts are kept below build/shapes until a kernel changes.
+counts all layers anew, or those of some boards, a quarter of an hour in all, records that in
+tests/models/shape_counts.json and writes this section. Counts are kept below build/shapes until a kernel changes.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 from support.cost_products import Product
@@ -44,6 +45,8 @@ BOARDS = {
 }
 """Boards with the cores, by title; the M33 has the M4's kernels."""
 
+ALL_BOARDS = tuple(BOARDS.values())
+
 RECORD = ROOT / "tests" / "models" / "shape_counts.json"
 """By board and family: instructions of each layer and of the rounded one, and their kernels."""
 
@@ -69,10 +72,12 @@ def counts(board: str, names: Iterable[str], count: int = LAYERS) -> list[Count]
     return list(counted([shape for one_of_each in zip(*drawn, strict=True) for shape in one_of_each], board))
 
 
-def record() -> None:
-    """Counts all layers and writes RECORD."""
-    boards = {}
+def record(chosen: Collection[str] = ALL_BOARDS) -> None:
+    """Counts the layers of these boards and writes RECORD; the others keep their counts."""
+    boards = json.loads(RECORD.read_text(encoding="utf-8"))
     for title, board in BOARDS.items():
+        if board not in chosen:
+            continue
         own = counts(board, families(board))
         boards[board] = {
             name: [[c.instructions, c.twin, *c.kernels] for c in own if c.shape.family == name]
@@ -154,7 +159,7 @@ def shapes_section() -> list[str]:
 
 
 def main() -> None:
-    record()
+    record(sys.argv[1:] or ALL_BOARDS)
     page = page_named("performance")
     text = page.read_text(encoding="utf-8")
     before, _, rest = text.partition(f"\n{TITLE}\n")

@@ -18,7 +18,7 @@ from unittest import mock
 import numpy as np
 from support.corpus import CORPUS, corpus_manifest
 from tflmgen.compiler import compile_model
-from tflmgen.ir import Target
+from tflmgen.ir import DType, Target
 from tflmgen.options import BuildOptions, Validate
 from tflmgen.reference import EVALUATIONS, Array, ModuleInterpreter, Operation
 from tflmgen.reference.weighted_sums import exact_product, finished, layer_scales, operand, unrolled, weights
@@ -51,7 +51,7 @@ class Work:
         """Evaluates a CONV_2D and adds what it could leave out."""
         outputs = CONV_2D(op)
         filters = weights(op)
-        if op.output.dtype.label == "int8" and filters.shape[-1] == op.array(0).shape[-1]:
+        if op.output.dtype is DType.INT8 and filters.shape[-1] == op.array(0).shape[-1]:
             self._add(op, filters, outputs[0])
         return outputs
 

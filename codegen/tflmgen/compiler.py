@@ -36,6 +36,7 @@ from tflmgen.explore import (
     prepare_trade_offs,
     push_rows,
     row_streams,
+    variants_to_plan,
 )
 from tflmgen.frontend import Model, TensorKey, class_labels, find_bounds, import_variants
 from tflmgen.ir import NO_CHECKS, DeviceChecks, Module, Op, Program, Target, walk
@@ -50,10 +51,6 @@ from tflmgen.settings import Settings, parse_options
 from tflmgen.sliding import slide_inputs, slide_stages, slide_trade_offs
 
 ARENA_LIMIT = 1 << 30
-
-LOOP_PRODUCTS_FEATURE = "mve"
-"""Instruction set with kernels for the products of a float LSTM loop, of which the fused operator has none. Measured:
-on an M4 the operator takes 12 % to 35 % fewer instructions than the loop; on an M55 more, from 16 cells on."""
 
 InputShapes = Mapping[TensorKey, tuple[int, ...]] | None
 """Shapes of the user's inputs by dynamically shaped input tensor, or None; `--max-shape` overrides them."""
@@ -171,7 +168,7 @@ def _compiled(
         checks=checks,
         reentrant=options.reentrant,
     )
-    check_sources(program, name, sources, checks, options.reentrant)
+    check_sources(program, name, sources, checks)
     plan = {**_plan(plan_choice, program, sources, name, options), "proof": []}
     if model is not None:
         context = Context(references_of(selector.operators), imported, partial(report, "Validating, input sets"))
@@ -185,9 +182,7 @@ def _plan(plan_choice: TradeOff, program: Program, sources: Sources, name: str, 
     return plan_json(module, best, program, sources, plan_options, packing_bound(module, best.selection))
 
 
-def check_sources(
-    program: Program, name: str, sources: Sources, checks: DeviceChecks = NO_CHECKS, reentrant: bool = False
-) -> None:
+def check_sources(program: Program, name: str, sources: Sources, checks: DeviceChecks = NO_CHECKS) -> None:
     """Raises InternalError where the generated C does not do what the Program says."""
     entries = [
         Entry(
@@ -198,7 +193,7 @@ def check_sources(
         )
         for entry in sources.entries
     ]
-    files = without_handles(sources.files, name) if reentrant else sources.files
+    files = without_handles(sources.files, name) if sources.is_reentrant else sources.files
     check_text(program, name, files, entries, checks)
 
 
@@ -218,14 +213,12 @@ def optimise(
 
     imports  the file's graph, then the one with its LSTM loops fused, if it has any
     """
-    is_loop_fast = LOOP_PRODUCTS_FEATURE in selector.target.features
-    by_speed = imports if is_loop_fast else imports[::-1]
-    is_for_speed = settings.options.optimize is Optimize.SPEED and not for_little_ram
-    has_ram_goal = for_little_ram or settings.options.optimize is Optimize.RAM
-    # Estimates do not tell how much slower the others are, as --max-slowdown would need.
-    if settings.slowdown is not None or is_for_speed or (is_loop_fast and not has_ram_goal):
-        by_speed = by_speed[:1]
-    modules = (_optimised(imported, selector, settings, for_little_ram) for imported in by_speed)
+    optimize = settings.options.optimize
+    # Estimates do not tell how much slower the other graph is, as --max-slowdown would need.
+    for_speed = settings.slowdown is not None or (optimize is Optimize.SPEED and not for_little_ram)
+    for_ram = for_little_ram or optimize is Optimize.RAM
+    variants = variants_to_plan(imports, selector.target, for_speed, for_ram)
+    modules = (_optimised(imported, selector, settings, for_little_ram) for imported in variants)
     return tuple(chain.from_iterable(modules))
 
 

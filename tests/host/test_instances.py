@@ -231,7 +231,7 @@ def test_text_that_is_not_reentrant_is_refused(path: str, old: str, new: str, tm
     assert old in text
     changed = replace(compilation.sources, files={**compilation.sources.files, path: text.replace(old, new)})
     with pytest.raises(InternalError):
-        check_sources(compilation.program, "m", changed, reentrant=True)
+        check_sources(compilation.program, "m", changed)
 
 
 def test_pointers_and_extents_must_be_set_at_the_start(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_pointers_and_extents_must_be_set_at_the_start(tmp_path: Path) -> None:
         assert old in text
         changed = {**compilation.sources.files, "src/m.c": text.replace(old, new)}
         with pytest.raises(InternalError):
-            check_sources(compilation.program, "m", replace(compilation.sources, files=changed), reentrant=True)
+            check_sources(compilation.program, "m", replace(compilation.sources, files=changed))
 
 
 def test_generic_callers_have_an_instance_of_their_own(tmp_path: Path) -> None:

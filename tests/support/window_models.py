@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from support.model_writer import ModelWriter
+from support.model_writer import ModelWriter, SubgraphWriter
 from support.random_layers import Layers, same, weigh
 
 SAME, VALID = 0, 1
@@ -172,15 +172,22 @@ def attention(dtype: str = "int8", rows: int = 24, channels: int = 8) -> bytes:
     return _scores(layers, 4)
 
 
+def _convolved(g: SubgraphWriter, rows: int) -> tuple[int, int, int]:
+    """A window x, its convolution, and y in that one's shape, for what a region makes of it."""
+    x = g.tensor("x", "float32", [1, rows, 1, 2])
+    weights = g.constant("w", np.linspace(-1, 1, 24).reshape(4, 3, 1, 2), "float32")
+    inner, y = (g.tensor(name, "float32", [1, rows, 1, 4]) for name in ("inner", "y"))
+    options = {"padding": SAME, "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
+    g.operator("CONV_2D", [x, weights, g.constant("b", np.ones(4), "float32")], [inner], options)
+    return x, inner, y
+
+
 def looping(rows: int = 16) -> bytes:
     """y = a convolution of the sliding x, doubled `times` times in a loop whose condition reads a counter."""
     w = ModelWriter()
     g, condition, body = (w.subgraph(name) for name in ("main", "condition", "body"))
-    x, times = g.tensor("x", "float32", [1, rows, 1, 2]), g.tensor("times", "int32", [1])
-    weights = g.constant("w", np.linspace(-1, 1, 24).reshape(4, 3, 1, 2), "float32")
-    inner, y = g.tensor("inner", "float32", [1, rows, 1, 4]), g.tensor("y", "float32", [1, rows, 1, 4])
-    options = {"padding": SAME, "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
-    g.operator("CONV_2D", [x, weights, g.constant("b", np.ones(4), "float32")], [inner], options)
+    x, inner, y = _convolved(g, rows)
+    times = g.tensor("times", "int32", [1])
     left = g.tensor("left", "int32", [1])
     g.operator("WHILE", [times, inner], [left, y], {"cond_subgraph_index": 1, "body_subgraph_index": 2})
     g.inputs, g.outputs = [x, times], [y]
@@ -199,11 +206,8 @@ def branching(rows: int = 16) -> bytes:
     """y = a convolution of the sliding x, times 2 or plus 1, as the input `mode` has it."""
     w = ModelWriter()
     g, then, orelse = (w.subgraph(name) for name in ("main", "twice", "more"))
-    x, mode = g.tensor("x", "float32", [1, rows, 1, 2]), g.tensor("mode", "bool", [1])
-    weights = g.constant("w", np.linspace(-1, 1, 24).reshape(4, 3, 1, 2), "float32")
-    inner, y = g.tensor("inner", "float32", [1, rows, 1, 4]), g.tensor("y", "float32", [1, rows, 1, 4])
-    options = {"padding": SAME, "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
-    g.operator("CONV_2D", [x, weights, g.constant("b", np.ones(4), "float32")], [inner], options)
+    x, inner, y = _convolved(g, rows)
+    mode = g.tensor("mode", "bool", [1])
     g.operator("IF", [mode, inner], [y], {"then_subgraph_index": 1, "else_subgraph_index": 2})
     g.inputs, g.outputs = [x, mode], [y]
     for branch, operator, value in ((then, "MUL", 2), (orelse, "ADD", 1)):

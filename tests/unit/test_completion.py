@@ -56,11 +56,17 @@ def test_scripts_ask_tflmgen(shell: str, tmp_path: Path) -> None:
         subprocess.run([program, "-n", str(tmp_path / "completion")], check=True)
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_bash_completes(tmp_path: Path) -> None:
-    program = tmp_path / "tflmgen"
+def executable(folder: Path) -> Path:
+    """A command `tflmgen` of these sources."""
+    program = folder / "tflmgen"
     program.write_text(f"#!{sys.executable}\nfrom tflmgen.cli import main\n\nmain()\n", encoding="utf-8")
     program.chmod(0o755)
+    return program
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_completes(tmp_path: Path) -> None:
+    program = executable(tmp_path)
     lines = [
         script("bash"),
         "COMP_WORDS=(tflmgen insp) COMP_CWORD=1",
@@ -73,9 +79,7 @@ def test_bash_completes(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")
 def test_fish_completes(tmp_path: Path) -> None:
-    program = tmp_path / "tflmgen"
-    program.write_text(f"#!{sys.executable}\nfrom tflmgen.cli import main\n\nmain()\n", encoding="utf-8")
-    program.chmod(0o755)
+    executable(tmp_path)
     (tmp_path / "completion").write_text(script("fish"), encoding="utf-8")
     line = f'source {tmp_path / "completion"}; complete -C "tflmgen insp"'
     variables = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)}
@@ -86,9 +90,7 @@ def test_fish_completes(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
 def test_zsh_completes(tmp_path: Path) -> None:
     """In a terminal of its own: the Tab key after the begin of a command."""
-    program = tmp_path / "tflmgen"
-    program.write_text(f"#!{sys.executable}\nfrom tflmgen.cli import main\n\nmain()\n", encoding="utf-8")
-    program.chmod(0o755)
+    executable(tmp_path)
     (tmp_path / "completion").write_text(script("zsh"), encoding="utf-8")
     lines = [
         "zmodload zsh/zpty",

@@ -5,6 +5,7 @@ Decided here: the candidate plans to try, and the one to take for --optimize or 
 """
 
 from tflmgen.explore.channel_multiples import prepare, prepare_trade_offs
+from tflmgen.explore.loop_variants import variants_to_plan
 from tflmgen.explore.ram_trade_offs import (
     TradeOff,
     choose_plan,
@@ -29,4 +30,5 @@ __all__ = [
     "prepare_trade_offs",
     "push_rows",
     "row_streams",
+    "variants_to_plan",
 ]

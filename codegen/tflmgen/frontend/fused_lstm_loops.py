@@ -36,14 +36,14 @@ def with_fused_lstm(model: Model) -> Model:
     layers = {
         body: layer
         for body, layer in find_lstm_loops(model, keeps_state=False).items()
-        if isinstance(layer, LstmLoop) and not layer.is_stateful and _is_plain(model.subgraphs[body])
+        if isinstance(layer, LstmLoop) and not layer.is_stateful and _has_float_weights(model.subgraphs[body])
     }
     graphs = tuple(_fused(graph, layers) for graph in model.subgraphs) if layers else model.subgraphs
     return model if graphs == model.subgraphs else replace(model, subgraphs=graphs)
 
 
-def _is_plain(body: SubGraph) -> bool:
-    """Whether no weights are quantised, which would grow in float32."""
+def _has_float_weights(body: SubGraph) -> bool:
+    """Whether no weights are stored in fewer bits, which would grow in float32."""
     return all(tensor.quantization is None and tensor.blocks is None for tensor in body.tensors)
 
 

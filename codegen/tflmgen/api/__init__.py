@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tflmgen.api.application_figures import Supply, energy_json
     from tflmgen.api.application_run import ApplicationRun, Stream, run_application
-    from tflmgen.api.bench_figures import Measured, bench_json, operator_figures
     from tflmgen.api.board_fit import BoardFit, fit_boards, fit_of, named_boards
     from tflmgen.api.build_choices import CompileOptions, build_options
     from tflmgen.api.build_diff import BuildDiff, Change, GrownError, compare_builds, parse_allowances, read_build
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from tflmgen.api.float_comparison import model_error
     from tflmgen.api.invokes import (
         GENERATED,
-        Invokes,
         bench_attached,
         bench_inputs,
         bench_sets,
@@ -40,15 +38,13 @@ if TYPE_CHECKING:
     from tflmgen.api.layer_comparison import LayerCheck, LayerComparison, check_static, compare_layers
     from tflmgen.api.measurements import Bench, FirmwareSizes, FlashCycles, OperatorCost
     from tflmgen.api.model_session import ModelSession
-    from tflmgen.api.output_comparison import Check, Comparison, MismatchError, compare_outputs, sets_of
+    from tflmgen.api.output_comparison import Check, Comparison, MismatchError, compare_outputs
     from tflmgen.api.plan_records import Buffer, Operator, Plan, Signature, Tensor
-    from tflmgen.api.planned_model import PlannedModel, plan_file
+    from tflmgen.api.planned_model import plan_file
     from tflmgen.api.project_build import (
-        ProjectBuild,
         check_export,
         export_library,
         flash_project,
-        measure_firmware,
         save_project,
     )
     from tflmgen.api.python_source import quantize_to, source_file
@@ -71,13 +67,12 @@ _MODULES = {
     "plan_records": "Buffer Operator Plan Signature Tensor",
     "records": "MissingPackageError Records",
     "python_source": "quantize_to source_file",
-    "bench_figures": "Measured bench_json operator_figures",
-    "output_comparison": "Check Comparison MismatchError compare_outputs sets_of",
+    "output_comparison": "Check Comparison MismatchError compare_outputs",
     "convert_tensorflow": "ConvertedPort converted digest_of is_conversion ports_of proof_json proof_lines",
-    "invokes": "GENERATED Invokes bench_attached bench_inputs bench_sets check_countable invoke_sets",
+    "invokes": "GENERATED bench_attached bench_inputs bench_sets check_countable invoke_sets",
     "layer_comparison": "LayerCheck LayerComparison check_static compare_layers",
-    "planned_model": "PlannedModel plan_file",
-    "project_build": "ProjectBuild check_export export_library flash_project measure_firmware save_project",
+    "planned_model": "plan_file",
+    "project_build": "check_export export_library flash_project save_project",
     "quantization_results": "quantization_json quantization_lines",
     "ram_curve": "pareto_points",
     "quantize_costs": "Costs board_of measured_costs",
@@ -101,18 +96,14 @@ __all__ = [
     "FirmwareSizes",
     "FlashCycles",
     "GrownError",
-    "Invokes",
     "LayerCheck",
     "LayerComparison",
-    "Measured",
     "MismatchError",
     "MissingPackageError",
     "ModelSession",
     "Operator",
     "OperatorCost",
     "Plan",
-    "PlannedModel",
-    "ProjectBuild",
     "Records",
     "Signature",
     "Stream",
@@ -120,7 +111,6 @@ __all__ = [
     "Tensor",
     "bench_attached",
     "bench_inputs",
-    "bench_json",
     "bench_sets",
     "board_of",
     "build_options",
@@ -140,11 +130,9 @@ __all__ = [
     "flash_project",
     "invoke_sets",
     "is_conversion",
-    "measure_firmware",
     "measured_costs",
     "model_error",
     "named_boards",
-    "operator_figures",
     "pareto_points",
     "parse_allowances",
     "plan_file",
@@ -157,7 +145,6 @@ __all__ = [
     "read_build",
     "run_application",
     "save_project",
-    "sets_of",
     "source_file",
 ]
 

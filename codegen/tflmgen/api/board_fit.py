@@ -11,7 +11,7 @@ from tflmgen.api.worst_case_path import Cost, worst_case_path
 from tflmgen.errors import ModelError, TflmgenError
 from tflmgen.ir import Target
 from tflmgen.options import BuildOptions
-from tflmgen.project import Board, board_for, has_room, list_boards, plan_for
+from tflmgen.project import Board, board_for, has_room, list_boards, plan_for, state_bytes
 
 ALL = "all"
 """Stands for every board that comes with tflmgen."""
@@ -81,7 +81,7 @@ def fit_of(board: Board, plan: Json) -> BoardFit:
         board.core,
         has_room(plan, board),
         arena,
-        arena + sum(part["bytes"] for part in plan["state"]),
+        arena + state_bytes(plan),
         board.ram_bytes,
         weights,
         board.flash_bytes,

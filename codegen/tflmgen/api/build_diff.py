@@ -12,6 +12,7 @@ import numpy as np
 
 from tflmgen.emulators import read_arrays
 from tflmgen.errors import TflmgenError, UsageError
+from tflmgen.project import state_bytes
 
 SIZES = ("arena", "state", "weights", "code", "flash", "ram", "stack")
 """Figures in bytes, in the order of the table."""
@@ -126,7 +127,7 @@ def read_build(path: Path) -> BuildFigures:
 
 
 def _of_plan(plan: Mapping[str, Any]) -> BuildFigures:
-    state = sum(part["bytes"] for part in plan["state"])
+    state = state_bytes(plan)
     figures = {"arena": plan["arena"]["bytes"], "state": state, "weights": plan["weights"]["bytes"]}
     firmware = plan.get("firmware")
     if firmware is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tflmgen.api.records import Records
-from tflmgen.project import peak_operator
+from tflmgen.project import peak_operator, state_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def plan_of(plan: Mapping[str, Any]) -> Plan:
         plan["board"],
         arena["bytes"],
         arena["lower_bound"],
-        sum(part["bytes"] for part in plan["state"]),
+        state_bytes(plan),
         plan["weights"]["bytes"],
         plan["macs"]["computed"],
         arena["peak_step"],

@@ -22,6 +22,8 @@ from tflmgen.ir import DType, TensorType
 FILTER_BITS = 12
 """Bits behind the point of the filter bank's weights and of the window."""
 SMOOTHING_BITS = 10
+GAIN_STRENGTH, GAIN_OFFSET, GAIN_BITS = 0.95, 80.0, 21
+"""TFLite's defaults for PCAN: exponent and offset of the noise estimate, and bits behind the point of a gain."""
 _BLOCK, _ALIGNMENT = 4, 2
 """Elements that a channel of the filter bank takes a multiple of, and starts at a multiple of."""
 
@@ -85,11 +87,11 @@ def filter_bank(rate: float, fft: int, channels: int, lower: float, upper: float
     return FilterBank(weights, unweights, places[0], places[1], places[2], first, start)
 
 
-def gain_table(input_bits: int, strength: float = 0.95, offset: float = 80.0, gain_bits: int = 21) -> NDArray[np.int16]:
+def gain_table(input_bits: int) -> NDArray[np.int16]:
     """PCAN's gains by noise estimate: a parabola for each power of two, as pcan_gain_control_util.c has it."""
 
     def gain(estimate: int) -> int:
-        value = (1 << gain_bits) * (estimate / (1 << input_bits) + offset) ** -strength
+        value = (1 << GAIN_BITS) * (estimate / (1 << input_bits) + GAIN_OFFSET) ** -GAIN_STRENGTH
         return min(0x7FFF, int(value + 0.5))
 
     table = [gain(0), gain(1)]

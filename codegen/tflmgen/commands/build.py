@@ -11,7 +11,7 @@ from tflmgen.api import plan_file, save_project
 from tflmgen.applications import library_stem
 from tflmgen.commands.hop_table import hop_lines
 from tflmgen.options import BuildOptions, OutputOptions, command_line
-from tflmgen.project import PROJECT, Board, Firmware, board_for, check_folder, peak_operator, print_kept
+from tflmgen.project import PROJECT, Board, Firmware, board_for, check_folder, peak_operator, print_kept, state_bytes
 from tflmgen.proof import PROVED
 from tflmgen.report import dead_channel_lines
 from tflmgen.terminal import Column, Console, Table, count, readable, share
@@ -35,7 +35,7 @@ def build_command(
 
 def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: Firmware | None) -> None:
     arena = plan["arena"]
-    state = sum(part["bytes"] for part in plan["state"])
+    state = state_bytes(plan)
     rows = [
         _row("arena", arena["bytes"], board.bytes_for("arena"), _arena_note(plan)),
         _row("state", state, board.bytes_for("state"), ""),

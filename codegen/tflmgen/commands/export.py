@@ -7,7 +7,7 @@ from pathlib import Path
 from tflmgen.api import check_export, export_library, plan_file
 from tflmgen.applications import library_stem
 from tflmgen.options import BuildOptions, Format, OutputOptions
-from tflmgen.project import board_for, print_kept
+from tflmgen.project import board_for, print_kept, state_bytes
 from tflmgen.terminal import Console, readable
 
 NEXT = {
@@ -35,7 +35,7 @@ def export_command(
     planned = plan_file(model, board, options, console, must_fit=False)
     files, kept_files = export_library(planned, form, target)
     plan = planned.plan
-    state = sum(part["bytes"] for part in plan["state"])
+    state = state_bytes(plan)
     console.json({**plan, "export": {"format": form.value, "files": list(files)}})
     kernels = "portable C" if board.is_host else f"C for {board.core}"
     ram, weights = readable(plan["arena"]["bytes"] + state), readable(plan["weights"]["bytes"])

@@ -4,7 +4,6 @@ In: a source and what the user says of it. Out: a Model, its bytes, and how the 
 Decided here: which files are TensorFlow's; names and order of inputs and outputs; how far a conversion may differ.
 """
 
-from tflmgen.conversion.data_proof import Proof
 from tflmgen.conversion.source_conversion import (
     Conversion,
     ConversionSettings,
@@ -18,7 +17,6 @@ from tflmgen.conversion.tensorflow_process import TensorFlowProcess
 __all__ = [
     "Conversion",
     "ConversionSettings",
-    "Proof",
     "TensorFlowProcess",
     "TensorFlowSource",
     "convert_in",

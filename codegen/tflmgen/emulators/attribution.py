@@ -70,7 +70,7 @@ class _Reader:
         steps: dict[int, int] = {}
         for unit in self._dwarf.iter_CUs():
             top = unit.get_top_DIE()
-            if Path(_text(top, "DW_AT_name")).name == self._source:
+            if Path(_name(top)).name == self._source:
                 steps |= self._unit(unit, top)
         return steps
 
@@ -151,8 +151,8 @@ def _rows(program: Any, file: Any) -> Iterator[_Row]:
         before = None if state.end_sequence else state
 
 
-def _text(die: Any, name: str) -> str:
-    attribute = die.attributes.get(name)
+def _name(die: Any) -> str:
+    attribute = die.attributes.get("DW_AT_name")
     return attribute.value.decode() if attribute is not None else ""
 
 

@@ -26,8 +26,7 @@ from tflmgen.frontend.onnx_program import ONNX_WORKER, OnnxProgram
 from tflmgen.frontend.shape_bounds import Shape, ShapeLimit, TensorKey, find_bounds, parse_shape_limit
 from tflmgen.frontend.source_function import file_of_source, is_torch_function, stem_of_source
 from tflmgen.frontend.subgraphs import CONTROL_FLOW, Binding, OperatorKey, bindings, fused_activation, is_loop
-from tflmgen.frontend.tensor_lists import row_stores
-from tflmgen.frontend.tensor_values import along_axis, constant_values, real_values
+from tflmgen.frontend.tensor_values import along_axis, constant_values
 from tflmgen.frontend.tflite.builder import ModelBuilder, SubGraphBuilder, contents, options_with_defaults
 from tflmgen.frontend.tflite.model import Model, Operator, Signature, SubGraph, Tensor
 from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS, CUSTOM, printable
@@ -36,7 +35,6 @@ from tflmgen.frontend.tflite.reader import parse_model, read_model
 from tflmgen.frontend.tflite.unused_tensors import without_unused
 from tflmgen.frontend.tflite.writer import write_model
 from tflmgen.frontend.trips import counters, trip_count
-from tflmgen.frontend.variables import variable_name
 
 __all__ = [
     "BUILTIN_OPERATORS",
@@ -85,15 +83,12 @@ __all__ = [
     "printable",
     "read_model",
     "read_source",
-    "real_values",
-    "row_stores",
     "shape_options",
     "source_inputs",
     "source_program",
     "source_types",
     "stem_of_source",
     "trip_count",
-    "variable_name",
     "without_operators",
     "without_unused",
     "write_model",

@@ -15,11 +15,6 @@ from tflmgen.kernels import OPERATORS, Along, Axes, Cut, Filler, Limit, Repeat, 
 EXTENT = TensorType(DType.INT32, ())
 
 
-def with_dim(type_: TensorType, axis: int, size: int) -> TensorType:
-    """The type with one dimension replaced."""
-    return type_.with_shape((*type_.shape[:axis], size, *type_.shape[axis + 1 :]))
-
-
 def new_extents(context: Context, value: Value, axes: Iterable[int]) -> dict[int, Value]:
     """New extent values for these axes of a value, in the order of `axes`."""
     return {axis: context.value(f"rows of {value.name}", EXTENT) for axis in sorted(axes)}
@@ -94,7 +89,7 @@ class Builder:
         """The value in a buffer of `rows` rows along `axis`; a run-time error if more rows are in use."""
         if value.type.max_shape[axis] == rows:
             return value
-        fitted = self._context.value(value.name, with_dim(value.type, axis, rows))
+        fitted = self._context.value(value.name, value.type.with_dim(axis, rows))
         extent = self.extent(value, axis)
         self._add("FIT_ROWS", (value, extent), (fitted,), Along(axis))
         self._context.extents[fitted] = {**self._context.extents.get(value, {}), axis: extent}
@@ -126,7 +121,7 @@ class Builder:
 
     def repeat(self, value: Value, rows: Value, maximum: int, repeat: Repeat) -> Value:
         """The rows of a value over and over, `rows` of them (at most `maximum`); without an extent along the axis."""
-        repeated = self._context.value(value.name, with_dim(value.type, repeat.axis, maximum))
+        repeated = self._context.value(value.name, value.type.with_dim(repeat.axis, maximum))
         self._add("REPEAT_ROWS", (value, self.extent(value, repeat.axis), rows), (repeated,), repeat)
         return self._copy_extents(repeated, value, without=repeat.axis)
 
@@ -152,7 +147,7 @@ class Builder:
 
     def place(self, value: Value, begin: Value, number: float, axis: int, rows: int) -> Value:
         """The value's rows in use from row `begin` of `rows` on, `number` in all others; its extent is not known."""
-        placed = self._context.value(value.name, with_dim(value.type, axis, rows))
+        placed = self._context.value(value.name, value.type.with_dim(axis, rows))
         self._add("PLACE_ROWS", (value, self.extent(value, axis), begin), (placed,), Filler(number, axis))
         return self._copy_extents(placed, value)
 
@@ -178,7 +173,7 @@ class Builder:
         axis = window.axis
         dim = rows if window.exact else max(1, rows)
         inputs = (value, self.extent(value, axis))
-        return self._add_slice("WINDOW_ROWS", inputs, with_dim(value.type, axis, dim), window)
+        return self._add_slice("WINDOW_ROWS", inputs, value.type.with_dim(axis, dim), window)
 
     def exactly(self, value: Value, count: int, axis: int) -> Value:
         """The value with `count` rows, no more than it may have; a run-time error unless so many are in use."""
@@ -188,7 +183,7 @@ class Builder:
     def cut(self, value: Value, begin: Value, end: Value, cut: Cut, rows: int) -> Value:
         """value[begin:end:step] with run-time bounds in a buffer of `rows` rows; of static size if the cut is exact."""
         inputs = (value, self.extent(value, cut.axis), begin, end)
-        return self._add_slice("CUT_ROWS", inputs, with_dim(value.type, cut.axis, rows), cut)
+        return self._add_slice("CUT_ROWS", inputs, value.type.with_dim(cut.axis, rows), cut)
 
     def _add_slice(self, name: str, inputs: Sequence[Value], type_: TensorType, attributes: RowWindow | Cut) -> Value:
         sliced = self._context.value(inputs[0].name, type_)

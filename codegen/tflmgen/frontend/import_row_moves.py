@@ -13,7 +13,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tflmgen.frontend.import_build import Builder, with_dim
+from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import RowCall, RowError, bounded, checked, declared_dim
 from tflmgen.frontend.import_row_slices import TO_THE_END
@@ -128,11 +128,11 @@ def mirror_pad(context: Context, builder: Builder, call: RowCall) -> Outputs:
         joined = value
         if before:
             first = _mirrored(builder, value, axis, before - 1 + skipped, before)
-            joined = builder.append(first, value, with_dim(value.type, axis, before + value.type.max_shape[axis]), axis)
+            joined = builder.append(first, value, value.type.with_dim(axis, before + value.type.max_shape[axis]), axis)
         if after:
             last = _mirrored(builder, value, axis, -1 - skipped, after)
             room = joined.type.max_shape[axis] + after
-            joined = builder.append(joined, last, with_dim(value.type, axis, room), axis)
+            joined = builder.append(joined, last, value.type.with_dim(axis, room), axis)
         value, pads[axis] = joined, [0, 0]
     return row_wise(context, builder, replace(call, inputs=(value, builder.integers("paddings", pads))))
 

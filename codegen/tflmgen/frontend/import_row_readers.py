@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.frontend.import_build import EXTENT, Builder, with_dim
+from tflmgen.frontend.import_build import EXTENT, Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_batches import batch_to_space, space_to_batch
 from tflmgen.frontend.import_row_call import RowCall, check_rows, checked
@@ -67,7 +67,7 @@ def _concatenation(context: Context, builder: Builder, call: RowCall) -> Outputs
             joined = operand
             continue
         rows = min(joined.type.max_shape[axis] + operand.type.max_shape[axis], capacity)
-        joined = builder.append(joined, operand, with_dim(operator.outputs[0], axis, rows), axis)
+        joined = builder.append(joined, operand, operator.outputs[0].with_dim(axis, rows), axis)
         context.extents[joined].update(common_extents)
     return (joined,)
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tflmgen.frontend.import_build import Builder, with_dim
+from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import Inputs, RowCall, RowError, check_rows, checked, define
 from tflmgen.frontend.operator_check import CheckedOperator
@@ -186,7 +186,7 @@ def _enlarged_by_one(inputs: Inputs, members: Sequence[Axis]) -> Inputs:
     for index, axis in members:
         value = larger[index]
         assert value is not None
-        larger[index] = replace(value, type=with_dim(value.type, axis, value.type.max_shape[axis] + 1))
+        larger[index] = replace(value, type=value.type.with_dim(axis, value.type.max_shape[axis] + 1))
     return tuple(larger)
 
 

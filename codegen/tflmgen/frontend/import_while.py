@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tflmgen.frontend.import_block import Scope
-from tflmgen.frontend.import_build import Builder, new_extents, with_dim
+from tflmgen.frontend.import_build import Builder, new_extents
 from tflmgen.frontend.import_context import Argument, Context, Handle, difference
 from tflmgen.frontend.import_regions import (
     Region,
@@ -143,7 +143,7 @@ class _WhileImporter:
             type_ = self._value(i).type
             axes = self._axes(i)
             for axis in axes:
-                type_ = with_dim(type_, axis, self.rows[i, axis].capacity)
+                type_ = type_.with_dim(axis, self.rows[i, axis].capacity)
             variable = context.value(body.tensors[body.inputs[i]].name, type_)
             arguments[i] = variable
             if axes:
@@ -289,7 +289,7 @@ class _WhileImporter:
                 variable_type, result_type = variable.type, result.type
                 if len(variable_type.shape) == len(result_type.shape):
                     for axis in self._axes(i):
-                        result_type = with_dim(result_type, axis, variable_type.max_shape[axis])
+                        result_type = result_type.with_dim(axis, variable_type.max_shape[axis])
                 reason = difference(variable_type, result_type, open_shape=False)
             if reason:
                 self.context.problem(self.origin, f"body's output {i} ('{tensor.name}'): {reason}")

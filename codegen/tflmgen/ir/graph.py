@@ -155,8 +155,7 @@ class Port:
     def invoke_type(self) -> TensorType:
         """Type of the data that one invoke takes: the whole tensor, a row, or the rows of a hop."""
         if self.slide is not None:
-            shape, axis = self.type.shape, self.slide.axis
-            return self.type.with_shape((*shape[:axis], self.slide.hop, *shape[axis + 1 :]))
+            return self.type.with_dim(self.slide.axis, self.slide.hop)
         return self.type.with_shape((1, 1, *self.type.shape[2:])) if self.pushed else self.type
 
     @property

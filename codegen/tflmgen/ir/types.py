@@ -170,6 +170,10 @@ class TensorType:
         """The same element type and quantisation with another shape."""
         return replace(self, shape=shape)
 
+    def with_dim(self, axis: int, size: Dim) -> TensorType:
+        """The type with another size along one axis."""
+        return self.with_shape((*self.shape[:axis], size, *self.shape[axis + 1 :]))
+
     def __str__(self) -> str:
         dims = ",".join(str(d) if isinstance(d, int) else f"<={d.max}" for d in self.shape)
         return f"{self.dtype.label}[{dims}]"

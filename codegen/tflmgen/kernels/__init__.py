@@ -49,7 +49,7 @@ from tflmgen.kernels.operators.reshape import Dimensions
 from tflmgen.kernels.operators.slice import Masks, entries_of, fixed_cuts, rows_cut
 from tflmgen.kernels.operators.softmax import SoftmaxAttributes
 from tflmgen.kernels.operators.transpose import permutation_of
-from tflmgen.kernels.operators.unary import Alpha, Approximation
+from tflmgen.kernels.operators.unary import Alpha
 from tflmgen.kernels.ranges.intervals import Integers, Interval, channels_of, of_array, whole
 from tflmgen.kernels.ranges.range_weighted import reaches_out, weights_of
 from tflmgen.kernels.ranges.transfer import output_ranges, table_of
@@ -74,7 +74,7 @@ from tflmgen.kernels.rules import (
 from tflmgen.kernels.selection import Selection, Selector, without_overlap
 from tflmgen.kernels.table import OPERATORS, traits_of, with_custom
 from tflmgen.kernels.traits import ELEMENTWISE, Comparison, Sliding, Sums, Traits
-from tflmgen.kernels.tuning import TUNING, Tuning
+from tflmgen.kernels.tuning import TUNING
 
 __all__ = [
     "ANY",
@@ -100,7 +100,6 @@ __all__ = [
     "Activation",
     "Along",
     "Alpha",
-    "Approximation",
     "Array",
     "Axes",
     "BatchMatmulAttributes",
@@ -135,7 +134,6 @@ __all__ = [
     "Steps",
     "Sums",
     "Traits",
-    "Tuning",
     "Types",
     "Window",
     "accepted_types",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tflmgen.ir import DType, OperatorInstance, TensorType
 from tflmgen.kernels.numeric.strides import normalize_axis
@@ -29,6 +29,18 @@ def input_type(op: OperatorInstance, index: int) -> TensorType:
 def static_shape(tensor: TensorType) -> tuple[int, ...]:
     """Shape of a tensor without dynamic dimensions, as the rule STATIC requires."""
     return tensor.max_shape
+
+
+def input_shape(op: OperatorInstance, index: int = 0) -> tuple[int, ...]:
+    """Static shape of input `index`, which an earlier rule requires."""
+    return static_shape(input_type(op, index))
+
+
+def has_inferred_shape(infer: Callable[[OperatorInstance], Sequence[object]], inputs: str = "input") -> Rule:
+    """The rule that the output's shape is the one that `infer` gives; `inputs` as the requirement names them."""
+    return Rule(
+        f"an output of the shape that follows from the {inputs}", lambda op: (op.outputs[0].shape,) == infer(op)
+    )
 
 
 def per_tensor(tensor: TensorType) -> bool:

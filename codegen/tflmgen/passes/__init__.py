@@ -8,12 +8,11 @@ from tflmgen.passes.analysed import SharedAnalysis
 from tflmgen.passes.loop_limits import LoopLimits, check_names, limits_by_loop, parse_limits
 from tflmgen.passes.macs import macs_by_operator, macs_of
 from tflmgen.passes.pipeline import narrowed_by_ranges, run_passes, without_ranges
-from tflmgen.passes.range_analysis import analyze_ranges, claims_of_ranges
+from tflmgen.passes.range_analysis import claims_of_ranges
 
 __all__ = [
     "LoopLimits",
     "SharedAnalysis",
-    "analyze_ranges",
     "check_names",
     "claims_of_ranges",
     "limits_by_loop",

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import DType, Module, Node, Op, Rewriter, TensorType, Value, resolve
+from tflmgen.ir import DType, Module, Node, Op, TensorType, Value, resolve
 from tflmgen.kernels import Activation, traits_of
-from tflmgen.passes.constant_pool import Pool
-from tflmgen.passes.def_use import Dataflow, is_legal
+from tflmgen.passes.def_use import is_legal
+from tflmgen.passes.fusion import PatternRewriter
 
 Array = NDArray[Any]
 
@@ -27,8 +27,7 @@ def fold_affine(module: Module) -> Module:
     could cancel in a sum of large numbers. Two consecutive MULs or ADDs become one. Weights with several readers are
     not changed.
     """
-    folding = _Affine(module)
-    return folding.pool.into(folding.run(module))
+    return _Affine(module).rewritten()
 
 
 def _channel_axis(op: Op) -> int:
@@ -38,11 +37,9 @@ def _channel_axis(op: Op) -> int:
     return axis
 
 
-class _Affine(Rewriter):
+class _Affine(PatternRewriter):
     def __init__(self, module: Module) -> None:
-        super().__init__()
-        self.pool = Pool(module)
-        self._flow = Dataflow(module)
+        super().__init__(module)
         self._touched: set[int] = set()
 
     def node(self, node: Node) -> Sequence[Node]:

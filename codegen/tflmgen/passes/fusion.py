@@ -1,4 +1,4 @@
-"""Base classes of passes that fuse operators with their neighbours."""
+"""Base classes of passes that replace patterns of operators, or fuse operators with their neighbours."""
 
 from __future__ import annotations
 
@@ -6,8 +6,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from tflmgen.ir import Ids, Module, Node, Op, Rewriter
+from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import Dataflow
 from tflmgen.passes.fused_regions import Region, Regions
+
+
+class PatternRewriter(Rewriter):
+    """Rewrites a module whose producers and readers it knows; new constants go into `pool`."""
+
+    def __init__(self, module: Module) -> None:
+        super().__init__()
+        self.pool = Pool(module)
+        self._module = module
+        self._flow = Dataflow(module)
+
+    def rewritten(self) -> Module:
+        """The module rebuilt, with the pool's constants."""
+        return self.pool.into(self.run(self._module))
 
 
 class Fuser(Rewriter, ABC):

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import Module, Node, Op, Rewriter, Value
+from tflmgen.ir import Module, Node, Op, Value
 from tflmgen.kernels import Activation, FullyConnectedAttributes
-from tflmgen.passes.constant_pool import Pool
-from tflmgen.passes.def_use import Dataflow, is_legal
+from tflmgen.passes.def_use import is_legal
+from tflmgen.passes.fusion import PatternRewriter
 
 
 def use_fully_connected(module: Module) -> Module:
@@ -18,16 +18,10 @@ def use_fully_connected(module: Module) -> Module:
 
     A matrix that another operator reads in the other orientation stays, since it would be stored twice.
     """
-    using = _Products(module)
-    return using.pool.into(using.run(module))
+    return _Products(module).rewritten()
 
 
-class _Products(Rewriter):
-    def __init__(self, module: Module) -> None:
-        super().__init__()
-        self.pool = Pool(module)
-        self._flow = Dataflow(module)
-
+class _Products(PatternRewriter):
     def node(self, node: Node) -> Sequence[Node]:
         if not isinstance(node, Op) or node.operator != "BATCH_MATMUL":
             return (self.regions(node),)

@@ -5,24 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tflmgen.ir import Module, Node, Op, Rewriter, Value, resolve
-from tflmgen.passes.constant_pool import Pool
-from tflmgen.passes.def_use import Dataflow
+from tflmgen.ir import Module, Node, Op, Value, resolve
+from tflmgen.passes.fusion import PatternRewriter
 from tflmgen.passes.permutation import Permutation, compose, is_identity, moves_nothing, transposed, transposition, view
 
 
 def fuse_transposes(module: Module) -> Module:
     """Replaces two TRANSPOSEs by one or none, and a TRANSPOSE that only moves dimensions of size 1 by a RESHAPE."""
-    passed = _Transposes(module)
-    return passed.pool.into(passed.run(module))
+    return _Transposes(module).rewritten()
 
 
-class _Transposes(Rewriter):
-    def __init__(self, module: Module) -> None:
-        super().__init__()
-        self.pool = Pool(module)
-        self._flow = Dataflow(module)
-
+class _Transposes(PatternRewriter):
     def node(self, node: Node) -> Sequence[Node]:
         if not isinstance(node, Op) or node.operator != "TRANSPOSE":
             return (self.regions(node),)

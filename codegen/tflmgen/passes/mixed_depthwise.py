@@ -12,10 +12,9 @@ from itertools import accumulate
 
 import numpy as np
 
-from tflmgen.ir import DType, Module, Node, Op, Quantization, Rewriter, TensorType, Value
+from tflmgen.ir import DType, Module, Node, Op, Quantization, TensorType, Value
 from tflmgen.kernels import OUTPUT_CHANNELS, instance_of, rows_cut
-from tflmgen.passes.constant_pool import Pool
-from tflmgen.passes.def_use import Dataflow
+from tflmgen.passes.fusion import PatternRewriter
 
 
 def merge_mixed_depthwise(module: Module) -> Module:
@@ -24,8 +23,7 @@ def merge_mixed_depthwise(module: Module) -> Module:
     Shorter filters get rows of zeros, which do not change integer sums. The merge is done if it adds at most one
     multiplication per byte whose copying it saves.
     """
-    merge = _Mixed(module)
-    return merge.pool.into(merge.run(module))
+    return _Mixed(module).rewritten()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +41,7 @@ class _Group:
     copied: int
 
 
-class _Mixed(Rewriter):
-    def __init__(self, module: Module) -> None:
-        super().__init__()
-        self.pool = Pool(module)
-        self._flow = Dataflow(module)
-
+class _Mixed(PatternRewriter):
     def node(self, node: Node) -> Sequence[Node]:
         if isinstance(node, Op) and node.operator == "CONCATENATION":
             return self._merged(node)

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import DType, Module, Node, Op, Rewriter, TensorType, Value, resolve
+from tflmgen.ir import DType, Module, Node, Op, TensorType, Value, resolve
 from tflmgen.kernels import NormalizeAttributes, Reals, SoftmaxAttributes, traits_of
-from tflmgen.passes.constant_pool import Pool
-from tflmgen.passes.def_use import Dataflow, is_legal
+from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fused_regions import Region, Regions
+from tflmgen.passes.fusion import PatternRewriter
 from tflmgen.passes.real_evaluation import evaluate, is_real, real_function
 
 SAMPLES = 8
@@ -25,8 +25,7 @@ def fuse_normalization(module: Module) -> Module:
     Layer, group and instance normalisation with gain and bias along a row, RMS and L2 normalisation, SOFTMAX and
     LOG_SOFTMAX. They are recognised by their values, independently of the order of operations and of views between.
     """
-    fusing = _Normalization(module)
-    return fusing.pool.into(fusing.run(module))
+    return _Normalization(module).rewritten()
 
 
 def _is_fusible(op: Op) -> bool:
@@ -34,11 +33,9 @@ def _is_fusible(op: Op) -> bool:
     return (real_function(op.operator) is not None or traits_of(op.operator).view) and is_real(op)
 
 
-class _Normalization(Rewriter):
+class _Normalization(PatternRewriter):
     def __init__(self, module: Module) -> None:
-        super().__init__()
-        self.pool = Pool(module)
-        self._flow = Dataflow(module)
+        super().__init__(module)
         regions = Regions(module, self._flow, _is_fusible)
         self._fused: dict[int, Op] = {}
         covered: set[int] = set()

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import Module, Node, Op, Rewriter, Value, resolve
-from tflmgen.passes.constant_pool import Pool
-from tflmgen.passes.def_use import Dataflow, is_legal
+from tflmgen.ir import Module, Node, Op, Value, resolve
+from tflmgen.passes.def_use import is_legal
+from tflmgen.passes.fusion import PatternRewriter
 from tflmgen.passes.permutation import Permutation, inverse, transposition, view
 
 
@@ -20,16 +20,10 @@ def fold_into_weights(module: Module) -> Module:
 
     A sum of products is the same in any order of its terms: the weights' columns take the source's order.
     """
-    folding = _Folding(module)
-    return folding.pool.into(folding.run(module))
+    return _Folding(module).rewritten()
 
 
-class _Folding(Rewriter):
-    def __init__(self, module: Module) -> None:
-        super().__init__()
-        self.pool = Pool(module)
-        self._flow = Dataflow(module)
-
+class _Folding(PatternRewriter):
     def node(self, node: Node) -> Sequence[Node]:
         if not isinstance(node, Op) or node.operator != "FULLY_CONNECTED":
             return (self.regions(node),)

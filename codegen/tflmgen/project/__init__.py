@@ -7,7 +7,7 @@ Decided here: the files of a project, and the files that may be overwritten or r
 from tflmgen.project.assemble import write
 from tflmgen.project.board import HOST, Board, Memory, list_boards, load_board
 from tflmgen.project.board_new import CORES, missing, new_board
-from tflmgen.project.budget import check_plan, has_room, peak_operator
+from tflmgen.project.budget import check_plan, has_room, peak_operator, state_bytes
 from tflmgen.project.code_size import code_bytes
 from tflmgen.project.elf import read_elf
 from tflmgen.project.files import check_writable, write_whole
@@ -70,6 +70,7 @@ __all__ = [
     "require_compiler",
     "run_tool",
     "stack_worst_case",
+    "state_bytes",
     "with_flash_of",
     "write",
     "write_export",

@@ -97,7 +97,7 @@ def _data(answers: NewBoardOptions, template: Board | None) -> tuple[dict[str, A
         data["placement"] = {**data.get("placement", {}), **dict(map(_place, answers.place))}
     if answers.qemu is not None:
         machine, _, serial = answers.qemu.partition(":")
-        data["qemu"] = {"machine": machine, "serial": _number("--qemu", serial or "0")}
+        data["qemu"] = {"machine": machine, "serial": _serial(serial or "0")}
     return data, "renode" not in void
 
 
@@ -150,7 +150,7 @@ def _place(text: str) -> tuple[str, str]:
     return section.lower(), name.upper()
 
 
-def _number(option: str, text: str) -> int:
+def _serial(text: str) -> int:
     if not text.isdigit():
-        raise UsageError(f"{option}: '{text}' is not a number")
+        raise UsageError(f"--qemu: '{text}' is not a number")
     return int(text)

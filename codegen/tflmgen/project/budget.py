@@ -45,7 +45,7 @@ def check_plan(plan: Plan, board: Board) -> None:
 def _bytes_by_memory(plan: Plan, board: Board) -> dict[str, int]:
     """Memory -> bytes used by arena, state and weights."""
     used: dict[str, int] = {}
-    for section, size in (("arena", _arena(plan)), ("state", _state(plan)), ("weights", _weights(plan))):
+    for section, size in (("arena", _arena(plan)), ("state", state_bytes(plan)), ("weights", _weights(plan))):
         memory = dict(board.placement)[section]
         used[memory] = used.get(memory, 0) + size
     return used
@@ -87,7 +87,9 @@ def _live(plan: Plan, step: int) -> int:
 
 def _explained(excess: str, plan: Plan, board: Board, flash: bool) -> str:
     lines = [f"{plan['model']['path']}: over budget: {excess}"]
-    lines.append(f"  arena {count(_arena(plan))}, state {count(_state(plan))}, weights {count(_weights(plan))} bytes")
+    lines.append(
+        f"  arena {count(_arena(plan))}, state {count(state_bytes(plan))}, weights {count(_weights(plan))} bytes"
+    )
     peak = peak_operator(plan)
     if peak and not flash:
         lines.append(f"  the arena is fullest at {peak}")
@@ -125,7 +127,8 @@ def _arena(plan: Plan) -> int:
     return int(plan["arena"]["bytes"])
 
 
-def _state(plan: Plan) -> int:
+def state_bytes(plan: Plan) -> int:
+    """Bytes of all that the model keeps from invoke to invoke."""
     return sum(int(part["bytes"]) for part in plan["state"])
 
 

@@ -25,9 +25,9 @@ InputShapes = Mapping[TensorKey, tuple[int, ...]] | None
 """Shapes of the user's inputs by tensor (input_bounds.py), or None."""
 
 
-def compile_for(model: Path, board: Board, options: BuildOptions, input_shapes: InputShapes = None) -> Compilation:
+def compile_for(model: Path, board: Board, options: BuildOptions) -> Compilation:
     """As plan_for(). Raises BudgetError if arena, state or weights exceed the board's memories."""
-    compilation = plan_for(model, board, options, input_shapes)
+    compilation = plan_for(model, board, options)
     check_plan(compilation.plan, board)
     return compilation
 

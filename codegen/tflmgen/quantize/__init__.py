@@ -5,11 +5,11 @@ Decided here: the type and scale of each tensor, across branches, loops, calls a
 """
 
 from tflmgen.quantize.calibration import calibrate, measure
-from tflmgen.quantize.calibration_data import CalibrationData, read_calibration, split
-from tflmgen.quantize.cycle_estimates import CORE, TypeCost, cycles_of_invoke, operator_cycles
+from tflmgen.quantize.calibration_data import read_calibration, split
+from tflmgen.quantize.cycle_estimates import CORE, cycles_of_invoke, operator_cycles
 from tflmgen.quantize.equalization import ChannelWatcher, equalized, find_pairs
-from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, matching_operators, run_sets, with_types
-from tflmgen.quantize.file_quantization import LimitError, QuantizedFile, quantize_file
+from tflmgen.quantize.evaluation import Evaluation, compare_runs, run_sets, with_types
+from tflmgen.quantize.file_quantization import QuantizedFile, quantize_file
 from tflmgen.quantize.layer_inputs import LayerWatcher, input_rows
 from tflmgen.quantize.model_quantization import (
     QuantizationChoice,
@@ -17,7 +17,7 @@ from tflmgen.quantize.model_quantization import (
     prepare_float,
     quantize_model,
 )
-from tflmgen.quantize.observed_build import ObservedBuild, Watcher, observed_build
+from tflmgen.quantize.observed_build import ObservedBuild, observed_build
 from tflmgen.quantize.range_choice import (
     Affine,
     RangeMethod,
@@ -28,16 +28,12 @@ from tflmgen.quantize.range_choice import (
     sqnr_db,
     squared_error,
 )
-from tflmgen.quantize.refinement import Trial
 from tflmgen.quantize.sensitivity import (
-    Sensitivity,
-    WebValues,
     measure_sensitivity,
-    merged_statistics,
     web_values,
 )
-from tflmgen.quantize.statistics import Calibration, TensorStatistics, Unreached, statistics_of
-from tflmgen.quantize.type_search import Limits, TypeChoice, choose_types, evaluate, promotion_order
+from tflmgen.quantize.statistics import Calibration, TensorStatistics, statistics_of
+from tflmgen.quantize.type_search import Limits, choose_types, evaluate, promotion_order
 from tflmgen.quantize.web_constraints import Webs, find_webs
 from tflmgen.quantize.web_costs import widening_costs
 from tflmgen.quantize.web_summary import WebSummary, summarize_webs
@@ -47,27 +43,17 @@ __all__ = [
     "CORE",
     "Affine",
     "Calibration",
-    "CalibrationData",
     "ChannelWatcher",
     "Evaluation",
     "LayerWatcher",
-    "LimitError",
     "Limits",
     "ObservedBuild",
     "QuantizationChoice",
     "QuantizedFile",
     "QuantizedModel",
     "RangeMethod",
-    "Run",
-    "Sensitivity",
     "TensorStatistics",
-    "Trial",
-    "TypeChoice",
-    "TypeCost",
-    "Unreached",
-    "Watcher",
     "WebSummary",
-    "WebValues",
     "Webs",
     "affine_for",
     "affine_of",
@@ -84,10 +70,8 @@ __all__ = [
     "find_pairs",
     "find_webs",
     "input_rows",
-    "matching_operators",
     "measure",
     "measure_sensitivity",
-    "merged_statistics",
     "observed_build",
     "operator_cycles",
     "prepare_float",

@@ -6,7 +6,7 @@ Decided here: what each operator means, independent of its kernels, of the passe
 
 from tflmgen.reference.branch_counts import branches_of
 from tflmgen.reference.evaluations import EVALUATIONS
-from tflmgen.reference.file_interpreter import Interpreter, Observe, type_of
+from tflmgen.reference.file_interpreter import Interpreter, type_of
 from tflmgen.reference.function_tables import (
     SIGMOID_TABLE,
     SOFTMAX_TABLES,
@@ -16,8 +16,8 @@ from tflmgen.reference.function_tables import (
     results_on_constants,
     row_exponentials,
 )
-from tflmgen.reference.input_sets import InputSet, make_input_sets, with_small_integers
-from tflmgen.reference.module_interpreter import ModuleInterpreter, ObserveValue
+from tflmgen.reference.input_sets import make_input_sets, with_small_integers
+from tflmgen.reference.module_interpreter import ModuleInterpreter
 from tflmgen.reference.operation import (
     Array,
     CustomReference,
@@ -26,7 +26,7 @@ from tflmgen.reference.operation import (
     RunTimeError,
     UnsupportedError,
 )
-from tflmgen.reference.range_claims import ClaimError, Claims
+from tflmgen.reference.range_claims import Claims
 from tflmgen.reference.validation import Context, validate
 from tflmgen.reference.validation_cache import validated
 from tflmgen.reference.validation_result import EFFORTS, Effort, Validation
@@ -40,17 +40,13 @@ __all__ = [
     "Array",
     "Budget",
     "BudgetError",
-    "ClaimError",
     "Claims",
     "Context",
     "CustomReference",
     "CustomReferences",
     "Effort",
-    "InputSet",
     "Interpreter",
     "ModuleInterpreter",
-    "Observe",
-    "ObserveValue",
     "Operation",
     "RunTimeError",
     "UnsupportedError",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tflmgen.project import Board, Memory
+from tflmgen.project import Board, Memory, state_bytes
 from tflmgen.report.steps import Plan
 from tflmgen.report.tables import Part
 from tflmgen.terminal import readable, share
@@ -69,7 +69,7 @@ def _memory_title(memory: Memory) -> str:
 
 def _placed(plan: Plan, firmware: Mapping[str, Any] | None) -> Iterator[tuple[str, str, int, str]]:
     """(section of the linker script, title, bytes, colour)"""
-    arena, state = plan["arena"]["bytes"], sum(part["bytes"] for part in plan["state"])
+    arena, state = plan["arena"]["bytes"], state_bytes(plan)
     weights = plan["weights"]["bytes"]
     yield "arena", "arena", arena, "c0"
     yield "state", "state", state, "c1"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflmgen.backend import render
-from tflmgen.project import Board
+from tflmgen.project import Board, state_bytes
 from tflmgen.report.arena_map import arena_map
 from tflmgen.report.occupancy import Occupancy
 from tflmgen.report.palette import COLOURS, Palette
@@ -30,7 +30,7 @@ def notebook_html(plan: Plan, board: Board) -> str:
         "report/notebook.html.j2",
         plan=plan,
         board=board,
-        state=sum(part["bytes"] for part in plan["state"]),
+        state=state_bytes(plan),
         blocks=blocks,
         operators=operators[:OPERATORS_SHOWN],
         more=len(operators) - OPERATORS_SHOWN,

@@ -166,27 +166,24 @@ def reverse(g: Graph, value: Value, axes: Sequence[int]) -> Value:
     return value
 
 
-def gather(g: Graph, value: Value, indices: Value, axis: int, batch_dims: int = 0) -> Value:
+def gather(g: Graph, value: Value, indices: Value, axis: int) -> Value:
     """numpy's take along one axis; indices must be in range."""
-    if value.constant is not None and indices.constant is not None and not batch_dims:
+    if value.constant is not None and indices.constant is not None:
         return constant(np.take(value.constant, indices.constant, axis))
-    shape = (*value.shape[:axis], *indices.shape[batch_dims:], *value.shape[axis + 1 :])
-    order = tuple(range(value.rank))
-    if value.constant is None and not batch_dims:
-        order = value.order
+    shape = (*value.shape[:axis], *indices.shape, *value.shape[axis + 1 :])
+    order = tuple(range(value.rank)) if value.constant is not None else value.order
     data, index = g.laid(value, order), g.laid(cast(g, indices, I32) if indices.constant is not None else indices)
     place = order.index(axis)
     stored = g.tensors[data].shape
-    result = (*stored[:place], *indices.shape[batch_dims:], *stored[place + 1 :])
-    options = {"axis": place, "batch_dims": batch_dims}
+    result = (*stored[:place], *indices.shape, *stored[place + 1 :])
+    options = {"axis": place, "batch_dims": 0}
     gathered = g.operator("GATHER", [data, index], [(value.dtype, result, g.tensors[data].quantization)], options)[0]
-    extra = indices.rank - batch_dims
     places: list[int] = []
     for at in order:
         if at == axis:
-            places += range(axis, axis + extra)
+            places += range(axis, axis + indices.rank)
         else:
-            places.append(at if at < axis else at + extra - 1)
+            places.append(at if at < axis else at + indices.rank - 1)
     return g.value(gathered, shape, tuple(places))
 
 

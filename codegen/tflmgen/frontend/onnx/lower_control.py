@@ -56,7 +56,7 @@ def loop(node: Node) -> list[Value]:
 
     def body(g: Graph, number: Value, follows: Value | None, variables: Sequence[Value]) -> Iteration:
         count = c.cast(g, number, I64)
-        results = inner(node, g, proto, [m.reshape(g, count, _shape(proto, 0)), follows, *variables])
+        results = inner(node, g, proto, [m.reshape(g, count, _counter_shape(proto)), follows, *variables])
         condition = results[0]
         if condition is follows and follows is not None and follows.constant is not None:
             condition = constant(True, BOOL)
@@ -72,8 +72,8 @@ def loop(node: Node) -> list[Value]:
     return [*finals, *stacks]
 
 
-def _shape(proto: onnx.GraphProto, index: int) -> tuple[int, ...]:
-    dims = proto.input[index].type.tensor_type.shape.dim if len(proto.input) > index else ()
+def _counter_shape(proto: onnx.GraphProto) -> tuple[int, ...]:
+    dims = proto.input[0].type.tensor_type.shape.dim if proto.input else ()
     return (1,) * len(dims)
 
 

@@ -45,7 +45,7 @@ def convolution(g: Graph, value: Value, weights: Value, bias: Value | None, wind
         value = pad_spatial(g, value, window.pads, 0.0)
     depthwise = groups == value.shape[1] and groups > 1 and weights.shape[1] == 1
     if depthwise:
-        filters = m.transpose(m.reshape(g, weights, [1, *_without(weights, 1)]), [0, 2, 3, 1])
+        filters = m.transpose(m.reshape(g, weights, [1, weights.shape[0], *weights.shape[2:]]), [0, 2, 3, 1])
     else:
         filters = m.transpose(weights, [0, 2, 3, 1])
     tensors = [g.laid(value, last_order(4)), g.laid(filters)]
@@ -63,10 +63,6 @@ def convolution(g: Graph, value: Value, weights: Value, bias: Value | None, wind
     output = (F32, stored_shape(shape, last_order(4)), None)
     convolved = g.operator("DEPTHWISE_CONV_2D" if depthwise else "CONV_2D", tensors, [output], options)[0]
     return g.value(convolved, shape, last_order(4))
-
-
-def _without(value: Value, axis: int) -> list[int]:
-    return [n for k, n in enumerate(value.shape) if k != axis]
 
 
 def _convolution_3d(g: Graph, value: Value, weights: Value, bias: Value | None, window: Window, groups: int) -> Value:

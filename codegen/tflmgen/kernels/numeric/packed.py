@@ -19,7 +19,7 @@ from tflmgen.kernels.numeric.weights import (
     params,
 )
 from tflmgen.kernels.numeric.window import Fields
-from tflmgen.kernels.rules import input_type, static_shape
+from tflmgen.kernels.rules import input_shape, input_type
 
 HEADER = "packed_s4.h"
 OUTPUT_CHANNELS = 0
@@ -41,7 +41,7 @@ def packed_kernel(
     overlaps: tuple[Overlap, ...],
 ) -> Kernel:
     """The call of a kernel of packed_s4.h; `fields` are the params without quantisation and output range."""
-    channels, *taps = static_shape(input_type(op, 1))
+    channels, *taps = input_shape(op, 1)
     scratch = Scratch(math.prod(taps))
     operands = (
         Input(0),

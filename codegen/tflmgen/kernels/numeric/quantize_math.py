@@ -7,7 +7,9 @@ and kernels/kernel_util.cc), since its results decide bits of the output.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -44,6 +46,11 @@ def parse_activation(code: int) -> Activation:
         return Activation(code)
     except ValueError:
         raise ValueError(f"the fused activation {names.get(code, code)} is not supported") from None
+
+
+def fused_activation(options: Mapping[str, Any] | None) -> Activation:
+    """The activation that an operator's options name, none by default. Raises ValueError as parse_activation() does."""
+    return parse_activation(int((options or {}).get("fused_activation_function", 0)))
 
 
 def round_half_away(value: float) -> int:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tflmgen.ir import OperatorInstance
 from tflmgen.kernels.operator import Options
 from tflmgen.kernels.option_fields import positive
-from tflmgen.kernels.rules import input_type, static_shape
+from tflmgen.kernels.rules import input_shape
 
 Fields = tuple[tuple[str, int | float], ...]
 """(name, value) of the fields of a params struct, in order."""
@@ -291,5 +291,5 @@ def four(shape: tuple[int, ...]) -> tuple[int, int, int, int]:
 
 def window_of(op: OperatorInstance) -> Window:
     """Window of a convolution with a filter [.., height, width, ..]."""
-    taps = four(static_shape(input_type(op, 1)))[1:3]
-    return Window(op.attributes.steps, four(static_shape(input_type(op, 0))), taps)
+    taps = four(input_shape(op, 1))[1:3]
+    return Window(op.attributes.steps, four(input_shape(op)), taps)

@@ -12,10 +12,10 @@ from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.rules import (
     COMMON,
     QUANTIZED_PER_TENSOR,
+    input_shape,
     input_type,
     one_type,
     same_quantization,
-    static_shape,
     zero_point,
 )
 from tflmgen.kernels.traits import ELEMENTWISE
@@ -43,7 +43,7 @@ RULES = (
     QUANTIZED_PER_TENSOR,
     Rule(
         "inputs of equal shapes",
-        lambda op: len({static_shape(input_type(op, i)) for i in range(len(op.inputs))}) == 1,
+        lambda op: len({input_shape(op, i) for i in range(len(op.inputs))}) == 1,
     ),
     Rule(
         "one scale and zero point for all int8 inputs",
@@ -65,7 +65,7 @@ OPERATORS = (
         (1, -1),
         1,
         RULES,
-        lambda op: (static_shape(input_type(op, 0)),),
+        lambda op: (input_shape(op),),
         _kernel,
         traits=ELEMENTWISE,
     ),

@@ -24,13 +24,13 @@ from tflmgen.kernels.rules import (
     axis_rule,
     constant,
     input_is,
+    input_shape,
     input_type,
     labels,
     one_type,
     output_is,
     same_quantization,
     scale,
-    static_shape,
     zero_point,
 )
 from tflmgen.kernels.traits import BY_AXIS, Traits
@@ -54,10 +54,6 @@ class NewAxis:
     axis: int
 
 
-def _shape(op: OperatorInstance, index: int = 0) -> Ints:
-    return static_shape(input_type(op, index))
-
-
 def _around(shape: Ints, axis: int) -> Fields:
     return (
         ("outer", math.prod(shape[:axis])),
@@ -67,11 +63,11 @@ def _around(shape: Ints, axis: int) -> Fields:
 
 
 def _axis(op: OperatorInstance) -> int | None:
-    return normalize_axis(constants_of(op, 1)[0], len(_shape(op)))
+    return normalize_axis(constants_of(op, 1)[0], len(input_shape(op)))
 
 
 def _without_axis(op: OperatorInstance) -> tuple[Shape | None, ...]:
-    shape, axis = _shape(op), _axis(op) or 0
+    shape, axis = input_shape(op), _axis(op) or 0
     return (shape[:axis] + shape[axis + 1 :],)
 
 
@@ -79,7 +75,7 @@ def _arg(name: str) -> Callable[[OperatorInstance, Target], Kernel]:
     def kernel(op: OperatorInstance, target: Target) -> Kernel:
         del target
         function = f"tflmgen_{name}_{SUFFIX[input_type(op, 0).dtype]}_{SUFFIX[op.outputs[0].dtype]}"
-        params = Params("tflmgen_axis", _around(_shape(op), _axis(op) or 0))
+        params = Params("tflmgen_axis", _around(input_shape(op), _axis(op) or 0))
         return Kernel(function, HEADER, (Input(0), Output(0)), params)
 
     return kernel
@@ -95,7 +91,7 @@ def _cumsum(op: OperatorInstance, target: Target) -> Kernel:
     dtype = op.outputs[0].dtype
     struct = "tflmgen_cumsum"
     fields: Fields = (
-        *_around(_shape(op), _axis(op) or 0),
+        *_around(input_shape(op), _axis(op) or 0),
         ("exclusive", op.attributes.exclusive),
         ("reverse", op.attributes.reverse),
     )
@@ -118,14 +114,14 @@ def _cumsum(op: OperatorInstance, target: Target) -> Kernel:
 
 def _top_k(op: OperatorInstance, target: Target) -> Kernel:
     del target
-    shape, k = _shape(op), constants_of(op, 1)[0]
+    shape, k = input_shape(op), constants_of(op, 1)[0]
     params = Params("tflmgen_top_k", (("rows", math.prod(shape[:-1])), ("length", shape[-1]), ("k", k)))
     function = f"tflmgen_top_k_{SUFFIX[input_type(op, 0).dtype]}"
     return Kernel(function, HEADER, (Input(0), Output(0), Output(1)), params)
 
 
 def _top_shapes(op: OperatorInstance) -> tuple[Shape | None, ...]:
-    return ((*_shape(op)[:-1], constants_of(op, 1)[0]),) * 2
+    return ((*input_shape(op)[:-1], constants_of(op, 1)[0]),) * 2
 
 
 def _parse_one_hot(options: Options | None) -> NewAxis:
@@ -133,11 +129,11 @@ def _parse_one_hot(options: Options | None) -> NewAxis:
 
 
 def _new_axis(op: OperatorInstance) -> int | None:
-    return normalize_axis(op.attributes.axis, len(_shape(op)) + 1)
+    return normalize_axis(op.attributes.axis, len(input_shape(op)) + 1)
 
 
 def _one_hot_shape(op: OperatorInstance) -> Ints:
-    shape, axis = _shape(op), _new_axis(op) or 0
+    shape, axis = input_shape(op), _new_axis(op) or 0
     return (*shape[:axis], constants_of(op, 1)[0], *shape[axis:])
 
 
@@ -157,8 +153,8 @@ def _normalization(op: OperatorInstance, target: Target) -> Kernel:
     del target
     source = input_type(op, 0)
     fields = (
-        ("rows", math.prod(_shape(op)[:-1])),
-        ("length", _shape(op)[-1]),
+        ("rows", math.prod(input_shape(op)[:-1])),
+        ("length", input_shape(op)[-1]),
         ("input_offset", -zero_point(source) if source.dtype is DType.INT8 else 0),
     )
     function = f"tflmgen_l2_normalization_{SUFFIX[source.dtype]}"
@@ -171,7 +167,7 @@ def _axis_rules(*index_types: DType) -> tuple[Rule, ...]:
         input_is(1, "axis", *index_types),
         constant(1, "axis"),
         Rule("an axis that is a single value", lambda op: input_type(op, 1).elements == 1),
-        axis_rule(lambda op: constants_of(op, 1)[0], lambda op: len(_shape(op))),
+        axis_rule(lambda op: constants_of(op, 1)[0], lambda op: len(input_shape(op))),
     )
 
 
@@ -180,7 +176,7 @@ ARG_RULES = (
     input_is(0, "input", *ORDERED),
     output_is(DType.INT32, DType.INT64),
     *_axis_rules(DType.INT32, DType.INT64),
-    Rule("an axis of at least one element", lambda op: _shape(op)[_axis(op) or 0] > 0),
+    Rule("an axis of at least one element", lambda op: input_shape(op)[_axis(op) or 0] > 0),
 )
 
 CUMSUM_TYPES = (DType.FLOAT32, DType.INT8, DType.INT32, DType.INT64)
@@ -217,7 +213,7 @@ TOP_K_RULES = (
     Rule("a number of elements (k) that is a single value", lambda op: input_type(op, 1).elements == 1),
     Rule(
         "a number of elements (k) from 1 to the last dimension",
-        lambda op: len(_shape(op)) >= 1 and 1 <= constants_of(op, 1)[0] <= _shape(op)[-1],
+        lambda op: len(input_shape(op)) >= 1 and 1 <= constants_of(op, 1)[0] <= input_shape(op)[-1],
     ),
 )
 
@@ -240,7 +236,7 @@ ONE_HOT_RULES = (
         "an on value and an off value of one element each",
         lambda op: all(input_type(op, i).elements == 1 for i in (2, 3)),
     ),
-    axis_rule(lambda op: op.attributes.axis, lambda op: len(_shape(op)) + 1, "its output"),
+    axis_rule(lambda op: op.attributes.axis, lambda op: len(input_shape(op)) + 1, "its output"),
 )
 
 NORMALIZATION_RULES = (
@@ -248,7 +244,8 @@ NORMALIZATION_RULES = (
     one_type(DType.FLOAT32, DType.INT8),
     QUANTIZED_PER_TENSOR,
     Rule(
-        "an input with a last dimension of less than 2^15", lambda op: len(_shape(op)) >= 1 and _shape(op)[-1] < 2**15
+        "an input with a last dimension of less than 2^15",
+        lambda op: len(input_shape(op)) >= 1 and input_shape(op)[-1] < 2**15,
     ),
     Rule(
         "scale 1/128 and zero point 0 for an int8 output",
@@ -301,7 +298,7 @@ OPERATORS = (
         (2, 2),
         1,
         CUMSUM_RULES,
-        lambda op: (_shape(op),),
+        lambda op: (input_shape(op),),
         _cumsum,
         traits=Traits(row_wise=_is_cumulated_forwards, neutral=0),
     ),
@@ -325,7 +322,7 @@ OPERATORS = (
         (1, 1),
         1,
         NORMALIZATION_RULES,
-        lambda op: (_shape(op),),
+        lambda op: (input_shape(op),),
         _normalization,
         traits=Traits(row_wise=not_last_axis, along_last=True, neutral=0),
     ),

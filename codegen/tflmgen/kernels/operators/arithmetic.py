@@ -17,8 +17,8 @@ from tflmgen.kernels.folding.fold_quantized import centred, quantized, requantiz
 from tflmgen.kernels.numeric.quantize_math import (
     Activation,
     activation_range,
+    fused_activation,
     is_representable,
-    parse_activation,
     quantize_multiplier,
 )
 from tflmgen.kernels.numeric.real_functions import of_elements
@@ -45,7 +45,7 @@ class Fused:
 
 def parse(options: Options | None) -> Fused:
     """Which activation is fused, none without options."""
-    return Fused(parse_activation(int((options or {}).get("fused_activation_function", 0))))
+    return Fused(fused_activation(options))
 
 
 def add_scales(op: OperatorInstance) -> tuple[float, float, float]:

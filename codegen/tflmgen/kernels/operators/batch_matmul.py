@@ -35,6 +35,8 @@ from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.requests import BatchProduct
 from tflmgen.kernels.rules import (
     COMMON,
+    has_inferred_shape,
+    input_shape,
     input_type,
     per_tensor,
     scale,
@@ -103,12 +105,12 @@ def _matrices(shape: tuple[int, ...], axes: Axes, adjoint: bool) -> Matrices:
 
 def left_of(op: OperatorInstance) -> Matrices:
     """The left operand [..., rows, depth], permuted and transposed as the attributes say."""
-    return _matrices(static_shape(input_type(op, 0)), op.attributes.left_axes, op.attributes.adjoint_left)
+    return _matrices(input_shape(op), op.attributes.left_axes, op.attributes.adjoint_left)
 
 
 def right_of(op: OperatorInstance) -> Matrices:
     """The right operand [..., depth, columns], permuted and transposed as the attributes say."""
-    return _matrices(static_shape(input_type(op, 1)), op.attributes.right_axes, op.attributes.adjoint_right)
+    return _matrices(input_shape(op, 1), op.attributes.right_axes, op.attributes.adjoint_right)
 
 
 def _product_of(op: OperatorInstance) -> Matrices:
@@ -288,7 +290,7 @@ RULES = (
             or (all(zero_point(t) == 0 for t in tensors(op)) and left_of(op).columns < 2**16)
         ),
     ),
-    Rule("an output of the shape that follows from the inputs", lambda op: (op.outputs[0].shape,) == infer(op)),
+    has_inferred_shape(infer, "inputs"),
 )
 
 OPERATORS = (Operator("BATCH_MATMUL", parse, (2, 2), 1, RULES, infer, kernel, traits=replace(BY_AXIS, neutral=0)),)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, ParamValue
 from tflmgen.kernels.numeric.strides import MAX_RANK, Nest, broadcast_shape, broadcast_strides, collapse
 from tflmgen.kernels.operator import Rule, Shape
-from tflmgen.kernels.rules import COMMON, input_type, static_shape
+from tflmgen.kernels.rules import COMMON, input_shape, input_type
 
 SUFFIX = {
     DType.FLOAT32: "f32",
@@ -30,13 +30,13 @@ Fields = tuple[tuple[str, ParamValue], ...]
 
 def binary_shape(op: OperatorInstance) -> tuple[int, ...] | None:
     """The shape that both inputs broadcast to, or None."""
-    return broadcast_shape(static_shape(input_type(op, 0)), static_shape(input_type(op, 1)))
+    return broadcast_shape(input_shape(op), input_shape(op, 1))
 
 
 def binary_nest(op: OperatorInstance) -> Nest:
     """The loops over the output with the strides of both inputs; the rule of BROADCASTS holds."""
     shape = binary_shape(op) or ()
-    strides = [broadcast_strides(static_shape(input_type(op, i)), shape) for i in range(2)]
+    strides = [broadcast_strides(input_shape(op, i), shape) for i in range(2)]
     return collapse(shape, *strides)
 
 

@@ -26,10 +26,10 @@ from tflmgen.kernels.rules import (
     INT16_ZERO_POINTS,
     QUANTIZED_PER_TENSOR,
     SAME_QUANTIZATION,
+    input_shape,
     input_type,
     one_type,
     scale,
-    static_shape,
     zero_point,
 )
 from tflmgen.kernels.traits import ELEMENTWISE, MONOTONE, Traits
@@ -148,7 +148,7 @@ PRELU_RULES = (
         "an input, slopes and an output that are all float32 or all int8, or int16 with int8 slopes", _prelu_types_fit
     ),
     QUANTIZED_PER_TENSOR,
-    Rule("slopes that broadcast to the input's shape", lambda op: binary_shape(op) == static_shape(input_type(op, 0))),
+    Rule("slopes that broadcast to the input's shape", lambda op: binary_shape(op) == input_shape(op)),
     Rule(
         "an input scale of less than 2^30 times the output scale, also when multiplied by the slopes' scale",
         lambda op: not _is_quantized(op) or all(map(is_representable, _prelu_scales(op))),

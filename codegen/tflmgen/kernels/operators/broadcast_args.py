@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
-from tflmgen.kernels.rules import COMMON, input_type, one_type, static_shape
+from tflmgen.kernels.rules import COMMON, input_shape, input_type, one_type
 
 
 def _ranks(op: OperatorInstance) -> tuple[int, int]:
@@ -51,7 +51,7 @@ RULES = (
     one_type(DType.INT32, DType.INT64),
     Rule(
         "shapes given as vectors",
-        lambda op: len(static_shape(input_type(op, 0))) == 1 == len(static_shape(input_type(op, 1))),
+        lambda op: len(input_shape(op)) == 1 == len(input_shape(op, 1)),
     ),
     Rule("constant shapes that broadcast together", _agree),
 )

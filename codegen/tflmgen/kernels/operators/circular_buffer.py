@@ -15,7 +15,7 @@ from tflmgen.ir import DType, Input, Kernel, Null, OperatorInstance, Output, Ove
 from tflmgen.kernels.operator import Options, Rule, Shape, State
 from tflmgen.kernels.operators.custom import CustomOperator
 from tflmgen.kernels.option_fields import integer
-from tflmgen.kernels.rules import COMMON, input_is, input_type, same_quantization, static_shape
+from tflmgen.kernels.rules import COMMON, input_is, input_shape, input_type, same_quantization, static_shape
 
 HEADER = "circular_buffer.h"
 
@@ -32,7 +32,7 @@ def _types_fit(op: OperatorInstance) -> bool:
 
 
 def _slots_fit(op: OperatorInstance) -> bool:
-    source, window = static_shape(input_type(op, 0)), static_shape(op.outputs[0])
+    source, window = input_shape(op), static_shape(op.outputs[0])
     return source[:2] == (1, 1) and (window[0], *window[2:]) == (1, *source[2:]) and 0 not in window
 
 

@@ -31,6 +31,7 @@ from tflmgen.kernels.rules import (
     axis_rule,
     constant,
     input_is,
+    input_shape,
     input_type,
     one_type,
     static_shape,
@@ -78,24 +79,20 @@ def _layout(repeats: int, blocks: Sequence[int]) -> ConstantArray:
     return ConstantArray.of("layout", np.array([repeats, len(blocks), *blocks]), DType.INT32)
 
 
-def _input_shape(op: OperatorInstance, index: int = 0) -> tuple[int, ...]:
-    return static_shape(input_type(op, index))
-
-
 def axis_of(op: OperatorInstance) -> int | None:
     """CONCATENATION's axis, counted from the first; None where it is out of range."""
-    return normalize_axis(op.attributes.axis, len(_input_shape(op)))
+    return normalize_axis(op.attributes.axis, len(input_shape(op)))
 
 
 def _pack_axis(op: OperatorInstance) -> int | None:
-    return normalize_axis(op.attributes.axis, len(_input_shape(op)) + 1)
+    return normalize_axis(op.attributes.axis, len(input_shape(op)) + 1)
 
 
 def _join(op: OperatorInstance, axis: int) -> Kernel | View | Pieces:
     if len(op.inputs) == 1:
         return View(0)
     tensors = [input_type(op, i) for i in range(len(op.inputs))]
-    repeats = math.prod(_input_shape(op)[:axis])
+    repeats = math.prod(input_shape(op)[:axis])
     sizes = [t.bytes for t in tensors]
     if repeats == 1 and are_pieces(sizes):
         starts = accumulate(sizes, initial=0)
@@ -109,10 +106,10 @@ def _part(op: OperatorInstance, source: int, axis: int) -> Kernel | View | Piece
     """Input `source` cut along `axis` into the outputs."""
     if len(op.outputs) == 1:
         return View(source)
-    repeats = math.prod(_input_shape(op, source)[:axis])
+    repeats = math.prod(input_shape(op, source)[:axis])
     total = _block_bytes(input_type(op, source), axis)
     outputs = tuple(Output(i) for i in range(len(op.outputs)))
-    extent = _input_shape(op, source)[axis]
+    extent = input_shape(op, source)[axis]
     blocks = [total // max(extent, 1) * size for size in _parts(op, source, extent)]
     if repeats == 1 and are_pieces(blocks):
         starts = accumulate(blocks, initial=0)
@@ -131,24 +128,24 @@ def _parts(op: OperatorInstance, source: int, extent: int) -> list[int]:
 
 def _split_axis(op: OperatorInstance, source: int, at: int) -> int | None:
     """The axis of SPLIT and SPLIT_V, a constant input."""
-    return normalize_axis(constants_of(op, at)[0], len(_input_shape(op, source)))
+    return normalize_axis(constants_of(op, at)[0], len(input_shape(op, source)))
 
 
 def _concatenated(op: OperatorInstance) -> Shape:
     axis = axis_of(op) or 0
-    shapes = [_input_shape(op, i) for i in range(len(op.inputs))]
+    shapes = [input_shape(op, i) for i in range(len(op.inputs))]
     return (*shapes[0][:axis], sum(s[axis] for s in shapes), *shapes[0][axis + 1 :])
 
 
 def _packed(op: OperatorInstance) -> Shape:
     axis = _pack_axis(op) or 0
-    shape = _input_shape(op)
+    shape = input_shape(op)
     return (*shape[:axis], len(op.inputs), *shape[axis:])
 
 
 def _agree_but_for_axis(op: OperatorInstance) -> bool:
     axis = axis_of(op) or 0
-    shapes = [_input_shape(op, i) for i in range(len(op.inputs))]
+    shapes = [input_shape(op, i) for i in range(len(op.inputs))]
     return all(
         len(s) == len(shapes[0]) and s[:axis] + s[axis + 1 :] == shapes[0][:axis] + shapes[0][axis + 1 :]
         for s in shapes
@@ -157,13 +154,13 @@ def _agree_but_for_axis(op: OperatorInstance) -> bool:
 
 def _split_shapes(op: OperatorInstance, source: int, at: int) -> tuple[Shape | None, ...]:
     axis = _split_axis(op, source, at) or 0
-    shape = _input_shape(op, source)
+    shape = input_shape(op, source)
     return tuple((*shape[:axis], size, *shape[axis + 1 :]) for size in _parts(op, source, shape[axis]))
 
 
 def _unpacked(op: OperatorInstance) -> tuple[Shape | None, ...]:
     axis = axis_of(op) or 0
-    shape = _input_shape(op)
+    shape = input_shape(op)
     return ((*shape[:axis], *shape[axis + 1 :]),) * len(op.outputs)
 
 
@@ -208,13 +205,13 @@ def _split_rules(source: int, at: int) -> tuple[Rule, ...]:
         input_is(at, "axis", DType.INT32),
         constant(at, "axis"),
         Rule("an axis that is a single value", lambda op: input_type(op, at).elements == 1),
-        axis_rule(lambda op: constants_of(op, at)[0], lambda op: len(_input_shape(op, source))),
+        axis_rule(lambda op: constants_of(op, at)[0], lambda op: len(input_shape(op, source))),
         Rule("at least one output", lambda op: len(op.outputs) > 0),
     )
 
 
 def _extent(op: OperatorInstance, source: int, at: int) -> int:
-    return _input_shape(op, source)[_split_axis(op, source, at) or 0]
+    return input_shape(op, source)[_split_axis(op, source, at) or 0]
 
 
 SAME_TYPES = one_type(*MOVABLE)
@@ -222,7 +219,7 @@ SAME_TYPES = one_type(*MOVABLE)
 CONCATENATION_RULES = (
     *COMMON,
     SAME_TYPES,
-    axis_rule(lambda op: op.attributes.axis, lambda op: len(_input_shape(op))),
+    axis_rule(lambda op: op.attributes.axis, lambda op: len(input_shape(op))),
     Rule("inputs of equal shapes, except along the axis", _agree_but_for_axis),
     SAME_QUANTIZATION,
 )
@@ -230,7 +227,7 @@ CONCATENATION_RULES = (
 PACK_RULES = (
     *COMMON,
     SAME_TYPES,
-    axis_rule(lambda op: op.attributes.axis, lambda op: len(_input_shape(op)) + 1, "its output"),
+    axis_rule(lambda op: op.attributes.axis, lambda op: len(input_shape(op)) + 1, "its output"),
     Rule(
         "as many inputs as values_count says",
         lambda op: op.attributes.count == len(op.inputs),
@@ -238,7 +235,7 @@ PACK_RULES = (
     ),
     Rule(
         "inputs of equal shapes",
-        lambda op: all(_input_shape(op, i) == _input_shape(op) for i in range(len(op.inputs))),
+        lambda op: all(input_shape(op, i) == input_shape(op) for i in range(len(op.inputs))),
     ),
     SAME_QUANTIZATION,
 )
@@ -278,12 +275,12 @@ SPLIT_V_RULES = (
 UNPACK_RULES = (
     *COMMON,
     _outputs_like(0),
-    axis_rule(lambda op: op.attributes.axis, lambda op: len(_input_shape(op))),
+    axis_rule(lambda op: op.attributes.axis, lambda op: len(input_shape(op))),
     Rule(
         "an axis as long as the number of outputs, and as num says",
-        lambda op: _input_shape(op)[axis_of(op) or 0] == len(op.outputs) == op.attributes.count > 0,
+        lambda op: input_shape(op)[axis_of(op) or 0] == len(op.outputs) == op.attributes.count > 0,
         lambda op: (
-            f"an axis of {_input_shape(op)[axis_of(op) or 0]} elements, {len(op.outputs)} outputs and "
+            f"an axis of {input_shape(op)[axis_of(op) or 0]} elements, {len(op.outputs)} outputs and "
             f"num {op.attributes.count}"
         ),
     ),

@@ -15,7 +15,7 @@ from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import layer_of
 from tflmgen.kernels.numeric.int16_layer import int16_layer
 from tflmgen.kernels.numeric.packed import packed_kernel, stays_packed
-from tflmgen.kernels.numeric.quantize_math import Activation, parse_activation
+from tflmgen.kernels.numeric.quantize_math import Activation, fused_activation
 from tflmgen.kernels.numeric.rows_f32 import ROWS, last_rows
 from tflmgen.kernels.numeric.weights import (
     FORWARD,
@@ -45,7 +45,7 @@ from tflmgen.kernels.operators.hybrid import hybrid_kernel
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.ranges.range_weighted import range_of_sums
 from tflmgen.kernels.requests import FloatConvolution, Int16Convolution
-from tflmgen.kernels.rules import input_type, static_shape, zero_point
+from tflmgen.kernels.rules import has_inferred_shape, input_shape, input_type, zero_point
 from tflmgen.kernels.traits import Sliding, Traits, first_axis
 
 GATHERED = header_constant("conv2d.h", "TFLMGEN_CONV2D_F32_GATHERED")
@@ -67,7 +67,7 @@ def parse(options: Options | None) -> ConvAttributes:
     """Steps of the window, dilated or not, and the fused activation."""
     options = present(options)
     steps = parse_steps(options, dilated=True)
-    return ConvAttributes(steps, parse_activation(int(options.get("fused_activation_function", 0))))
+    return ConvAttributes(steps, fused_activation(options))
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
@@ -79,7 +79,7 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
     """The fastest kernel that supports the layer, or the one that unpacks int4 filters at run time."""
     if stays_packed(op, target):
-        channels, window = static_shape(input_type(op, 1))[0], window_of(op)
+        channels, window = input_shape(op, 1)[0], window_of(op)
         padding: Fields = (("padding_value", zero_point(input_type(op, 0))),)
         fields = (*_geometry(op, window, channels), *padding)
         return packed_kernel("tflmgen_conv2d_s4", "tflmgen_conv2d_s8", op, op.attributes.activation, fields, ())
@@ -87,7 +87,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
 
 
 def _geometry(op: OperatorInstance, window: Window, channels: int) -> Fields:
-    channel = ("filter_channels", static_shape(input_type(op, 1))[3])
+    channel = ("filter_channels", input_shape(op, 1)[3])
     return (*window.fields(channels), *window.dilation_fields, *FORWARD, channel)
 
 
@@ -101,7 +101,7 @@ def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
     channels, _, _, filter_channels = weights.shape
     rows, scales = np.asarray(weights, dtype=np.int64).reshape(channels, -1), channel_scales(op, channels)
     if is_int16(op):
-        fits = filter_channels == static_shape(input_type(op, 0))[3]
+        fits = filter_channels == input_shape(op)[3]
         wide = int16_layer(op, rows, scales) if fits else None
         return fast_kernels(Int16Convolution(op, target, wide, op.attributes.activation, window_of(op))) if wide else []
     layer = layer_of(op, rows, scales, op.attributes.activation)
@@ -110,7 +110,7 @@ def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
 
 def portable_kernel(op: OperatorInstance) -> Kernel:
     """The C99 kernel for the types and groups of this layer."""
-    channels, filter_height, filter_width, filter_channels = static_shape(input_type(op, 1))
+    channels, filter_height, filter_width, filter_channels = input_shape(op, 1)
     window = window_of(op)
     macs = op.outputs[0].elements * filter_height * filter_width * filter_channels
     if is_hybrid(op):
@@ -123,7 +123,7 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
 
 
 def _forward(op: OperatorInstance, geometry: Fields, macs: int) -> Kernel:
-    channels, output = static_shape(input_type(op, 1))[0], op.outputs[0]
+    channels, output = input_shape(op, 1)[0], op.outputs[0]
     over_input = overlaps(output, window_of(op).overlap_distance(channels, _last_channels(op)))
     results = output_fields(op, op.attributes.activation)
     weights, bias = filter_operand(op), bias_operand(op, OUTPUT_CHANNELS)
@@ -145,8 +145,8 @@ def _forward(op: OperatorInstance, geometry: Fields, macs: int) -> Kernel:
 
 def _group_channels(op: OperatorInstance) -> int:
     """Output channels that see the same input channels."""
-    channels, _, _, filter_channels = static_shape(input_type(op, 1))
-    return channels // (static_shape(input_type(op, 0))[3] // filter_channels)
+    channels, _, _, filter_channels = input_shape(op, 1)
+    return channels // (input_shape(op)[3] // filter_channels)
 
 
 def _last_channels(op: OperatorInstance) -> int:
@@ -158,7 +158,7 @@ def _last_channels(op: OperatorInstance) -> int:
 
 def _gathers(op: OperatorInstance) -> bool:
     """Whether a float32 window is copied to the stack: it is small, in pieces, and read for several channels."""
-    _, height, width, channels = static_shape(input_type(op, 1))
+    _, height, width, channels = input_shape(op, 1)
     pieces = height * width > 1
     return pieces and height * width * channels <= GATHERED and _group_channels(op) >= ROWS
 
@@ -170,7 +170,7 @@ def _quantizes_with_zero_point(op: OperatorInstance) -> bool:
 
 
 def _groups_fit(op: OperatorInstance) -> bool:
-    channels, filter_shape = static_shape(input_type(op, 0))[3], static_shape(input_type(op, 1))
+    channels, filter_shape = input_shape(op)[3], input_shape(op, 1)
     return channels % filter_shape[3] == 0 and filter_shape[0] % (channels // filter_shape[3]) == 0
 
 
@@ -191,7 +191,7 @@ RULES = (
     bias_size_rule(OUTPUT_CHANNELS),
     *quantization_rules(OUTPUT_CHANNELS),
     FITS,
-    Rule("an output of the shape that follows from the input", lambda op: (op.outputs[0].shape,) == infer(op)),
+    has_inferred_shape(infer),
 )
 
 TRAITS = Traits(

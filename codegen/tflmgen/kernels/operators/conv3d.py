@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, OperatorInstance, Output, Params, Target
-from tflmgen.kernels.numeric.quantize_math import Activation, parse_activation
+from tflmgen.kernels.numeric.quantize_math import Activation, fused_activation
 from tflmgen.kernels.numeric.weights import bias_type
 from tflmgen.kernels.numeric.window import Extent, extent, parse_padding
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.option_fields import positive, present
-from tflmgen.kernels.rules import STATIC, input_type, static_shape
+from tflmgen.kernels.rules import STATIC, has_inferred_shape, input_shape, input_type
 from tflmgen.kernels.traits import BY_BATCH
 
 
@@ -34,12 +34,12 @@ def parse(options: Options | None) -> Conv3dAttributes:
         parse_padding(options),
         tuple(positive(options, f"stride_{axis}") for axis in "dhw"),
         tuple(positive(options, f"dilation_{axis}_factor", 1) for axis in "dhw"),
-        parse_activation(int(options.get("fused_activation_function", 0))),
+        fused_activation(options),
     )
 
 
 def _extents(op: OperatorInstance) -> tuple[Extent, ...]:
-    sizes, taps = static_shape(input_type(op, 0))[1:4], static_shape(input_type(op, 1))[:3]
+    sizes, taps = input_shape(op)[1:4], input_shape(op, 1)[:3]
     steps = zip(sizes, taps, op.attributes.strides, op.attributes.dilations, strict=True)
     return tuple(extent(op.attributes.same, *step) for step in steps)
 
@@ -52,8 +52,8 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
     """The C99 kernel, the only one."""
     del target
-    batches, *sizes, channels = static_shape(input_type(op, 0))
-    *taps, _, output_channels = static_shape(input_type(op, 1))
+    batches, *sizes, channels = input_shape(op)
+    *taps, _, output_channels = input_shape(op, 1)
     extents, output = _extents(op), op.outputs[0]
     least, greatest = op.attributes.activation.bounds
     fields = (
@@ -104,7 +104,7 @@ RULES = (
         "a dilated filter that fits into the input, or SAME padding",
         lambda op: all(e.output > 0 for e in _extents(op)),
     ),
-    Rule("an output of the shape that follows from the input", lambda op: (op.outputs[0].shape,) == infer(op)),
+    has_inferred_shape(infer),
 )
 
 OPERATORS = (Operator("CONV_3D", parse, (2, 3), 1, RULES, infer, kernel, traits=BY_BATCH),)

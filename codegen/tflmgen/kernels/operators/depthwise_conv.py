@@ -36,7 +36,7 @@ from tflmgen.kernels.operators.conv import FITS, FOUR_DIMENSIONS, parse
 from tflmgen.kernels.operators.hybrid import hybrid_kernel
 from tflmgen.kernels.ranges.range_weighted import range_of_sums
 from tflmgen.kernels.requests import Int16Convolution, Int16Depthwise
-from tflmgen.kernels.rules import input_type, static_shape, zero_point
+from tflmgen.kernels.rules import has_inferred_shape, input_shape, input_type, zero_point
 from tflmgen.kernels.traits import Sliding, Traits, first_axis
 
 LANES_F32 = header_constant("lanes_f32.h", "TFLMGEN_LANES_F32")
@@ -62,7 +62,7 @@ def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
     weights = op.constants[1]
     if not is_quantized(op) or weights is None:
         return []
-    channels, input_channels = weights.shape[3], static_shape(input_type(op, 0))[3]
+    channels, input_channels = weights.shape[3], input_shape(op)[3]
     rows = np.asarray(weights, dtype=np.int64).reshape(-1, channels).T
     scales = channel_scales(op, channels)
     # Of one channel, a depthwise convolution is an ordinary one.
@@ -77,13 +77,13 @@ def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
 
 def portable_kernel(op: OperatorInstance) -> Kernel:
     """The C99 kernel for the types of this layer."""
-    _, filter_height, filter_width, channels = static_shape(input_type(op, 1))
+    _, filter_height, filter_width, channels = input_shape(op, 1)
     window, output = window_of(op), op.outputs[0]
     geometry = (*window.fields(channels), *window.dilation_fields)
     macs = output.elements * filter_height * filter_width
     if is_hybrid(op):
         return hybrid_kernel("depthwise_conv2d", op, op.attributes.activation, window.input[0], macs, geometry)
-    one_each = channels == static_shape(input_type(op, 0))[3]
+    one_each = channels == input_shape(op)[3]
     # Each group's outputs are written before the next group is read; integers go one by one.
     group = LANES_F32 if output.dtype is DType.FLOAT32 and channels >= LANES_F32 else 1
     distance = window.group_distance(group) if one_each else window.overlap_distance(channels)
@@ -120,13 +120,13 @@ RULES = (
     # The option depth_multiplier says the same and is wrong in some files; LiteRT goes by the shapes, too.
     Rule(
         "filter channels that are a multiple of the input channels",
-        lambda op: static_shape(input_type(op, 1))[3] % static_shape(input_type(op, 0))[3] == 0,
+        lambda op: input_shape(op, 1)[3] % input_shape(op)[3] == 0,
     ),
     Rule("an int64 bias, if any, for int16 inputs", lambda op: not is_int16(op) or sum_suffix(op) == "b64"),
     bias_size_rule(OUTPUT_CHANNELS),
     *quantization_rules(OUTPUT_CHANNELS),
     FITS,
-    Rule("an output of the shape that follows from the input", lambda op: (op.outputs[0].shape,) == infer(op)),
+    has_inferred_shape(infer),
 )
 
 TRAITS = Traits(row_wise=first_axis, by_rows=True, window=Sliding.FILTER, channel_axis=OUTPUT_CHANNELS, clamped=True)

@@ -12,7 +12,7 @@ from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, S
 from tflmgen.kernels.operator import Options, Rule, Shape
 from tflmgen.kernels.operators.custom import CustomOperator
 from tflmgen.kernels.option_fields import flag, integer, real
-from tflmgen.kernels.rules import COMMON, input_type, one_type, static_shape
+from tflmgen.kernels.rules import COMMON, input_shape, input_type, one_type
 
 LARGEST_OPTION = 2**20
 PER_CLASS = 100
@@ -56,11 +56,11 @@ def parse(options: Options) -> DetectionAttributes:
 
 
 def _boxes(op: OperatorInstance) -> int:
-    return static_shape(input_type(op, 0))[1]
+    return input_shape(op)[1]
 
 
 def _shapes_fit(op: OperatorInstance) -> bool:
-    boxes, scores, anchors = (static_shape(input_type(op, i)) for i in range(3))
+    boxes, scores, anchors = (input_shape(op, i) for i in range(3))
     return boxes[:2] == scores[:2] == (1, boxes[1]) and boxes[2] >= 4 and anchors == (boxes[1], 4) and boxes[1] > 0
 
 
@@ -80,7 +80,7 @@ class DetectionPostProcess(CustomOperator):
         Rule("one batch, and as many anchors, encodings of 4 numbers and predictions as boxes", _shapes_fit),
         Rule(
             "predictions of num_classes columns, or one more for the background",
-            lambda op: static_shape(input_type(op, 1))[2] - op.attributes.classes in (0, 1),
+            lambda op: input_shape(op, 1)[2] - op.attributes.classes in (0, 1),
         ),
     )
 
@@ -94,10 +94,10 @@ class DetectionPostProcess(CustomOperator):
     def kernel(self, op: OperatorInstance, target: Target) -> Kernel:
         del target
         a, boxes = op.attributes, _boxes(op)
-        columns = static_shape(input_type(op, 1))[2]
+        columns = input_shape(op, 1)[2]
         fields = (
             ("boxes", boxes),
-            ("coordinates", static_shape(input_type(op, 0))[2]),
+            ("coordinates", input_shape(op)[2]),
             ("columns", columns),
             ("background", columns - a.classes),
             ("detections", a.detections),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.operator import Operator, no_attributes
 from tflmgen.kernels.operators.dynamic_rows import ARGUMENT, BOUND
-from tflmgen.kernels.rules import input_type, static_shape
+from tflmgen.kernels.rules import input_shape, static_shape
 from tflmgen.kernels.traits import Traits
 
 HEADER = "row_repeats.h"
@@ -36,7 +36,7 @@ def _repeat(op: OperatorInstance, target: Target) -> Kernel:
     """(value, extent, wanted extent) -> as many rows as wanted."""
     del target
     output, repeat = op.outputs[0], op.attributes
-    shape, room = static_shape(output), static_shape(input_type(op, 0))[repeat.axis]
+    shape, room = static_shape(output), input_shape(op)[repeat.axis]
     outer = math.prod(shape[: repeat.axis])
     fields = (
         ("outer", outer),

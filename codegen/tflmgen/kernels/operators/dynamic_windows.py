@@ -15,7 +15,7 @@ from tflmgen.ir import ConstantArray, Input, Kernel, OperatorInstance, Output, O
 from tflmgen.kernels.operator import Operator, Shape, no_attributes
 from tflmgen.kernels.operators import pool
 from tflmgen.kernels.operators.dynamic_rows import BOUND
-from tflmgen.kernels.rules import input_type, static_shape
+from tflmgen.kernels.rules import input_shape, static_shape
 from tflmgen.kernels.traits import Traits
 
 HEADER = "row_windows.h"
@@ -58,7 +58,7 @@ def _place(op: OperatorInstance, target: Target) -> Kernel:
     element = ConstantArray.of("element", np.array([filler.number]), output.dtype)
     fields = (
         ("outer", math.prod(shape[:axis])),
-        ("input_rows", static_shape(input_type(op, 0))[axis]),
+        ("input_rows", input_shape(op)[axis]),
         ("output_rows", shape[axis]),
         ("row_bytes", math.prod(shape[axis + 1 :]) * output.dtype.bits // 8),
         ("element_bytes", output.dtype.bits // 8),

@@ -10,7 +10,7 @@ from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Ou
 from tflmgen.kernels.numeric.weights import filter_operand, has_int8_filter
 from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import MOVABLE
-from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_type, same_quantization, static_shape
+from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_shape, input_type, same_quantization
 from tflmgen.kernels.traits import BY_AXIS
 
 INDICES, TABLE = 0, 1
@@ -24,7 +24,7 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
     """The C99 kernel that copies rows, or the one that makes float32 of them."""
     del target
-    rows, *row = static_shape(input_type(op, TABLE))
+    rows, *row = input_shape(op, TABLE)
     indices = input_type(op, INDICES).elements
     if _is_dequantized(op):
         quantization = input_type(op, TABLE).quantization
@@ -61,7 +61,7 @@ def _scales_fit(op: OperatorInstance) -> bool:
 
 def _in_range(op: OperatorInstance) -> bool:
     indices = op.constants[INDICES]
-    return indices is None or all(0 <= int(i) < static_shape(input_type(op, TABLE))[0] for i in indices.reshape(-1))
+    return indices is None or all(0 <= int(i) < input_shape(op, TABLE)[0] for i in indices.reshape(-1))
 
 
 RULES = (
@@ -78,7 +78,7 @@ RULES = (
     Rule("indices in a vector", lambda op: len(input_type(op, INDICES).shape) == 1),
     Rule(
         "a table of at least one row",
-        lambda op: len(input_type(op, TABLE).shape) >= 2 and static_shape(input_type(op, TABLE))[0] > 0,
+        lambda op: len(input_type(op, TABLE).shape) >= 2 and input_shape(op, TABLE)[0] > 0,
     ),
     Rule(
         "one scale, or one per row, and zero point 0 for a table that is dequantised to float32",

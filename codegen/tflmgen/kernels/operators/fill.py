@@ -19,11 +19,11 @@ from tflmgen.kernels.rules import (
     QUANTIZED,
     STATIC,
     input_is,
+    input_shape,
     input_type,
     labels,
     output_is,
     same_quantization,
-    static_shape,
 )
 from tflmgen.kernels.traits import ELEMENTWISE, Traits
 
@@ -76,7 +76,7 @@ def _known(folded: Folded) -> Callable[[OperatorInstance, Target], Kernel]:
 
 
 def _shape_values(op: OperatorInstance) -> NDArray[Any]:
-    return np.array(static_shape(input_type(op, 0)), op.outputs[0].dtype.numpy)
+    return np.array(input_shape(op), op.outputs[0].dtype.numpy)
 
 
 def _rank_value(op: OperatorInstance) -> NDArray[Any]:

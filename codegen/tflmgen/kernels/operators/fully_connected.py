@@ -28,7 +28,7 @@ from tflmgen.kernels.numeric.int8_layer import layer_of
 from tflmgen.kernels.numeric.int16_layer import int16_layer
 from tflmgen.kernels.numeric.matrix_overlap import overlap_distance
 from tflmgen.kernels.numeric.packed import packed_kernel, stays_packed
-from tflmgen.kernels.numeric.quantize_math import Activation, parse_activation
+from tflmgen.kernels.numeric.quantize_math import Activation, fused_activation
 from tflmgen.kernels.numeric.rows_f32 import last_rows
 from tflmgen.kernels.numeric.weights import (
     TYPE_RULES,
@@ -58,7 +58,7 @@ from tflmgen.kernels.operators.hybrid import blocks_kernel, hybrid_kernel
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.ranges.range_weighted import range_of_sums
 from tflmgen.kernels.requests import FloatMatrixProduct, Int16MatrixProduct, MatrixProduct
-from tflmgen.kernels.rules import input_type, per_tensor, static_shape, zero_point
+from tflmgen.kernels.rules import input_shape, input_type, per_tensor, zero_point
 from tflmgen.kernels.traits import Traits, any_axis
 
 UNITS = 0
@@ -81,14 +81,14 @@ def parse(options: Options | None) -> FullyConnectedAttributes:
     options = present(options)
     if int(options.get("weights_format", 0)) != 0:
         raise ValueError("the weights are shuffled (weights_format 1), which only one optimised runtime can read")
-    activation = parse_activation(int(options.get("fused_activation_function", 0)))
+    activation = fused_activation(options)
     asymmetric = bool(options.get("asymmetric_quantize_inputs", False))
     return FullyConnectedAttributes(activation, bool(options.get("keep_num_dims", False)), asymmetric)
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
     """[..., depth] by weights [units, depth] to [batches, units], or [..., units] with keep_num_dims."""
-    units, depth = static_shape(input_type(op, 1))
+    units, depth = input_shape(op, 1)
     if op.attributes.keep_dims:
         return ((*input_type(op, 0).shape[:-1], units),)
     return ((input_type(op, 0).elements // depth, units),)
@@ -111,7 +111,7 @@ def _packed_kernel(op: OperatorInstance) -> Kernel:
 
 
 def _sizes(op: OperatorInstance) -> tuple[tuple[str, int], ...]:
-    units, depth = static_shape(input_type(op, 1))
+    units, depth = input_shape(op, 1)
     return ("batches", op.outputs[0].elements // units), ("depth", depth), ("units", units)
 
 
@@ -188,7 +188,7 @@ RULES = (
     Rule("a filter of 2 dimensions: output channels and depth", lambda op: len(input_type(op, 1).shape) == 2),
     Rule(
         "an input that is made of rows as long as the filter's",
-        lambda op: input_type(op, 0).elements % max(1, static_shape(input_type(op, 1))[1]) == 0,
+        lambda op: input_type(op, 0).elements % max(1, input_shape(op, 1)[1]) == 0,
     ),
     Rule(
         "with keep_num_dims, an input whose last dimension is as long as the filter's rows",

@@ -13,7 +13,16 @@ from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, normalize_axis, stri
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import MOVABLE, constants_of
-from tflmgen.kernels.rules import COMMON, QUANTIZED, axis_rule, input_is, input_type, same_quantization, static_shape
+from tflmgen.kernels.rules import (
+    COMMON,
+    QUANTIZED,
+    axis_rule,
+    input_is,
+    input_shape,
+    input_type,
+    same_quantization,
+    static_shape,
+)
 from tflmgen.kernels.traits import BY_AXIS, MONOTONE, Traits
 
 HEADER = "gather.h"
@@ -34,27 +43,23 @@ def _parse(options: Options | None) -> GatherAxis:
     return GatherAxis(int(fields.get("axis", 0)), int(fields.get("batch_dims", 0)))
 
 
-def _shape(op: OperatorInstance, index: int) -> Ints:
-    return static_shape(input_type(op, index))
-
-
 def _axis(op: OperatorInstance) -> int | None:
-    return normalize_axis(op.attributes.axis, len(_shape(op, 0)))
+    return normalize_axis(op.attributes.axis, len(input_shape(op, 0)))
 
 
 def _batch_dims(op: OperatorInstance) -> int | None:
     """How many leading dimensions are shared, or None where the axis or the indices leave no room for them."""
-    axis, rank = _axis(op), len(_shape(op, 1))
+    axis, rank = _axis(op), len(input_shape(op, 1))
     batch_dims = op.attributes.batch_dims
     count = batch_dims + rank if batch_dims < 0 else batch_dims
     if axis is None or not 0 <= count <= min(axis, rank):
         return None
-    return int(count) if _shape(op, 0)[:count] == _shape(op, 1)[:count] else None
+    return int(count) if input_shape(op, 0)[:count] == input_shape(op, 1)[:count] else None
 
 
 def _gather(op: OperatorInstance, target: Target) -> Kernel:
     del target
-    shape, indices = _shape(op, 0), _shape(op, 1)
+    shape, indices = input_shape(op, 0), input_shape(op, 1)
     axis, batches = _axis(op) or 0, _batch_dims(op) or 0
     fields = (
         ("batches", math.prod(shape[:batches])),
@@ -68,12 +73,12 @@ def _gather(op: OperatorInstance, target: Target) -> Kernel:
 
 
 def _gathered(op: OperatorInstance) -> tuple[Shape | None, ...]:
-    shape, axis = _shape(op, 0), _axis(op) or 0
-    return ((*shape[:axis], *_shape(op, 1)[_batch_dims(op) or 0 :], *shape[axis + 1 :]),)
+    shape, axis = input_shape(op, 0), _axis(op) or 0
+    return ((*shape[:axis], *input_shape(op, 1)[_batch_dims(op) or 0 :], *shape[axis + 1 :]),)
 
 
 def _depth(op: OperatorInstance, indices: int) -> int:
-    return _shape(op, indices)[-1]
+    return input_shape(op, indices)[-1]
 
 
 def _padded(values: Ints) -> Ints:
@@ -82,10 +87,10 @@ def _padded(values: Ints) -> Ints:
 
 def _gather_nd(op: OperatorInstance, target: Target) -> Kernel:
     del target
-    shape, depth = _shape(op, 0), _depth(op, 1)
+    shape, depth = input_shape(op, 0), _depth(op, 1)
     size = input_type(op, 0).dtype.bits // 8
     fields = (
-        ("points", math.prod(_shape(op, 1)[:-1])),
+        ("points", math.prod(input_shape(op, 1)[:-1])),
         ("depth", depth),
         ("dimension", _padded(shape[:depth])),
         ("stride", _padded(tuple(s * size for s in strides_of(shape)[:depth]))),
@@ -103,7 +108,7 @@ def _scatter_nd(op: OperatorInstance, target: Target) -> Kernel:
     del target
     shape, depth = _scatter_shape(op), _depth(op, 0)
     fields = (
-        ("points", math.prod(_shape(op, 0)[:-1])),
+        ("points", math.prod(input_shape(op, 0)[:-1])),
         ("depth", depth),
         ("dimension", _padded(shape[:depth])),
         ("stride", _padded(strides_of(shape)[:depth])),
@@ -126,7 +131,7 @@ def _points_in_range(op: OperatorInstance) -> bool:
     values, depth = op.constants[1], _depth(op, 1)
     if values is None:
         return True
-    shape = _shape(op, 0)
+    shape = input_shape(op, 0)
     return all(0 <= int(v) < shape[i % depth] for i, v in enumerate(values.reshape(-1)))
 
 
@@ -145,12 +150,12 @@ GATHER_RULES = (
     *COMMON,
     _same_type(0),
     input_is(1, "index tensor", DType.INT32, DType.INT64),
-    axis_rule(lambda op: op.attributes.axis, lambda op: len(_shape(op, 0))),
+    axis_rule(lambda op: op.attributes.axis, lambda op: len(input_shape(op, 0))),
     Rule("input and indices whose first batch_dims dimensions are equal", lambda op: _batch_dims(op) is not None),
-    Rule("a gathered axis of at least one element", lambda op: _shape(op, 0)[_axis(op) or 0] > 0),
+    Rule("a gathered axis of at least one element", lambda op: input_shape(op, 0)[_axis(op) or 0] > 0),
     Rule(
         "constant indices within the range of their dimension",
-        lambda op: _in_range(op, 1, _shape(op, 0)[_axis(op) or 0]),
+        lambda op: _in_range(op, 1, input_shape(op, 0)[_axis(op) or 0]),
     ),
 )
 
@@ -160,7 +165,7 @@ GATHER_ND_RULES = (
     input_is(1, "index tensor", DType.INT32),
     Rule(
         f"indices with a last dimension of at most the input's rank, and at most {MAX_RANK}",
-        lambda op: len(_shape(op, 1)) >= 1 and _depth(op, 1) <= min(len(_shape(op, 0)), MAX_RANK),
+        lambda op: len(input_shape(op, 1)) >= 1 and _depth(op, 1) <= min(len(input_shape(op, 0)), MAX_RANK),
     ),
     Rule("an input of at least one element", lambda op: input_type(op, 0).elements > 0),
     Rule("constant indices within the range of their dimension", _points_in_range),
@@ -176,12 +181,12 @@ SCATTER_ND_RULES = (
     _same_type(1),
     Rule(
         f"indices with a last dimension of at most the output's rank, and at most {MAX_RANK}",
-        lambda op: len(_shape(op, 0)) >= 1 and _depth(op, 0) <= min(len(_scatter_shape(op)), MAX_RANK),
+        lambda op: len(input_shape(op, 0)) >= 1 and _depth(op, 0) <= min(len(_scatter_shape(op)), MAX_RANK),
     ),
     Rule("output dimensions of at least 0", lambda op: min(_scatter_shape(op), default=0) >= 0),
     Rule(
         "one update per index, as large as the output's remaining dimensions",
-        lambda op: _shape(op, 1) == _shape(op, 0)[:-1] + _scatter_shape(op)[_depth(op, 0) :],
+        lambda op: input_shape(op, 1) == input_shape(op, 0)[:-1] + _scatter_shape(op)[_depth(op, 0) :],
     ),
 )
 
@@ -219,7 +224,7 @@ OPERATORS = (
         (2, 2),
         1,
         GATHER_ND_RULES,
-        lambda op: (_shape(op, 1)[:-1] + _shape(op, 0)[_depth(op, 1) :],),
+        lambda op: (input_shape(op, 1)[:-1] + input_shape(op, 0)[_depth(op, 1) :],),
         _gather_nd,
         traits=Traits(row_wise=_is_kept_apart),
     ),

@@ -20,14 +20,14 @@ from tflmgen.kernels.operators.softmax import (
     input_radius,
     scaling,
 )
-from tflmgen.kernels.rules import COMMON, QUANTIZED_PER_TENSOR, input_type, one_type, scale, static_shape, zero_point
+from tflmgen.kernels.rules import COMMON, QUANTIZED_PER_TENSOR, input_shape, input_type, one_type, scale, zero_point
 from tflmgen.kernels.traits import Traits
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
     """The C99 kernel over rows of the last dimension, with its table in int8."""
     del target
-    shape = static_shape(input_type(op, 0))
+    shape = input_shape(op)
     sizes = (("rows", math.prod(shape[:-1])), ("depth", shape[-1]))
     if op.outputs[0].dtype is DType.FLOAT32:
         fields = Params("tflmgen_log_softmax_f32", sizes)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tflmgen.ir import DType, OperatorInstance
 from tflmgen.kernels.operator import Rule
-from tflmgen.kernels.rules import STATIC, input_type, static_shape
+from tflmgen.kernels.rules import STATIC, input_shape, input_type
 
 INPUT_GATE = 1
 RECURRENT = 5
@@ -43,7 +43,7 @@ def has(op: OperatorInstance, index: int) -> bool:
 
 def sizes_of(op: OperatorInstance) -> Sizes:
     """Extents by the input and the forget gate's weights; an input of 2 dimensions is one step."""
-    *lead, inputs = static_shape(input_type(op, 0))
+    *lead, inputs = input_shape(op)
     if len(lead) == 1:
         batches, steps = lead[0], 1
     else:
@@ -52,8 +52,8 @@ def sizes_of(op: OperatorInstance) -> Sizes:
         batches,
         steps,
         inputs,
-        static_shape(input_type(op, INPUT_GATE + 1))[0],
-        static_shape(input_type(op, RECURRENT + 1))[1],
+        input_shape(op, INPUT_GATE + 1)[0],
+        input_shape(op, RECURRENT + 1)[1],
     )
 
 

@@ -12,7 +12,7 @@ from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Ou
 from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, strides_of
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.pad import PADDING_RULES, padded_shape, paddings
-from tflmgen.kernels.rules import input_type, static_shape
+from tflmgen.kernels.rules import input_shape, input_type
 from tflmgen.kernels.traits import BY_AXIS
 
 
@@ -21,7 +21,7 @@ def mapped_kernel(op: OperatorInstance, indices: Sequence[Ints]) -> Kernel | Vie
 
     Trailing dimensions that are copied as they are make up one block.
     """
-    shape = static_shape(input_type(op, 0))
+    shape = input_shape(op)
     loops = len(shape)
     while loops and indices[loops - 1] == tuple(range(shape[loops - 1])):
         loops -= 1
@@ -68,7 +68,7 @@ def _mirrored(dim: int, before: int, after: int, repeat: int) -> Ints:
 
 def _kernel(op: OperatorInstance, target: Target) -> Kernel | View:
     del target
-    shape = static_shape(input_type(op, 0))
+    shape = input_shape(op)
     tables = [_mirrored(d, *pair, op.attributes.repeat) for d, pair in zip(shape, paddings(op), strict=True)]
     return mapped_kernel(op, tables)
 
@@ -82,8 +82,7 @@ RULES = (
     Rule(
         "paddings shorter than the mirrored dimension (SYMMETRIC: at most as long)",
         lambda op: all(
-            max(pair) <= d - 1 + op.attributes.repeat
-            for d, pair in zip(static_shape(input_type(op, 0)), paddings(op), strict=True)
+            max(pair) <= d - 1 + op.attributes.repeat for d, pair in zip(input_shape(op), paddings(op), strict=True)
         ),
     ),
     Rule(f"an input of at most {MAX_RANK} dimensions", lambda op: len(input_type(op, 0).shape) <= MAX_RANK),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tflmgen.ir import DType, Input, Kernel, Null, Operand, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.operator import Operator, Options, Rule
 from tflmgen.kernels.operators.quantize_dequantize import same_shape
-from tflmgen.kernels.rules import STATIC, input_type, one_type, static_shape
+from tflmgen.kernels.rules import STATIC, input_shape, input_type, one_type
 from tflmgen.kernels.traits import Traits
 
 
@@ -76,7 +76,7 @@ RULES = (
 
 def _keeps_apart(op: OperatorInstance, axis: int) -> bool:
     """Whether a row along this axis consists of whole rows that are normalised."""
-    return math.prod(static_shape(input_type(op, 0))[axis + 1 :]) % int(op.attributes.depth) == 0
+    return math.prod(input_shape(op)[axis + 1 :]) % int(op.attributes.depth) == 0
 
 
 TRAITS = Traits(row_wise=_keeps_apart)

@@ -11,7 +11,7 @@ from tflmgen.kernels.numeric.strides import Nest, strides_of
 from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import HEADER, SAME_MOVABLE_TYPE, constants_of, copy_nest, fits
 from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs
-from tflmgen.kernels.rules import COMMON, QUANTIZED, constant, input_is, input_type, same_quantization, static_shape
+from tflmgen.kernels.rules import COMMON, QUANTIZED, constant, input_is, input_shape, input_type, same_quantization
 from tflmgen.kernels.traits import BY_AXIS
 
 
@@ -23,12 +23,12 @@ def paddings(op: OperatorInstance) -> list[tuple[int, int]]:
 
 def padded_shape(op: OperatorInstance) -> tuple[int, ...]:
     """The input's shape with the paddings before and after each dimension."""
-    shape = static_shape(input_type(op, 0))
+    shape = input_shape(op)
     return tuple(before + d + after for d, (before, after) in zip(shape, paddings(op), strict=True))
 
 
 def _nest(op: OperatorInstance) -> Nest:
-    shape = static_shape(input_type(op, 0))
+    shape = input_shape(op)
     return copy_nest(shape, strides_of(shape), strides_of(padded_shape(op)))
 
 
@@ -91,7 +91,7 @@ PADDING_RULES = (
     constant(1, "padding table"),
     Rule(
         "a padding table of two numbers per dimension",
-        lambda op: static_shape(input_type(op, 1)) == (len(input_type(op, 0).shape), 2),
+        lambda op: input_shape(op, 1) == (len(input_type(op, 0).shape), 2),
     ),
     Rule("paddings of at least 0", lambda op: min(constants_of(op, 1), default=0) >= 0),
     Rule("one scale and zero point for all quantised tensors", _one_scale),

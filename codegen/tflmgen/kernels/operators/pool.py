@@ -13,7 +13,7 @@ from tflmgen.kernels.candidates import fast_kernels
 from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import KernelDeclaration
-from tflmgen.kernels.numeric.quantize_math import Activation, activation_range, parse_activation
+from tflmgen.kernels.numeric.quantize_math import Activation, activation_range, fused_activation
 from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.numeric.window import Fields, Steps, Window, four, parse_steps
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
@@ -24,10 +24,11 @@ from tflmgen.kernels.requests import Pooling
 from tflmgen.kernels.rules import (
     COMMON,
     QUANTIZED_PER_TENSOR,
+    has_inferred_shape,
+    input_shape,
     input_type,
     one_type,
     scale,
-    static_shape,
     where_computed,
     zero_point,
 )
@@ -52,12 +53,12 @@ def parse(options: Options | None) -> PoolAttributes:
     """Steps and size of the window, and the fused activation."""
     options = present(options)
     taps = positive(options, "filter_height"), positive(options, "filter_width")
-    activation = parse_activation(int(options.get("fused_activation_function", 0)))
+    activation = fused_activation(options)
     return PoolAttributes(parse_steps(options, dilated=False), taps, activation, bool(options.get(ZEROS, False)))
 
 
 def _window(op: OperatorInstance) -> Window:
-    return Window(op.attributes.steps, four(static_shape(input_type(op, 0))), op.attributes.taps)
+    return Window(op.attributes.steps, four(input_shape(op)), op.attributes.taps)
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
@@ -147,7 +148,7 @@ def _rules(*types: DType) -> tuple[Rule, ...]:
         Rule(
             "explicit padding where zeros are padded", lambda op: not (op.attributes.zeros and op.attributes.steps.same)
         ),
-        Rule("an output of the shape that follows from the input", lambda op: (op.outputs[0].shape,) == infer(op)),
+        has_inferred_shape(infer),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Scratch
 from tflmgen.kernels.numeric.quantize_math import activation_range
 from tflmgen.kernels.numeric.weights import params
-from tflmgen.kernels.rules import input_type, static_shape
+from tflmgen.kernels.rules import input_shape, static_shape
 
 SHORT = 255
 """The most pixels whose sum fits 16 bits."""
@@ -13,7 +13,7 @@ SHORT = 255
 
 def reduces_rows(operator: str, op: OperatorInstance) -> bool:
     """Whether an operator makes one pixel of its whole input, int8, by a mean."""
-    shape, output = static_shape(input_type(op, 0)), static_shape(op.outputs[0])
+    shape, output = input_shape(op), static_shape(op.outputs[0])
     return (
         operator == "AVERAGE_POOL_2D"
         and op.outputs[0].dtype is DType.INT8
@@ -26,7 +26,7 @@ def reduces_rows(operator: str, op: OperatorInstance) -> bool:
 
 def pool_by_rows(op: OperatorInstance, row: int) -> Kernel:
     """Takes in row `row`; the Scratch are the sums, which must last from the first row to the last."""
-    _, height, width, channels = static_shape(input_type(op, 0))
+    _, height, width, channels = input_shape(op)
     output = op.outputs[0]
     assert output.quantization is not None
     low, high = activation_range(op.attributes.activation, output.dtype, output.quantization)

@@ -30,9 +30,9 @@ HEADER = "quantized_unary.h"
 Factory = Callable[[OperatorInstance], Kernel]
 
 
-def unary_s16(op: OperatorInstance, function: str, fields: Fields, struct: str = "") -> Kernel:
-    """A kernel of one int16 input and output, in place, with a struct of its name unless `struct` names another."""
-    params = Params(struct or function, (("elements", input_type(op, 0).elements), *fields))
+def unary_s16(op: OperatorInstance, function: str, fields: Fields) -> Kernel:
+    """A kernel of one int16 input and output, in place, with a struct of its name."""
+    params = Params(function, (("elements", input_type(op, 0).elements), *fields))
     return Kernel(function, HEADER, (Input(0), Output(0)), params, unary_overlaps(op))
 
 

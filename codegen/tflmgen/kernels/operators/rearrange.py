@@ -12,7 +12,7 @@ from tflmgen.kernels.numeric.strides import Nest, broadcast_shape, broadcast_str
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of, copy_kernel, copy_nest, fits
 from tflmgen.kernels.operators.row_wise import not_named_axis
-from tflmgen.kernels.rules import COMMON, constant, input_is, input_type, static_shape
+from tflmgen.kernels.rules import COMMON, constant, input_is, input_shape, static_shape
 from tflmgen.kernels.traits import BY_AXIS, BY_BATCH, Traits
 
 
@@ -30,16 +30,12 @@ def _parse_block(options: Options | None) -> Block:
     return Block(size)
 
 
-def _shape(op: OperatorInstance) -> tuple[int, ...]:
-    return static_shape(input_type(op, 0))
-
-
 def _reverse_axes(op: OperatorInstance) -> set[int | None]:
-    return {normalize_axis(axis, len(_shape(op))) for axis in constants_of(op, 1)}
+    return {normalize_axis(axis, len(input_shape(op))) for axis in constants_of(op, 1)}
 
 
 def _reverse_nest(op: OperatorInstance) -> Nest:
-    axes, shape = _reverse_axes(op), _shape(op)
+    axes, shape = _reverse_axes(op), input_shape(op)
     strides = strides_of(shape)
     flipped = tuple(-s if axis in axes and d > 1 else s for axis, (s, d) in enumerate(zip(strides, shape, strict=True)))
     return copy_nest(shape, flipped)
@@ -47,7 +43,7 @@ def _reverse_nest(op: OperatorInstance) -> Nest:
 
 def _reverse_kernel(op: OperatorInstance, target: Target) -> Kernel | View | Pieces:
     del target
-    shape = _shape(op)
+    shape = input_shape(op)
     strides = strides_of(shape)
     start = sum((shape[a] - 1) * strides[a] for a in _reverse_axes(op) if a is not None)
     return copy_kernel(op, _reverse_nest(op), start)
@@ -60,45 +56,45 @@ def _broadcast_shape(op: OperatorInstance) -> tuple[int, ...]:
 
 def _broadcast_nest(op: OperatorInstance) -> Nest:
     result = _broadcast_shape(op)
-    return copy_nest(result, broadcast_strides(_shape(op), result))
+    return copy_nest(result, broadcast_strides(input_shape(op), result))
 
 
 def _multiples(op: OperatorInstance) -> tuple[int, ...]:
     """How often TILE repeats each dimension; from the declared shape where it is known at run time only."""
     if op.constants[1] is not None:
         return constants_of(op, 1)
-    return tuple(out // max(d, 1) for out, d in zip(static_shape(op.outputs[0]), _shape(op), strict=False))
+    return tuple(out // max(d, 1) for out, d in zip(static_shape(op.outputs[0]), input_shape(op), strict=False))
 
 
 def _tiled(op: OperatorInstance) -> tuple[int, ...]:
-    return tuple(d * m for d, m in zip(_shape(op), _multiples(op), strict=True))
+    return tuple(d * m for d, m in zip(input_shape(op), _multiples(op), strict=True))
 
 
 def _tile_nest(op: OperatorInstance) -> Nest:
-    shape = _shape(op)
+    shape = input_shape(op)
     extents = tuple(n for d, m in zip(shape, _multiples(op), strict=True) for n in (m, d))
     strides = tuple(n for s in strides_of(shape) for n in (0, s))
     return copy_nest(extents, strides)
 
 
 def _to_space_shape(op: OperatorInstance) -> tuple[int, ...]:
-    (n, h, w, c), b = _shape(op), op.attributes.size
+    (n, h, w, c), b = input_shape(op), op.attributes.size
     return (n, h * b, w * b, c // (b * b))
 
 
 def _to_space_nest(op: OperatorInstance) -> Nest:
-    (n, h, w, c), b = _shape(op), op.attributes.size
+    (n, h, w, c), b = input_shape(op), op.attributes.size
     depth = c // (b * b)
     return copy_nest((n, h, b, w, b, depth), (h * w * c, w * c, b * depth, c, depth, 1))
 
 
 def _to_depth_shape(op: OperatorInstance) -> tuple[int, ...]:
-    (n, h, w, c), b = _shape(op), op.attributes.size
+    (n, h, w, c), b = input_shape(op), op.attributes.size
     return (n, h // b, w // b, c * b * b)
 
 
 def _to_depth_nest(op: OperatorInstance) -> Nest:
-    (n, h, w, c), b = _shape(op), op.attributes.size
+    (n, h, w, c), b = input_shape(op), op.attributes.size
     return copy_nest((n, h // b, w // b, b, b, c), (h * w * c, b * w * c, b * c, w * c, c, 1))
 
 
@@ -116,7 +112,7 @@ def _index_rules(label: str) -> tuple[Rule, ...]:
     return (*COMMON, SAME_MOVABLE_TYPE, input_is(1, label, DType.INT32, DType.INT64))
 
 
-RANK_4 = Rule("an input of 4 dimensions", lambda op: len(_shape(op)) == 4)
+RANK_4 = Rule("an input of 4 dimensions", lambda op: len(input_shape(op)) == 4)
 
 REVERSE_RULES = (
     *_index_rules("list of axes"),
@@ -131,8 +127,8 @@ BROADCAST_RULES = (
     Rule(
         "an input that broadcasts to the new shape",
         lambda op: (
-            len(_broadcast_shape(op)) >= len(_shape(op))
-            and broadcast_shape(_shape(op), _broadcast_shape(op)) == _broadcast_shape(op)
+            len(_broadcast_shape(op)) >= len(input_shape(op))
+            and broadcast_shape(input_shape(op), _broadcast_shape(op)) == _broadcast_shape(op)
         ),
     ),
     fits(_broadcast_nest),
@@ -140,7 +136,7 @@ BROADCAST_RULES = (
 
 TILE_RULES = (
     *_index_rules("list of multiples"),
-    Rule("one multiple per dimension", lambda op: len(_multiples(op)) == len(_shape(op))),
+    Rule("one multiple per dimension", lambda op: len(_multiples(op)) == len(input_shape(op))),
     Rule("multiples of at least 0", lambda op: min(_multiples(op), default=0) >= 0),
     Rule(
         "an output of the input's shape times the multiples",
@@ -154,7 +150,8 @@ TO_SPACE_RULES = (
     SAME_MOVABLE_TYPE,
     RANK_4,
     Rule(
-        "channels that are a multiple of the pixels of a block", lambda op: _shape(op)[3] % op.attributes.size**2 == 0
+        "channels that are a multiple of the pixels of a block",
+        lambda op: input_shape(op)[3] % op.attributes.size**2 == 0,
     ),
     fits(_to_space_nest),
 )
@@ -165,7 +162,7 @@ TO_DEPTH_RULES = (
     RANK_4,
     Rule(
         "a height and a width that are multiples of the block size",
-        lambda op: _shape(op)[1] % op.attributes.size == 0 and _shape(op)[2] % op.attributes.size == 0,
+        lambda op: input_shape(op)[1] % op.attributes.size == 0 and input_shape(op)[2] % op.attributes.size == 0,
     ),
     fits(_to_depth_nest),
 )
@@ -177,7 +174,7 @@ OPERATORS = (
         (2, 2),
         1,
         REVERSE_RULES,
-        lambda op: (_shape(op),),
+        lambda op: (input_shape(op),),
         _reverse_kernel,
         traits=Traits(row_wise=not_named_axis, moves=True),
     ),

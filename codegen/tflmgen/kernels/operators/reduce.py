@@ -25,6 +25,7 @@ from tflmgen.kernels.rules import (
     COMMON,
     constant,
     input_is,
+    input_shape,
     input_type,
     labels,
     output_is,
@@ -105,7 +106,7 @@ def loops(shape: tuple[int, ...], summed_axes: frozenset[int]) -> tuple[tuple[st
 
 def reduced_count(op: OperatorInstance) -> int:
     """Elements of the input for each one of the output."""
-    shape = static_shape(input_type(op, 0))
+    shape = input_shape(op)
     return math.prod(shape[axis] for axis in axes(op) or ())
 
 

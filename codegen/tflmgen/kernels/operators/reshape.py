@@ -10,7 +10,7 @@ import numpy as np
 from tflmgen.ir import DType, OperatorInstance, Target, View
 from tflmgen.kernels.numeric.strides import normalize_axis
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
-from tflmgen.kernels.rules import STATIC, axis_rule, constant, input_is, input_type, static_shape
+from tflmgen.kernels.rules import STATIC, axis_rule, constant, input_is, input_shape, input_type, static_shape
 from tflmgen.kernels.traits import MONOTONE, Traits, any_axis
 
 SAME_TYPE = Rule("an input and an output of one type", lambda op: input_type(op, 0).dtype is op.outputs[0].dtype)
@@ -54,7 +54,7 @@ def _reshaped(op: OperatorInstance) -> tuple[int, ...] | None:
 
 
 def _squeezed(op: OperatorInstance) -> tuple[int, ...] | None:
-    shape = static_shape(input_type(op, 0))
+    shape = input_shape(op)
     axes = {normalize_axis(v, len(shape)) for v in op.attributes.values}
     if not axes:
         return tuple(d for d in shape if d != 1)
@@ -64,7 +64,7 @@ def _squeezed(op: OperatorInstance) -> tuple[int, ...] | None:
 
 
 def _expanded(op: OperatorInstance) -> tuple[int, ...] | None:
-    shape = static_shape(input_type(op, 0))
+    shape = input_shape(op)
     axis = normalize_axis(int(np.ravel(np.asarray(op.constants[1]))[0]), len(shape) + 1)
     return None if axis is None else (*shape[:axis], 1, *shape[axis:])
 

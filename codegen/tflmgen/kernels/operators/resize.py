@@ -16,7 +16,7 @@ from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of
 from tflmgen.kernels.operators.mapped_copy import mapped_kernel
 from tflmgen.kernels.ranges.intervals import Inputs, Outputs
-from tflmgen.kernels.rules import COMMON, constant, input_is, input_type, static_shape
+from tflmgen.kernels.rules import COMMON, constant, input_is, input_shape, input_type
 from tflmgen.kernels.traits import BY_BATCH
 
 
@@ -35,7 +35,7 @@ def parse(options: Options | None) -> Sampling:
 
 
 def _resized(op: OperatorInstance) -> Ints:
-    n, _, _, c = static_shape(input_type(op, 0))
+    n, _, _, c = input_shape(op)
     height, width = constants_of(op, 1)
     return (n, height, width, c)
 
@@ -64,7 +64,7 @@ def _nearest(sampling: Sampling, size: int, wanted: int) -> Ints:
 
 def _nearest_kernel(op: OperatorInstance, target: Target) -> Kernel | View:
     del target
-    (n, h, w, c), (_, height, width, _) = static_shape(input_type(op, 0)), _resized(op)
+    (n, h, w, c), (_, height, width, _) = input_shape(op), _resized(op)
     rows, columns = _nearest(op.attributes, h, height), _nearest(op.attributes, w, width)
     return mapped_kernel(op, [tuple(range(n)), rows, columns, tuple(range(c))])
 
@@ -103,7 +103,7 @@ def _between_integer(sampling: Sampling, size: int, wanted: int) -> tuple[list[I
 
 def _bilinear_kernel(op: OperatorInstance, target: Target) -> Kernel:
     del target
-    (n, h, w, c), (_, height, width, _) = static_shape(input_type(op, 0)), _resized(op)
+    (n, h, w, c), (_, height, width, _) = input_shape(op), _resized(op)
     dtype = input_type(op, 0).dtype
     between: Callable[[Sampling, int, int], tuple[list[Ints], list[float]]]
     between, stored = (_between_float, DType.FLOAT32) if dtype is DType.FLOAT32 else (_between_integer, DType.INT32)
@@ -141,7 +141,7 @@ SIZE_RULES = (
     Rule("a size that is a height and a width", lambda op: input_type(op, 1).elements == 2),
     Rule(
         "an input and an output of at least one pixel",
-        lambda op: min(*constants_of(op, 1), *static_shape(input_type(op, 0))) > 0,
+        lambda op: min(*constants_of(op, 1), *input_shape(op)) > 0,
     ),
     Rule(
         "half_pixel_centers or align_corners, not both",

@@ -27,7 +27,7 @@ from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.numeric.quantize_math import Activation, parse_activation
 from tflmgen.kernels.operator import BACKWARD, Operator, Options, Rule, Shape
 from tflmgen.kernels.option_fields import present
-from tflmgen.kernels.rules import COMMON, input_type, per_tensor, scale, static_shape, zero_point
+from tflmgen.kernels.rules import COMMON, input_shape, input_type, per_tensor, scale, zero_point
 
 HEADER = "rnn.h"
 TANH = 4
@@ -57,7 +57,7 @@ def parse(options: Options | None) -> RnnAttributes:
 
 def _extents(op: OperatorInstance) -> tuple[int, int, int]:
     """Batches, steps, channels; an input of 2 dimensions is one step."""
-    *lead, channels = static_shape(input_type(op, 0))
+    *lead, channels = input_shape(op)
     if len(lead) == 1:
         return lead[0], 1, channels
     first, second = lead
@@ -65,7 +65,7 @@ def _extents(op: OperatorInstance) -> tuple[int, int, int]:
 
 
 def _units(op: OperatorInstance) -> int:
-    return static_shape(input_type(op, 1))[0]
+    return input_shape(op, 1)[0]
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:

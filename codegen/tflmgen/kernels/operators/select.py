@@ -15,14 +15,14 @@ from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.copying import MOVABLE
 from tflmgen.kernels.ranges.intervals import Inputs, Outputs, channels_of
 from tflmgen.kernels.ranges.range_elements import broadcast
-from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_type, labels, same_quantization, static_shape
+from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_shape, input_type, labels, same_quantization
 from tflmgen.kernels.traits import ELEMENTWISE
 
 Shapes = Callable[[OperatorInstance], list[Ints]]
 
 
 def _broadcasting(op: OperatorInstance) -> list[Ints]:
-    return [static_shape(input_type(op, i)) for i in range(3)]
+    return [input_shape(op, i) for i in range(3)]
 
 
 def _by_rows(op: OperatorInstance) -> list[Ints]:
@@ -124,7 +124,7 @@ OPERATORS = (
         _by_rows,
         Rule(
             "choices of equal shapes",
-            lambda op: static_shape(input_type(op, 1)) == static_shape(input_type(op, 2)),
+            lambda op: input_shape(op, 1) == input_shape(op, 2),
         ),
     ),
     _operator("SELECT_V2", _broadcasting),

@@ -14,7 +14,7 @@ from tflmgen.kernels.operator import Options, Rule, Shape
 from tflmgen.kernels.operators.custom import CustomOperator
 from tflmgen.kernels.operators.signal_window import NOT_SCALAR
 from tflmgen.kernels.option_fields import integer
-from tflmgen.kernels.rules import COMMON, input_type, one_type, static_shape
+from tflmgen.kernels.rules import COMMON, input_shape, input_type, one_type
 
 SUFFIX = {DType.INT16: "s16", DType.INT32: "s32", DType.FLOAT32: "f32"}
 
@@ -70,7 +70,7 @@ class _Fft(CustomOperator):
     def kernel(self, op: OperatorInstance, target: Target) -> Kernel:
         del target
         dtype, points = op.outputs[0].dtype, op.attributes.length // 2
-        innermost = static_shape(input_type(op, 0))[-1]
+        innermost = input_shape(op)[-1]
         frames = input_type(op, 0).elements // max(1, innermost)
         params = Params("tflmgen_signal_fft", (("frames", frames), ("length", innermost), ("points", points)))
         header = "signal_fft_f32.h" if dtype.is_float else "signal_fft.h"
@@ -93,7 +93,7 @@ class SignalRfft(_Fft):
         NOT_SCALAR,
         Rule(
             "an input with an innermost dimension from 1 to fft_length",
-            lambda op: 1 <= static_shape(input_type(op, 0))[-1] <= op.attributes.length,
+            lambda op: 1 <= input_shape(op)[-1] <= op.attributes.length,
         ),
     )
 
@@ -113,7 +113,7 @@ class SignalIrfft(_Fft):
         NOT_SCALAR,
         Rule(
             "an input with an innermost dimension of fft_length + 2",
-            lambda op: static_shape(input_type(op, 0))[-1] == op.attributes.length + 2,
+            lambda op: input_shape(op)[-1] == op.attributes.length + 2,
         ),
     )
 

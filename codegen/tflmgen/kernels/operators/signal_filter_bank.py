@@ -11,7 +11,7 @@ from tflmgen.kernels.operator import Options, Rule, Shape, State
 from tflmgen.kernels.operators.custom import CustomOperator
 from tflmgen.kernels.operators.signal_window import IN_PLACE, vector
 from tflmgen.kernels.option_fields import flag, integer
-from tflmgen.kernels.rules import COMMON, constant, input_is, input_type, output_is, static_shape
+from tflmgen.kernels.rules import COMMON, constant, input_is, input_shape, input_type, output_is
 
 HEADER = "signal_filter_bank.h"
 GAINS = 125
@@ -146,7 +146,7 @@ class SignalFilterBankSpectralSubtraction(CustomOperator):
         return input_type(op, 0).shape, input_type(op, 0).shape
 
     def state(self, op: OperatorInstance) -> tuple[State, ...]:
-        return (State(DType.UINT32, static_shape(input_type(op, 0))),)
+        return (State(DType.UINT32, input_shape(op)),)
 
     def kernel(self, op: OperatorInstance, target: Target) -> Kernel:
         del target

@@ -11,7 +11,7 @@ from tflmgen.kernels.operator import Options, Rule, Shape, State
 from tflmgen.kernels.operators.custom import CustomOperator
 from tflmgen.kernels.operators.signal_window import NOT_SCALAR
 from tflmgen.kernels.option_fields import flag, integer
-from tflmgen.kernels.rules import COMMON, input_is, input_type, one_type, output_is, static_shape
+from tflmgen.kernels.rules import COMMON, input_is, input_shape, input_type, one_type, output_is
 
 HEADER = "signal_frames.h"
 LARGEST_OPTION = 2**20
@@ -30,7 +30,7 @@ def _count(initial: int) -> State:
 
 def _outer(op: OperatorInstance) -> int:
     """How many streams there are beside each other: the product of all but the innermost dimension."""
-    return input_type(op, 0).elements // static_shape(input_type(op, 0))[-1]
+    return input_type(op, 0).elements // input_shape(op)[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class SignalFramer(CustomOperator):
         NOT_EMPTY,
         Rule(
             "an input whose innermost dimension is a multiple of frame_step",
-            lambda op: static_shape(input_type(op, 0))[-1] % op.attributes.step == 0,
+            lambda op: input_shape(op)[-1] % op.attributes.step == 0,
         ),
         Rule(
             "with prefill, a frame_step of at most frame_size",
@@ -74,7 +74,7 @@ class SignalFramer(CustomOperator):
         return _Framer(size, step, flag(options, "prefill"))
 
     def infer(self, op: OperatorInstance) -> tuple[Shape, Shape]:
-        outer = static_shape(input_type(op, 0))
+        outer = input_shape(op)
         return (*outer[:-1], outer[-1] // op.attributes.step, op.attributes.size), ()
 
     def state(self, op: OperatorInstance) -> tuple[State, ...]:
@@ -86,10 +86,10 @@ class SignalFramer(CustomOperator):
         a = op.attributes
         fields = (
             ("channels", _outer(op)),
-            ("frames", static_shape(input_type(op, 0))[-1] // a.step),
+            ("frames", input_shape(op)[-1] // a.step),
             ("size", a.size),
             ("step", a.step),
-            ("memory", static_shape(input_type(op, 1))[-1]),
+            ("memory", input_shape(op, 1)[-1]),
         )
         params = Params("tflmgen_signal_framer", fields)
         operands = (Input(0), Input(1), Input(2), Output(0), Output(1), Output(2), Output(3))
@@ -181,7 +181,7 @@ class SignalDelay(CustomOperator):
         del target
         if not op.attributes.samples:
             return View()
-        length = static_shape(input_type(op, 0))[-1]
+        length = input_shape(op)[-1]
         fields = (("channels", _outer(op)), ("length", length), ("delay", op.attributes.samples))
         params = Params("tflmgen_signal_delay", fields)
         operands = (Input(0), Input(1), Output(0), Output(1))
@@ -204,7 +204,7 @@ class SignalOverlapAdd(CustomOperator):
         NOT_EMPTY,
         Rule(
             "a frame_step of at most the input's innermost dimension",
-            lambda op: op.attributes.step <= static_shape(input_type(op, 0))[-1],
+            lambda op: op.attributes.step <= input_shape(op)[-1],
         ),
     )
 
@@ -212,17 +212,17 @@ class SignalOverlapAdd(CustomOperator):
         return _OverlapAdd(integer(options, "frame_step", 1, LARGEST_OPTION))
 
     def infer(self, op: OperatorInstance) -> tuple[Shape]:
-        *outer, frames, _ = static_shape(input_type(op, 0))
+        *outer, frames, _ = input_shape(op)
         return ((*outer, frames * op.attributes.step),)
 
     def state(self, op: OperatorInstance) -> tuple[State, ...]:
-        *outer, _, size = static_shape(input_type(op, 0))
+        *outer, _, size = input_shape(op)
         memory = size - op.attributes.step
         return (State(op.outputs[0].dtype, (*outer, memory)),) if memory else ()
 
     def kernel(self, op: OperatorInstance, target: Target) -> Kernel | View:
         del target
-        *_, frames, size = static_shape(input_type(op, 0))
+        *_, frames, size = input_shape(op)
         step = op.attributes.step
         if step == size:
             return View()

@@ -8,7 +8,7 @@ from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, 
 from tflmgen.kernels.operator import Options, Rule, Shape
 from tflmgen.kernels.operators.custom import CustomOperator
 from tflmgen.kernels.option_fields import integer
-from tflmgen.kernels.rules import COMMON, input_is, input_type, output_is, static_shape
+from tflmgen.kernels.rules import COMMON, input_is, input_shape, input_type, output_is
 
 HEADER = "signal_window.h"
 IN_PLACE = (Overlap(0, 0),)
@@ -40,7 +40,7 @@ class SignalWindow(CustomOperator):
         vector(1, "window"),
         Rule(
             "a window as long as the input's innermost dimension",
-            lambda op: static_shape(input_type(op, 1))[0] == static_shape(input_type(op, 0))[-1],
+            lambda op: input_shape(op, 1)[0] == input_shape(op)[-1],
         ),
     )
 
@@ -52,7 +52,7 @@ class SignalWindow(CustomOperator):
 
     def kernel(self, op: OperatorInstance, target: Target) -> Kernel:
         del target
-        length = static_shape(input_type(op, 1))[0]
+        length = input_shape(op, 1)[0]
         frames = input_type(op, 0).elements // max(1, length)
         fields = (("frames", frames), ("length", length), ("shift", op.attributes.shift))
         params = Params("tflmgen_signal_window", fields)
@@ -110,7 +110,7 @@ class SignalEnergy(CustomOperator):
         return _Range(integer(options, "start_index", 0, maximum), integer(options, "end_index", 0, maximum))
 
     def infer(self, op: OperatorInstance) -> tuple[Shape]:
-        return ((static_shape(input_type(op, 0))[0] // 2,),)
+        return ((input_shape(op)[0] // 2,),)
 
     def kernel(self, op: OperatorInstance, target: Target) -> Kernel:
         del target

@@ -9,7 +9,7 @@ from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, P
 from tflmgen.kernels.numeric.strides import MAX_RANK, Nest, strides_of
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of, copy_kernel, copy_nest, fits
-from tflmgen.kernels.rules import COMMON, constant, input_is, input_type, static_shape
+from tflmgen.kernels.rules import COMMON, constant, input_is, input_shape, input_type, static_shape
 from tflmgen.kernels.traits import BY_AXIS, MONOTONE, Traits
 
 
@@ -56,7 +56,7 @@ class Cut:
 
 def _slice_cuts(op: OperatorInstance) -> list[Cut] | None:
     """SLICE's cuts; a size of -1 reaches to the end. None where a bound is out of range."""
-    shape = static_shape(input_type(op, 0))
+    shape = input_shape(op)
     begins = constants_of(op, 1) if op.constants[1] is not None else (None,) * len(shape)
     sizes = constants_of(op, 2) if op.constants[2] is not None else static_shape(op.outputs[0])
     if not len(begins) == len(sizes) == len(shape):
@@ -82,7 +82,7 @@ def _strided_cuts(op: OperatorInstance) -> list[Cut | None] | None:
 
     None where the bounds do not fit the input.
     """
-    shape = static_shape(input_type(op, 0))
+    shape = input_shape(op)
     masks: Masks = op.attributes
     steps = constants_of(op, 3)
     entries = len(steps)
@@ -154,7 +154,7 @@ def _cuts(op: OperatorInstance) -> list[Cut]:
 
 def rows_cut(op: OperatorInstance) -> int | None:
     """Where a slice of [batch, height, width, channels] begins that takes some rows whole; None for any other."""
-    shape, output = static_shape(input_type(op, 0)), static_shape(op.outputs[0])
+    shape, output = input_shape(op), static_shape(op.outputs[0])
     cuts = _cuts(op)
     if len(shape) != 4 or len(output) != 4 or any(c.entry is not None or c.step != 1 or not c.kept for c in cuts):
         return None
@@ -176,14 +176,14 @@ def fixed_cuts(op: OperatorInstance) -> tuple[tuple[int, int, bool], ...] | None
 
 
 def _nest(op: OperatorInstance) -> Nest:
-    strides = strides_of(static_shape(input_type(op, 0)))
+    strides = strides_of(input_shape(op))
     cuts = _cuts(op)
     return copy_nest(tuple(c.count for c in cuts), tuple(c.step * s for c, s in zip(cuts, strides, strict=True)))
 
 
 def _kernel(op: OperatorInstance, target: Target) -> Kernel | View | Pieces:
     del target
-    shape = static_shape(input_type(op, 0))
+    shape = input_shape(op)
     cuts, strides = _cuts(op), strides_of(shape)
     offset = sum(c.start * s for c, s in zip(cuts, strides, strict=True))
     if all(cut.entry is None for cut in cuts):
@@ -222,7 +222,7 @@ def _run_time_starts_fit(op: OperatorInstance) -> bool:
     """Bounds read at run time leave a size that is known: at least 0, within the input, in steps of 1."""
     if op.constants[1] is not None and op.constants[2] is not None:
         return True
-    cuts, shape = _cuts(op), static_shape(input_type(op, 0))
+    cuts, shape = _cuts(op), input_shape(op)
     if isinstance(op.attributes, Masks) and (op.attributes.ellipsis or op.attributes.new_axis):
         return False
     return len(cuts) <= MAX_RANK and all(

@@ -18,10 +18,10 @@ from tflmgen.kernels.rules import (
     COMMON,
     QUANTIZED_PER_TENSOR,
     input_is,
+    input_shape,
     input_type,
     output_is,
     scale,
-    static_shape,
     zero_point,
 )
 from tflmgen.kernels.traits import Traits
@@ -90,7 +90,7 @@ def _int16_tables() -> tuple[ConstantArray, ConstantArray]:
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
     """The C99 kernel over rows of the last dimension, with tables of exponentials for integers."""
     del target
-    shape = static_shape(input_type(op, 0))
+    shape = input_shape(op)
     sizes = (("rows", math.prod(shape[:-1])), ("depth", shape[-1]))
     beta = op.attributes.beta
     if op.outputs[0].dtype is DType.FLOAT32:
@@ -134,7 +134,7 @@ def _scale_is_representable(op: OperatorInstance) -> bool:
 NOT_SCALAR = Rule("an input of at least 1 dimension", lambda op: bool(input_type(op, 0).shape))
 DEPTH_RULE = Rule(
     f"a last dimension of at most {MAX_DEPTH} for an int8 or int16 input",
-    lambda op: input_type(op, 0).dtype is DType.FLOAT32 or static_shape(input_type(op, 0))[-1] <= MAX_DEPTH,
+    lambda op: input_type(op, 0).dtype is DType.FLOAT32 or input_shape(op)[-1] <= MAX_DEPTH,
 )
 SAME_SHAPE = Rule("an output of the input's shape", lambda op: op.outputs[0].shape == input_type(op, 0).shape)
 

@@ -10,14 +10,10 @@ from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Ou
 from tflmgen.kernels.numeric.strides import Ints
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of
-from tflmgen.kernels.rules import COMMON, QUANTIZED, SAME_QUANTIZATION, constant, input_is, input_type, static_shape
+from tflmgen.kernels.rules import COMMON, QUANTIZED, SAME_QUANTIZATION, constant, input_is, input_shape, input_type
 from tflmgen.kernels.traits import Traits
 
 HEADER = "space_batch.h"
-
-
-def _shape(op: OperatorInstance) -> Ints:
-    return static_shape(input_type(op, 0))
 
 
 def _block(op: OperatorInstance) -> Ints:
@@ -31,14 +27,14 @@ def _edges(op: OperatorInstance) -> list[tuple[int, int]]:
 
 
 def _to_batch_shape(op: OperatorInstance) -> Ints:
-    shape, block = _shape(op), _block(op)
+    shape, block = input_shape(op), _block(op)
     spatial = zip(shape[1:], block, _edges(op), strict=False)
     rest = shape[1 + len(block) :]
     return (shape[0] * math.prod(block), *((d + before + after) // b for d, b, (before, after) in spatial), *rest)
 
 
 def _to_space_shape(op: OperatorInstance) -> Ints:
-    shape, block = _shape(op), _block(op)
+    shape, block = input_shape(op), _block(op)
     spatial = zip(shape[1:], block, _edges(op), strict=False)
     rest = shape[1 + len(block) :]
     return (shape[0] // math.prod(block), *(d * b - before - after for d, b, (before, after) in spatial), *rest)
@@ -63,7 +59,7 @@ def _fields(op: OperatorInstance, space: Ints, batch: Ints) -> tuple[tuple[str, 
 
 def _to_batch(op: OperatorInstance, target: Target) -> Kernel:
     del target
-    shape, output = _shape(op), op.outputs[0]
+    shape, output = input_shape(op), op.outputs[0]
     zero = output.quantization.zero_point if output.quantization and output.dtype in QUANTIZED else 0
     pixel = ConstantArray.of("padding", np.full(math.prod(shape[1 + len(_block(op)) :]), zero), output.dtype)
     params = Params("tflmgen_space_batch", _fields(op, shape, _to_batch_shape(op)))
@@ -72,7 +68,7 @@ def _to_batch(op: OperatorInstance, target: Target) -> Kernel:
 
 def _to_space(op: OperatorInstance, target: Target) -> Kernel:
     del target
-    params = Params("tflmgen_space_batch", _fields(op, _to_space_shape(op), _shape(op)))
+    params = Params("tflmgen_space_batch", _fields(op, _to_space_shape(op), input_shape(op)))
     return Kernel("tflmgen_batch_to_space", HEADER, (Input(0), Output(0)), params)
 
 
@@ -94,12 +90,12 @@ SHARED = (
     constant(2, "table of paddings or crops"),
     Rule(
         "a block of 1 or 2 dimensions, and an input of at least one dimension more",
-        lambda op: len(_block(op)) in (1, 2) and len(_shape(op)) > len(_block(op)),
+        lambda op: len(_block(op)) in (1, 2) and len(input_shape(op)) > len(_block(op)),
     ),
     Rule("block dimensions of at least 1", lambda op: min(_block(op)) >= 1),
     Rule(
         "a table of two numbers per block dimension, each at least 0",
-        lambda op: static_shape(input_type(op, 2)) == (len(_block(op)), 2) and min(constants_of(op, 2)) >= 0,
+        lambda op: input_shape(op, 2) == (len(_block(op)), 2) and min(constants_of(op, 2)) >= 0,
     ),
 )
 
@@ -107,7 +103,9 @@ TO_BATCH_RULES = (
     *SHARED,
     Rule(
         "padded dimensions that are multiples of their block dimensions",
-        lambda op: all((d + sum(e)) % b == 0 for d, b, e in zip(_shape(op)[1:], _block(op), _edges(op), strict=False)),
+        lambda op: all(
+            (d + sum(e)) % b == 0 for d, b, e in zip(input_shape(op)[1:], _block(op), _edges(op), strict=False)
+        ),
     ),
 )
 
@@ -115,7 +113,7 @@ TO_SPACE_RULES = (
     *SHARED,
     Rule(
         "a number of batches that is a multiple of the block's elements",
-        lambda op: _shape(op)[0] % math.prod(_block(op)) == 0,
+        lambda op: input_shape(op)[0] % math.prod(_block(op)) == 0,
     ),
     Rule("crops that leave at least one element of each dimension", lambda op: min(_to_space_shape(op)) > 0),
 )

@@ -30,13 +30,13 @@ from tflmgen.kernels.candidates import fast_kernels, on_fpu
 from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.costs.cost_model import svdf_cost
 from tflmgen.kernels.declaration import KernelDeclaration
-from tflmgen.kernels.numeric.quantize_math import Activation, is_representable, parse_activation, quantize_multiplier
+from tflmgen.kernels.numeric.quantize_math import Activation, fused_activation, is_representable, quantize_multiplier
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.svdf_numbers import BIAS, STATE, integer_params, offsets, products, size_fields
 from tflmgen.kernels.option_fields import positive, present
 from tflmgen.kernels.requests import Svdf
-from tflmgen.kernels.rules import STATIC, input_type, per_tensor, scale, static_shape, zero_point
+from tflmgen.kernels.rules import STATIC, input_shape, input_type, per_tensor, scale, zero_point
 
 HEADER = "svdf.h"
 
@@ -53,14 +53,14 @@ class SvdfAttributes:
 def parse(options: Options | None) -> SvdfAttributes:
     """Raises ValueError for a rank below 1."""
     options = present(options)
-    activation = parse_activation(int(options.get("fused_activation_function", 0)))
+    activation = fused_activation(options)
     asymmetric = bool(options.get("asymmetric_quantize_inputs", False))
     return SvdfAttributes(positive(options, "rank"), activation, asymmetric)
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:
     """[batches, inputs] to [batches, filters / rank]."""
-    filters = static_shape(input_type(op, 1))[0]
+    filters = input_shape(op, 1)[0]
     return ((input_type(op, 0).shape[0], filters // op.attributes.rank),)
 
 
@@ -83,7 +83,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
         if input_type(op, 1).dtype is DType.INT8:
             quantization = (("asymmetric", op.attributes.asymmetric), ("scale", scale(input_type(op, 1))))
             fields = params("tflmgen_svdf_hybrid", sizes, limits, quantization)
-            quantized = Scratch(static_shape(input_type(op, 0))[1], 1)
+            quantized = Scratch(input_shape(op)[1], 1)
             operands = (Input(0), Input(1), _real_time_weights(op), *rest[1:], quantized)
             return Kernel("tflmgen_svdf_hybrid", HEADER, operands, fields, in_place, macs)
         fields = params("tflmgen_svdf_f32", sizes, limits)
@@ -121,8 +121,8 @@ def _types_fit(op: OperatorInstance) -> bool:
 
 
 def _shapes_fit(op: OperatorInstance) -> bool:
-    batches, inputs = static_shape(input_type(op, 0))
-    filters, memory = static_shape(input_type(op, 2))
+    batches, inputs = input_shape(op)
+    filters, memory = input_shape(op, 2)
     units = filters // op.attributes.rank
     return (
         input_type(op, 1).shape == (filters, inputs)
@@ -157,7 +157,7 @@ RULES = (
     ),
     Rule(
         "a number of filters that is a multiple of the rank",
-        lambda op: static_shape(input_type(op, 1))[0] % op.attributes.rank == 0,
+        lambda op: input_shape(op, 1)[0] % op.attributes.rank == 0,
     ),
     Rule("weights, a bias and a state of the shapes that follow from the input and the time weights", _shapes_fit),
     Rule("the weights to be constant", lambda op: op.constants[1] is not None and op.constants[2] is not None),
@@ -171,7 +171,7 @@ RULES = (
         lambda op: not zero_point(input_type(op, 1)) and not zero_point(input_type(op, 2)),
     ),
     _where_int8("scales whose multipliers are less than 2^30", lambda op: all(map(is_representable, _factors(op)))),
-    _where_int8("an int8 input of fewer than 2^16 channels", lambda op: static_shape(input_type(op, 0))[1] < 2**16),
+    _where_int8("an int8 input of fewer than 2^16 channels", lambda op: input_shape(op)[1] < 2**16),
     _where_int8(
         "no activation with int8, or RELU with an output zero point of -128",
         lambda op: (

@@ -20,7 +20,7 @@ from tflmgen.kernels.numeric.fixed_point import wrap
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.window import Fields
 from tflmgen.kernels.requests import Factor
-from tflmgen.kernels.rules import input_type, static_shape, zero_point
+from tflmgen.kernels.rules import input_shape, input_type, zero_point
 
 BIAS = 3
 STATE = 4
@@ -63,8 +63,8 @@ def integer_params(op: OperatorInstance, to_state: Factor, to_output: Factor) ->
 
 def size_fields(op: OperatorInstance) -> Fields:
     """The first five of the kernels' structs."""
-    batches, inputs = static_shape(input_type(op, 0))
-    filters, memory = static_shape(input_type(op, 2))
+    batches, inputs = input_shape(op)
+    filters, memory = input_shape(op, 2)
     rank = op.attributes.rank
     units = filters // rank
     return ("batches", batches), ("inputs", inputs), ("units", units), ("rank", rank), ("memory", memory)
@@ -72,8 +72,8 @@ def size_fields(op: OperatorInstance) -> Fields:
 
 def products(op: OperatorInstance) -> int:
     """Multiplications of one invoke: inputs by filters, then the memory of each filter."""
-    batches, inputs = static_shape(input_type(op, 0))
-    filters, memory = static_shape(input_type(op, 2))
+    batches, inputs = input_shape(op)
+    filters, memory = input_shape(op, 2)
     return batches * filters * (inputs + memory)
 
 

@@ -8,7 +8,7 @@ from tflmgen.ir import DType, Kernel, OperatorInstance, Pieces, Target, View
 from tflmgen.kernels.numeric.strides import Nest, strides_of
 from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of, copy_kernel, copy_nest, fits
-from tflmgen.kernels.rules import COMMON, constant, input_is, input_type, static_shape
+from tflmgen.kernels.rules import COMMON, constant, input_is, input_shape, input_type
 from tflmgen.kernels.traits import BY_AXIS
 
 
@@ -19,7 +19,7 @@ def permutation_of(op: OperatorInstance) -> tuple[int, ...]:
 
 
 def _nest(op: OperatorInstance) -> Nest:
-    shape = static_shape(input_type(op, 0))
+    shape = input_shape(op)
     strides = strides_of(shape)
     return copy_nest(tuple(shape[a] for a in permutation_of(op)), tuple(strides[a] for a in permutation_of(op)))
 

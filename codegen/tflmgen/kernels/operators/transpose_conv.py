@@ -13,7 +13,7 @@ from tflmgen.ir import DType, Input, Kernel, KernelChoice, Null, OperatorInstanc
 from tflmgen.kernels.candidates import fast_kernels
 from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.numeric.int8_layer import layer_of
-from tflmgen.kernels.numeric.quantize_math import parse_activation
+from tflmgen.kernels.numeric.quantize_math import fused_activation
 from tflmgen.kernels.numeric.weights import (
     TYPE_RULES,
     bias_size_rule,
@@ -31,7 +31,7 @@ from tflmgen.kernels.operators.conv import FOUR_DIMENSIONS, OUTPUT_CHANNELS, Con
 from tflmgen.kernels.operators.copying import constants_of
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.requests import TransposedConvolution
-from tflmgen.kernels.rules import input_is, input_type, static_shape, zero_point
+from tflmgen.kernels.rules import input_is, input_shape, input_type, static_shape, zero_point
 from tflmgen.kernels.traits import Traits
 
 SUFFIX = {DType.INT8: "s8", DType.INT16: "s16", DType.FLOAT32: "f32"}
@@ -40,7 +40,7 @@ SUFFIX = {DType.INT8: "s8", DType.INT16: "s16", DType.FLOAT32: "f32"}
 def parse(options: Options | None) -> ConvAttributes:
     """Steps of the window, and the fused activation."""
     options = present(options)
-    activation = parse_activation(int(options.get("fused_activation_function", 0)))
+    activation = fused_activation(options)
     return ConvAttributes(parse_steps(options, dilated=False), activation)
 
 
@@ -57,7 +57,7 @@ def _on_convolution(rule: Rule) -> Rule:
 
 def _window(op: OperatorInstance) -> Window:
     """The window of the convolution that goes from the output to the input."""
-    taps = four(static_shape(input_type(op, 1)))[1:3]
+    taps = four(input_shape(op, 1))[1:3]
     return Window(op.attributes.steps, four(static_shape(op.outputs[0])), taps)
 
 
@@ -68,8 +68,8 @@ def infer(op: OperatorInstance) -> tuple[Shape | None]:
 
 def _fields(op: OperatorInstance) -> Fields:
     """TFLMGEN_WINDOW_FIELDS, with the convolution's input for the output and the reverse."""
-    fields = dict(_window(op).fields(static_shape(input_type(op, 2))[3]))
-    sides = {"input": static_shape(input_type(op, 2)), "output": static_shape(op.outputs[0])}
+    fields = dict(_window(op).fields(input_shape(op, 2)[3]))
+    sides = {"input": input_shape(op, 2), "output": static_shape(op.outputs[0])}
     for side, shape in sides.items():
         fields |= {f"{side}_{name}": n for name, n in zip(("height", "width", "channels"), shape[1:], strict=True)}
     return tuple(fields.items())
@@ -102,17 +102,17 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     elif output.dtype is DType.INT16:
         results = range_fields(plain, op.attributes.activation)
     operands = (Input(2), Input(1), bias, *scaled, Output(0))
-    macs = input_type(op, 2).elements * input_type(op, 1).elements // static_shape(input_type(op, 2))[3]
+    macs = input_type(op, 2).elements * input_type(op, 1).elements // input_shape(op, 2)[3]
     return Kernel(name, "transpose_conv.h", operands, params(name, _fields(op), results), macs=macs)
 
 
 def _channels_fit(op: OperatorInstance) -> bool:
-    filter_shape = static_shape(input_type(op, 1))
-    return filter_shape[3] == static_shape(input_type(op, 2))[3] and filter_shape[0] == static_shape(op.outputs[0])[3]
+    filter_shape = input_shape(op, 1)
+    return filter_shape[3] == input_shape(op, 2)[3] and filter_shape[0] == static_shape(op.outputs[0])[3]
 
 
 def _sizes_fit(op: OperatorInstance) -> bool:
-    window, shape = _window(op), static_shape(input_type(op, 2))
+    window, shape = _window(op), input_shape(op, 2)
     return (window.input[0], window.height.output, window.width.output) == shape[:3]
 
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, strides_of
+from tflmgen.kernels.numeric.strides import MAX_RANK, strides_of
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import MOVABLE
-from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_type, labels, same_quantization, static_shape
+from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_shape, input_type, labels, same_quantization
 from tflmgen.kernels.traits import Traits
-
-
-def _shape(op: OperatorInstance, index: int) -> Ints:
-    return static_shape(input_type(op, index))
 
 
 def _kernel(op: OperatorInstance, target: Target) -> Kernel:
     del target
-    shape, update, output = _shape(op, 0), _shape(op, 1), op.outputs[0]
+    shape, update, output = input_shape(op, 0), input_shape(op, 1), op.outputs[0]
     size = output.dtype.bits // 8
     pad = (0,) * (MAX_RANK - len(shape))
     fields = (
@@ -53,15 +49,15 @@ RULES = (
         ),
     ),
     input_is(2, "place of the update", DType.INT32, DType.INT64),
-    Rule(f"an input of 1 to {MAX_RANK} dimensions", lambda op: 1 <= len(_shape(op, 0)) <= MAX_RANK),
+    Rule(f"an input of 1 to {MAX_RANK} dimensions", lambda op: 1 <= len(input_shape(op, 0)) <= MAX_RANK),
     Rule(
         "an update of at least one element that fits into the input",
         lambda op: (
-            len(_shape(op, 1)) == len(_shape(op, 0))
-            and all(0 < u <= d for u, d in zip(_shape(op, 1), _shape(op, 0), strict=True))
+            len(input_shape(op, 1)) == len(input_shape(op, 0))
+            and all(0 < u <= d for u, d in zip(input_shape(op, 1), input_shape(op, 0), strict=True))
         ),
     ),
-    Rule("start indices of one number per dimension", lambda op: _shape(op, 2) == (len(_shape(op, 0)),)),
+    Rule("start indices of one number per dimension", lambda op: input_shape(op, 2) == (len(input_shape(op, 0)),)),
 )
 
 OPERATORS = (
@@ -71,7 +67,7 @@ OPERATORS = (
         (3, 3),
         1,
         RULES,
-        lambda op: (_shape(op, 0),),
+        lambda op: (input_shape(op, 0),),
         _kernel,
         traits=Traits(takes_nothing=True),
     ),

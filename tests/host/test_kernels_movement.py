@@ -16,6 +16,7 @@ from support.kernel_harness import (
     make_case,
     random_values,
     tensor,
+    typed,
 )
 from support.moved_elements import check_movement, is_view
 from support.present import present
@@ -33,10 +34,6 @@ def check(cases: Sequence[Case], reference) -> None:  # type: ignore[no-untyped-
         runs.append((case, values))
         expected.append(want if isinstance(want, list) else [want])
     check_movement(runs, expected)
-
-
-def typed(dtype: str, shape: Sequence[int]) -> Tensor:
-    return tensor(dtype, shape, *((0.5, -3) if dtype == "int8" else (0.5,) if dtype == "int16" else ()))
 
 
 @pytest.mark.parametrize("dtype", TYPES)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from tflmgen.ir.types import DType
 
-from support.kernel_harness import Array, Case, Tensor, constant, make_case, random_values, tensor
+from support.kernel_harness import Array, Case, Tensor, constant, make_case, random_values, scale_of, tensor
 
 Run = tuple[Case, list[Array | None]]
 
@@ -73,11 +73,6 @@ def geometry(rng: np.random.Generator, dilated: bool) -> tuple[dict[str, Any], t
     return options, (least[0] + int(rng.integers(6)), least[1] + int(rng.integers(6))), taps
 
 
-def _scale(item: Tensor) -> float:
-    assert item.type.quantization is not None
-    return item.type.quantization.scale
-
-
 def _filter(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], axis: int, per_channel: bool) -> Tensor:
     if dtype == "float32":
         return constant("float32", rng.normal(size=shape))
@@ -90,7 +85,7 @@ def _bias_for(
     if dtype in ("float32", "hybrid"):
         return bias(rng, channels, "float32", 1.0)
     assert w.type.quantization is not None
-    return bias(rng, channels, dtype, _scale(x) * np.array(w.type.quantization.scales), wide)
+    return bias(rng, channels, dtype, scale_of(x) * np.array(w.type.quantization.scales), wide)
 
 
 def at_run_time(rng: np.random.Generator, item: Tensor | None) -> Tensor | None:

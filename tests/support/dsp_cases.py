@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from support.conv_cases import pick
-from support.kernel_harness import Array, Case, Tensor, constant, make_case, random_values, tensor
+from support.kernel_harness import Array, Case, Tensor, constant, make_case, random_values, scale_of, tensor
 
 Run = tuple[Case, list[Array | None]]
 
@@ -62,11 +62,6 @@ def _ends(rng: np.random.Generator, shape: tuple[int, ...], terms: int) -> tuple
     return x, y, activation
 
 
-def _scale(item: Tensor) -> float:
-    assert item.type.quantization is not None
-    return item.type.quantization.scale
-
-
 def pointwise(rng: np.random.Generator) -> Run:
     """Windows of one pixel, with as many channels as most have."""
     return conv2d(rng, windows=((1, 1),), depths=(8, 16, 32, 64))
@@ -86,7 +81,7 @@ def conv2d(
     reach = [(t - 1) * d + 1 for t, d in zip(taps, dilation, strict=True)]
     size = tuple(int(r + rng.integers(0, 6)) for r in reach)
     x, y, activation = _ends(rng, (int(pick(rng, 1, 1, 2)), *size, channels), taps[0] * taps[1] * channels)
-    w, b = _weights(rng, (outputs, *taps, channels), 0, _scale(x), beyond)
+    w, b = _weights(rng, (outputs, *taps, channels), 0, scale_of(x), beyond)
     options: dict[str, Any] = {
         "padding": int(rng.integers(2)),
         "stride_h": stride[0],
@@ -109,7 +104,7 @@ def conv2d_dot(rng: np.random.Generator) -> Run:
     reach = [(t - 1) * d + 1 for t, d in zip(taps, dilation, strict=True)]
     size = [int(r + rng.integers(0, 9)) for r in reach]
     x, y, activation = _ends(rng, (int(pick(rng, 1, 1, 2)), *size, channels), taps[0] * taps[1] * channels)
-    w, b = _weights(rng, (outputs, *taps, channels), 0, _scale(x), not has_few_outputs)
+    w, b = _weights(rng, (outputs, *taps, channels), 0, scale_of(x), not has_few_outputs)
     if rng.random() < 0.2:
         y = tensor("int8", (), 0.0005, int(rng.integers(-128, 128)))
     options: dict[str, Any] = {
@@ -139,10 +134,10 @@ def grouped(rng: np.random.Generator) -> Run:
     x, y, activation = _ends(rng, (int(pick(rng, 1, 2)), *size, channels), taps[0] * taps[1] * own)
     options["fused_activation_function"] = activation
     if depthwise:
-        w, b = _weights(rng, (1, *taps, outputs), 3, _scale(x))
+        w, b = _weights(rng, (1, *taps, outputs), 3, scale_of(x))
         case = make_case("DEPTHWISE_CONV_2D", [x, w, b], [y], options | {"depth_multiplier": outputs // groups})
     else:
-        w, b = _weights(rng, (outputs, *taps, own), 0, _scale(x), rng.random() < 0.2)
+        w, b = _weights(rng, (outputs, *taps, own), 0, scale_of(x), rng.random() < 0.2)
         case = make_case("CONV_2D", [x, w, b], [y], options)
     return case, inputs(rng, case)
 
@@ -157,7 +152,7 @@ def transpose_conv(rng: np.random.Generator) -> Run:
     ]
     batches = int(pick(rng, 1, 2))
     x, y, activation = _ends(rng, (batches, *inner, channels), taps[0] * taps[1] * channels)
-    w, b = _weights(rng, (outputs, *taps, channels), 0, _scale(x), rng.random() < 0.2)
+    w, b = _weights(rng, (outputs, *taps, channels), 0, scale_of(x), rng.random() < 0.2)
     options = {"padding": int(not same), "stride_h": strides[0], "stride_w": strides[1]}
     options["fused_activation_function"] = activation
     operands: list[Tensor | None] = [constant("int32", [batches, *sizes, outputs]), w, x]
@@ -185,7 +180,7 @@ def depthwise3x3(rng: np.random.Generator, widths: Widths = ((3, 8), (3, 16), (3
     channels = int(pick(rng, 4, 4, 8, 12, 5, 7, 16, 24, 37))
     size = int(rng.integers(3, tallest + 1)), int(pick(rng, *(rng.integers(*ends) for ends in widths)))
     x, y, activation = _ends(rng, (int(pick(rng, 1, 1, 2)), *size, channels), 9)
-    w, b = _weights(rng, (1, 3, 3, channels), 3, _scale(x))
+    w, b = _weights(rng, (1, 3, 3, channels), 3, scale_of(x))
     options = {
         "padding": int(rng.integers(2)),
         "stride_h": int(pick(rng, 1, 1, 2)),
@@ -213,7 +208,9 @@ def mul(rng: np.random.Generator) -> Run:
         for shape in _shapes(rng)
     )
     # Factors from 1/1024 on; beyond 1 the portable kernel is alone.
-    y = tensor("int8", (), _scale(first) * _scale(second) * 2.0 ** rng.uniform(-1, 10), int(rng.integers(-128, 128)))
+    y = tensor(
+        "int8", (), scale_of(first) * scale_of(second) * 2.0 ** rng.uniform(-1, 10), int(rng.integers(-128, 128))
+    )
     case = make_case("MUL", [first, second], [y], {"fused_activation_function": int(pick(rng, 0, 0, 1, 3))})
     return case, inputs(rng, case)
 
@@ -241,7 +238,7 @@ def fully_connected(rng: np.random.Generator, count: int = 0) -> Run:
     depth = int(pick(rng, *short_depths, rng.integers(280, 620), rng.integers(500, 700)))
     units = count or int(pick(rng, rng.integers(1, 14), 4, 8, rng.integers(16, 40), 70))
     x, y, activation = _ends(rng, (int(pick(rng, 1, 1, 3)), depth), depth)
-    w, b = _weights(rng, (units, depth), 0, _scale(x), pick(rng, False, True), 0.5)
+    w, b = _weights(rng, (units, depth), 0, scale_of(x), pick(rng, False, True), 0.5)
     options = {"fused_activation_function": activation, "keep_num_dims": False}
     case = make_case("FULLY_CONNECTED", [x, w, b if rng.random() < 0.8 else None], [y], options)
     return case, inputs(rng, case)
@@ -280,7 +277,7 @@ def depthwise_window(rng: np.random.Generator) -> Run:
     if rng.random() < 0.2:
         size[1] = 1
     x, y, activation = _ends(rng, (int(pick(rng, 1, 2)), *size, channels), taps[0] * taps[1])
-    w, b = _weights(rng, (1, *taps, channels), 3, _scale(x))
+    w, b = _weights(rng, (1, *taps, channels), 3, scale_of(x))
     options = {
         "padding": int(rng.integers(2)) if size[1] >= reach[1] else 0,
         "stride_h": int(rng.integers(1, 3)),
@@ -300,7 +297,7 @@ def depthwise_filters(rng: np.random.Generator) -> Run:
     channels, filters = int(pick(rng, 1, 2, 3, 6, 9)), int(pick(rng, 2, 3, 4, 8))
     size = [int(t + rng.integers(0, 20 if rng.random() < 0.3 else 6)) for t in taps]
     x, y, activation = _ends(rng, (int(pick(rng, 1, 2)), *size, channels), taps[0] * taps[1])
-    w, b = _weights(rng, (1, *taps, channels * filters), 3, _scale(x))
+    w, b = _weights(rng, (1, *taps, channels * filters), 3, scale_of(x))
     options = {
         "padding": int(rng.integers(2)),
         "stride_h": int(pick(rng, 1, 1, 2)),
@@ -330,7 +327,7 @@ def winograd(rng: np.random.Generator) -> Run:
     padding = int(rng.integers(2))
     size = [int(rng.integers(3, 9) if padding else rng.integers(1, 8)) for _ in range(2)]
     x, y, activation = _ends(rng, (int(pick(rng, 1, 1, 2)), *size, channels), 9 * channels)
-    w, b = _weights(rng, (outputs, 3, 3, channels), 0, _scale(x), anywhere=bool(rng.random() < 0.3))
+    w, b = _weights(rng, (outputs, 3, 3, channels), 0, scale_of(x), anywhere=bool(rng.random() < 0.3))
     options = {"padding": padding, "stride_h": 1, "stride_w": 1, "fused_activation_function": activation}
     case = make_case("CONV_2D", [x, w, b if rng.random() < 0.8 else None], [y], options)
     return case, inputs(rng, case)

@@ -106,6 +106,12 @@ def tensor(
     return Tensor(TensorType(DTYPES[dtype], tuple(shape), quantization(scale, zero_point, axis)))
 
 
+def scale_of(item: Tensor) -> float:
+    """Scale of a quantised tensor."""
+    assert item.type.quantization is not None
+    return item.type.quantization.scale
+
+
 def typed(dtype: str, shape: tuple[int, ...]) -> Tensor:
     """A tensor with values at run time, of scale 0.5 where it has integers that are quantised (int8, int16)."""
     return tensor(dtype, shape, *((0.5, -3) if dtype == "int8" else (0.5,) if dtype == "int16" else ()))

@@ -26,7 +26,7 @@ from tflmgen.ir.program import (
     Work,
 )
 
-from support.random_program import Chooser
+from support.random_program import Chooser, pick
 
 PlaceHook = Callable[[Place, Any], Place]
 TransferHook = Callable[[Transfer], Transfer]
@@ -133,16 +133,12 @@ def _offsets(program: Program) -> list[int]:
     return sorted({place.offset for place, _ in _sites(program) if isinstance(place, Fixed)} | {0})
 
 
-def _pick(choose: Chooser, items: list[Any]) -> Any:
-    return items[choose.integer(0, len(items) - 1)]
-
-
 def _shift_site(program: Program, choose: Chooser) -> Program:
     """One operand of one instruction looks a few bytes away."""
     fixed = [i for i, (place, _) in enumerate(_sites(program)) if isinstance(place, Fixed)]
     if not fixed:
         return program
-    wanted, by = _pick(choose, fixed), _pick(choose, [-16, -8, -4, -2, -1, 1, 2, 4, 8, 16])
+    wanted, by = pick(choose, fixed), pick(choose, [-16, -8, -4, -2, -1, 1, 2, 4, 8, 16])
     count = iter(range(1 << 30))
 
     def hook(place: Place, _: Any) -> Place:
@@ -162,18 +158,18 @@ def _mapped(program: Program, table: dict[int, int]) -> Program:
 def _move_home(program: Program, choose: Chooser) -> Program:
     """Everything at one offset moves to a place which may be another's."""
     offsets = _offsets(program)
-    return _mapped(program, {_pick(choose, offsets): max(0, _pick(choose, offsets) + 4 * choose.integer(-1, 1))})
+    return _mapped(program, {pick(choose, offsets): max(0, pick(choose, offsets) + 4 * choose.integer(-1, 1))})
 
 
 def _swap_homes(program: Program, choose: Chooser) -> Program:
-    offset, other = _pick(choose, _offsets(program)), _pick(choose, _offsets(program))
+    offset, other = pick(choose, _offsets(program)), pick(choose, _offsets(program))
     return _mapped(program, {offset: other, other: offset})
 
 
 def _swap_in_one_body(program: Program, choose: Chooser) -> Program:
     """Two homes are exchanged inside one branch, loop or function only."""
     offsets = _offsets(program)
-    offset, other = _pick(choose, offsets), _pick(choose, offsets)
+    offset, other = pick(choose, offsets), pick(choose, offsets)
     table = {offset: other, other: offset}
 
     inner = Rewriter(lambda place, _: _exchanged(place, table))
@@ -194,7 +190,7 @@ def _move_value(program: Program, choose: Chooser) -> Program:
     values = [value for place, value in _sites(program) if value is not None and isinstance(place, Fixed)]
     if not values:
         return program
-    wanted, offset = _pick(choose, values), _pick(choose, _offsets(program))
+    wanted, offset = pick(choose, values), pick(choose, _offsets(program))
 
     def hook(place: Place, value: Any) -> Place:
         return Fixed(offset) if isinstance(place, Fixed) and value == wanted else place
@@ -218,7 +214,7 @@ def _changed_transfer(
     Rewriter(transfer=note).program(program)
     if not steps:
         return program
-    wanted = _pick(choose, steps)
+    wanted = pick(choose, steps)
     return Rewriter(transfer=lambda t: change(t) if t.step == wanted else t).program(program)
 
 
@@ -248,7 +244,7 @@ def _drop_piece(program: Program, choose: Chooser) -> Program:
     Rewriter(assembly=note).program(program)
     if not steps:
         return program
-    wanted = _pick(choose, steps)
+    wanted = pick(choose, steps)
     first = choose.integer(0, 1) == 0
 
     def drop(assembly: Assembly) -> Assembly:
@@ -276,8 +272,8 @@ def _swap_slots(program: Program, choose: Chooser) -> Program:
     slots = [(i, place) for i, (place, _) in enumerate(_sites(program)) if isinstance(place, Slot)]
     if not slots:
         return program
-    wanted, place = _pick(choose, slots)
-    other = Slot(max(0, place.index + _pick(choose, [-1, 1])))
+    wanted, place = pick(choose, slots)
+    other = Slot(max(0, place.index + pick(choose, [-1, 1])))
     count = iter(range(1 << 30))
     return Rewriter(lambda p, _: other if next(count) == wanted else p).program(program)
 
@@ -287,7 +283,7 @@ def _unwiden(program: Program, choose: Chooser) -> Program:
     functions = [f for f in program.functions if f.slots]
     if not functions:
         return program
-    chosen = _pick(choose, functions)
+    chosen = pick(choose, functions)
     slots = tuple(replace(home, bytes=home.bytes - 4) for home in chosen.slots)
     return replace(program, functions=tuple(replace(f, slots=slots) if f is chosen else f for f in program.functions))
 
@@ -301,10 +297,10 @@ def _swap_constant(program: Program, choose: Chooser) -> Program:
     flash = [(i, p) for i, (p, _) in enumerate(_sites(program)) if isinstance(p, Flash)]
     if not flash:
         return program
-    wanted, place = _pick(choose, flash)
+    wanted, place = pick(choose, flash)
     size = len(program.constants[place.name].data)
     others = [n for n, array in program.constants.items() if len(array.data) == size]
-    name = _pick(choose, others)
+    name = pick(choose, others)
     count = iter(range(1 << 30))
     return Rewriter(lambda p, _: Flash(name) if next(count) == wanted else p).program(program)
 

@@ -11,8 +11,8 @@ from tflmgen.ir import Module, Op, Value, contents
 from tflmgen.ir.rewrite import Ids
 from tflmgen.reference import ModuleInterpreter
 
-from support.mutate_module import Mutation, nodes_of, pick, with_replaced
-from support.random_program import Chooser
+from support.mutate_module import Mutation, nodes_of, with_replaced
+from support.random_program import Chooser, pick
 
 
 def change_constant(module: Module, choose: Chooser) -> Module:

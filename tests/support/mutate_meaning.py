@@ -24,7 +24,7 @@ from tflmgen.ir import (
     walk_instructions,
 )
 
-from support.random_program import Chooser
+from support.random_program import Chooser, pick
 
 _T = TypeVar("_T", bound=Instruction)
 Body = tuple[Instruction, ...]
@@ -63,10 +63,6 @@ def _replaced(program: Program, old: Instruction, *new: Instruction) -> Program:
     return _with_bodies(program, change)
 
 
-def _pick(choose: Chooser, items: Sequence[Any]) -> Any:
-    return items[choose.integer(0, len(items) - 1)]
-
-
 def _changed(
     program: Program,
     choose: Chooser,
@@ -78,7 +74,7 @@ def _changed(
     sites = [instruction for instruction in _all(program, kind) if wanted(instruction)]
     if not sites:
         return program
-    old = _pick(choose, sites)
+    old = pick(choose, sites)
     return _replaced(program, old, change(old))
 
 
@@ -123,7 +119,7 @@ def exchange_results(program: Program, choose: Chooser) -> Program:
     functions = [f for f in program.functions if len(set(f.results)) > 1]
     if not functions:
         return program
-    chosen = _pick(choose, functions)
+    chosen = pick(choose, functions)
     results = (*chosen.results[1:], chosen.results[0])
     return replace(
         program, functions=tuple(replace(f, results=results) if f is chosen else f for f in program.functions)
@@ -152,7 +148,7 @@ def empty_entry(program: Program, choose: Chooser) -> Program:
     entries = [f for f in program.functions if f.is_entry and any(not isinstance(i, Transfer) for i in f.body)]
     if not entries:
         return program
-    chosen = _pick(choose, entries)
+    chosen = pick(choose, entries)
     left = (chosen.body[0], chosen.body[-1]) if choose.integer(0, 1) else ()
     empty = replace(chosen, body=left, results=())
     return replace(program, functions=tuple(empty if f is chosen else f for f in program.functions))
@@ -160,14 +156,14 @@ def empty_entry(program: Program, choose: Chooser) -> Program:
 
 def drop_instruction(program: Program, choose: Chooser) -> Program:
     sites = [instruction for f in program.functions for instruction in walk_instructions(f.body)]
-    return _replaced(program, _pick(choose, sites)) if sites else program
+    return _replaced(program, pick(choose, sites)) if sites else program
 
 
 def repeat_instruction(program: Program, choose: Chooser) -> Program:
     sites = _all(program, KernelCall)
     if not sites:
         return program
-    old = _pick(choose, sites)
+    old = pick(choose, sites)
     return _replaced(program, old, old, old)
 
 
@@ -176,7 +172,7 @@ def swap_instructions(program: Program, choose: Chooser) -> Program:
     pairs = [(a, b) for body in _every_body(program) for a, b in pairwise(body)]
     if not pairs:
         return program
-    first, second = _pick(choose, pairs)
+    first, second = pick(choose, pairs)
 
     def change(body: Body) -> Body:
         at = next((i for i, instruction in enumerate(body) if instruction is first), len(body))
@@ -206,7 +202,7 @@ def ask_another_condition(program: Program, choose: Chooser) -> Program:
         bools += [a for a in accesses if a.value.type.dtype is DType.BOOL and a.bytes == 1]
     if len(set(bools)) < 2:
         return program
-    wanted = _pick(choose, bools)
+    wanted = pick(choose, bools)
     if choose.integer(0, 1):
         return _changed(
             program, choose, Branch, lambda b: replace(b, condition=wanted), lambda b: b.condition != wanted
@@ -220,7 +216,7 @@ def call_another_kernel(program: Program, choose: Chooser) -> Program:
     calls = _all(program, KernelCall)
     if not calls:
         return program
-    other = _pick(choose, calls)
+    other = pick(choose, calls)
     return _changed(
         program,
         choose,
@@ -231,7 +227,7 @@ def call_another_kernel(program: Program, choose: Chooser) -> Program:
 
 
 def call_another_function(program: Program, choose: Chooser) -> Program:
-    name = _pick(choose, program.functions).name
+    name = pick(choose, program.functions).name
     return _changed(program, choose, Invoke, lambda i: replace(i, function=name), lambda i: i.function != name)
 
 
@@ -251,7 +247,7 @@ def _one_bit(arrays: Mapping[str, ConstantArray], names: Sequence[str], choose: 
     filled = [name for name in names if arrays[name].data]
     if not filled:
         return arrays
-    name = _pick(choose, filled)
+    name = pick(choose, filled)
     data = bytearray(arrays[name].data)
     data[choose.integer(0, len(data) - 1)] ^= 1 << choose.integer(0, 7)
     return {**arrays, name: replace(arrays[name], data=bytes(data))}
@@ -285,7 +281,7 @@ def exchange_ports(program: Program, choose: Chooser) -> Program:
     signatures = [s for s in program.signatures if len(s.outputs) > 1]
     if not signatures:
         return program
-    chosen = _pick(choose, signatures)
+    chosen = pick(choose, signatures)
     swapped = replace(chosen, outputs=(*chosen.outputs[1:], chosen.outputs[0]))
     return replace(program, signatures=tuple(swapped if s is chosen else s for s in program.signatures))
 

@@ -10,7 +10,7 @@ from typing import Any
 from tflmgen.ir import Block, DType, If, Module, Node, Op, Quantization, Value, While, walk
 from tflmgen.ir.rewrite import Ids, Rewriter, clone
 
-from support.random_program import Chooser
+from support.random_program import Chooser, pick
 
 Mutation = Callable[[Module, Chooser], Module]
 NodeChange = Callable[[Any], Node]
@@ -52,10 +52,6 @@ def _blocks(module: Module) -> Iterator[Block]:
                 yield from (node.then, node.orelse)
             elif isinstance(node, While):
                 yield from (node.condition, node.body)
-
-
-def pick(choose: Chooser, items: Sequence[Any]) -> Any:
-    return items[choose.integer(0, len(items) - 1)]
 
 
 def _changed(module: Module, node: Node, change: NodeChange) -> Module:

@@ -117,17 +117,18 @@ def packing(seed: int, count: int) -> Iterator[Mutant]:
 # -- emission
 
 
-def _libraries(seed: int, count: int) -> Iterator[tuple[str, Program, Sources]]:
-    """Random programs, and with the first seeds the examples, whose kernels have structs and weights."""
-    for trial in seeded_trials(range(seed, seed + count)):
+def libraries(seeds: range, examples: str) -> Iterator[tuple[str, Program, Sources]]:
+    """Random programs, and the examples of this pattern, whose kernels have structs and weights."""
+    for trial in seeded_trials(seeds):
         yield trial.label, trial.stages.program, trial.stages.sources(NAME)
-    for path in sorted((ROOT / "examples").glob("*.tflite")):
+    for path in sorted((ROOT / "examples").glob(examples)):
         if path.stem != "erfinv":
             stages = compile_bytes(path.read_bytes())
             yield path.stem, stages.program, stages.sources(NAME)
 
 
-def _reads(program: Program, sources: Sources) -> bool:
+def is_read(program: Program, sources: Sources) -> bool:
+    """Whether the checker of text finds the Program in its C."""
     try:
         check_sources(program, NAME, sources)
     except InternalError:
@@ -137,7 +138,7 @@ def _reads(program: Program, sources: Sources) -> bool:
 
 def emission(seed: int, count: int) -> Iterator[Mutant]:
     """Corrupted C of `count` random programs and of the examples."""
-    for label, program, sources in _libraries(seed, count):
+    for label, program, sources in libraries(range(seed, seed + count), "*.tflite"):
         choose = Seeded(seed + sum(label.encode()))
         for path, mutators in ((f"src/{NAME}.c", mutate_text.PLAN), (f"src/{NAME}_weights.h", mutate_text.WEIGHTS)):
             text = sources.files[path]
@@ -145,7 +146,7 @@ def emission(seed: int, count: int) -> Iterator[Mutant]:
                 changed = mutator(text, choose)
                 if changed != text:
                     corrupted = replace(sources, files={**sources.files, path: changed})
-                    yield Mutant(mutator.__name__, label, not _reads(program, corrupted))
+                    yield Mutant(mutator.__name__, label, not is_read(program, corrupted))
 
 
 # -- passes

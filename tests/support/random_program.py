@@ -45,6 +45,11 @@ class Chooser(Protocol):
     def integer(self, low: int, high: int) -> int: ...
 
 
+def pick(choose: Chooser, items: Sequence[Any]) -> Any:
+    """One of the items."""
+    return items[choose.integer(0, len(items) - 1)]
+
+
 class Seeded:
     """Decisions from a seed."""
 

@@ -12,6 +12,7 @@ fitted to instead. Counts are kept below build/kernel_costs: remove what is stal
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import tempfile
 import zlib
@@ -19,14 +20,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
-from itertools import count
 from pathlib import Path
 
 import numpy as np
 from support.cost_corpus import counted_models
 from support.cost_fit import Alone, errors, fit, left_alone
 from support.cost_layers import layers
-from support.cost_samples import Measured, Sample, measure, measure_model
+from support.cost_samples import Measured, Sample, measure, measure_model, side_by_side
 from support.counted_calls import DoesNotFitError
 from support.repository import ROOT
 from tflmgen.kernels.costs.estimate import ALONE, CORES, Table, cycles_table
@@ -89,7 +89,7 @@ def samples_of(name: str, board: str, drawn: Sequence[Measured]) -> list[Sample]
     samples = []
     for first in range(0, len(drawn), step):
         with tempfile.TemporaryDirectory() as folder:
-            samples += measure([name], board, drawn[first : first + step], Path(folder))
+            samples += measure({name: drawn[first : first + step]}, board, Path(folder))
     return samples
 
 
@@ -115,22 +115,15 @@ def real_samples(board: str) -> Iterator[Sample]:
 
 def alone_samples(board: str) -> Iterator[Sample]:
     """Random layers of each family that is HOME on the board, each the only one of its family in its model."""
-    groups: dict[tuple[str, str, int], list[str]] = {}
-    kinds: dict[tuple[str, str, int], set[str]] = {}
+    families: dict[str, list[str]] = {}
     for declared in declarations():
-        for name in declared.costs if HOME[declared.instructions] == board else ():
-            kind, dtype = cost_models()[name].layers.split()[0], cost_models()[name].layers.split()[-1]
-            typed = dtype if dtype in ("int16", "float32") else "int8"
-            keys = ((declared.instructions, typed, number) for number in count())
-            group = next(key for key in keys if kind not in kinds.setdefault(key, set()))
-            kinds[group].add(kind)
-            groups.setdefault(group, []).append(name)
-    for seed in range(ALONE_LAYERS):
+        if HOME[declared.instructions] == board:
+            families.setdefault(declared.instructions, []).extend(declared.costs)
+    for seed, names in itertools.product(range(ALONE_LAYERS), families.values()):
         rng = np.random.default_rng(seed)
-        for names in groups.values():
-            drawn = [layer for name in names for layer in layers_of(name, rng, 1)]
+        for model in side_by_side({name: layers_of(name, rng, 1) for name in names}):
             with tempfile.TemporaryDirectory() as folder:
-                yield from (sample for sample in measure(names, board, drawn, Path(folder)) if sample.alone)
+                yield from (sample for sample in measure(model, board, Path(folder)) if sample.alone)
 
 
 def fit_family(board: str, name: str, check: bool) -> None:

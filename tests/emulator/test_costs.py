@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from kernel_costs import CHECK_SEED, SPECIALISED, families_of, layers_of
-from support.cost_samples import measure
+from support.cost_samples import Measured, measure, side_by_side
 from support.tools import requires_compiler, requires_qemu
 from tflmgen.kernels.costs.estimate import CORES, estimated
 from tflmgen.project.board import load_board
@@ -27,17 +28,29 @@ BOARDS = {"mps2_an385_m0": ("_thumb",), "mps2_an386": ("_dsp", "_f32"), "mps3_an
 """What the families that are checked on each board have in their names."""
 
 
+def models_of(families: Iterable[str]) -> list[dict[str, Sequence[Measured]]]:
+    """Models to build, with the layers of each family. Portable kernels, which are inlined, have a model for each
+    family, those that compilers specialise one for each layer."""
+    models: list[dict[str, Sequence[Measured]]] = []
+    shared: dict[str, Sequence[Measured]] = {}
+    for family in families:
+        layers = layers_of(family, np.random.default_rng(CHECK_SEED), LAYERS_ALONE if family in SPECIALISED else LAYERS)
+        if family in SPECIALISED:
+            models += [{family: [layer]} for layer in layers]
+        elif family.endswith("_f32"):
+            models.append({family: layers})
+        else:
+            shared[family] = layers
+    return [*models, *side_by_side(shared)]
+
+
 @pytest.mark.parametrize("board", BOARDS)
 def test_estimates_are_near_counts(board: str, tmp_path: Path) -> None:
     core, errors = load_board(board).core, []
-    for family in families_of(CORES[core]):
-        if not any(kind in family for kind in BOARDS[board]):
-            continue
-        alone = family in SPECIALISED
-        layers = layers_of(family, np.random.default_rng(CHECK_SEED), LAYERS_ALONE if alone else LAYERS)
-        models = [[layer] for layer in layers] if alone else [layers]
-        samples = [sample for model in models for sample in measure([family], board, model, tmp_path, seed=1)]
-        assert samples, family
+    families = [name for name in families_of(CORES[core]) if any(kind in name for kind in BOARDS[board])]
+    measured = [measure(model, board, tmp_path, seed=1) for model in models_of(families)]
+    assert {sample.family for samples in measured for sample in samples} == set(families)
+    for samples in measured:
         for sample in samples:
             cycles = estimated(sample.family, sample.numbers, core)
             assert cycles is not None

@@ -14,6 +14,7 @@ from support.emulated_kernels import M4, M7, Machine, Run, check_on, kernel_for
 from support.kernel_harness import Array, Case, broken_rules, claims, run_kernels
 from support.padded_cases import explicitly_padded
 from support.tight_claims import check_claims_are_tight
+from tflmgen.kernels.operators import conv
 
 pytestmark = pytest.mark.emulator
 
@@ -25,7 +26,7 @@ def allowed(machine: Machine) -> Machine:
 
 def check(machine: Machine, cases: Sequence[tuple[Case, Sequence[Array | None]]], folder: Path, optimize: str) -> int:
     """Runs what the kernels are exact for, apart from and over its input; how many cases that was."""
-    with only("conv2d_winograd_dsp"):
+    with only({conv: ("conv2d_winograd_dsp",)}):
         chosen = [(case, values, kernel_for(case, allowed(machine))) for case, values in cases]
     winograd = [case for case in chosen if case[2].variant == "winograd"]
     expected = run_kernels([(case, values) for case, values, _ in winograd])
@@ -70,7 +71,7 @@ def test_extreme_weights_and_inputs(tmp_path: Path) -> None:
 
 def test_one_byte_less_is_too_little(tmp_path: Path) -> None:
     cases = [tight_cases.conv2d(window, "int8") for window in tight_cases.TILES]
-    with only("conv2d_winograd_dsp"):
+    with only({conv: ("conv2d_winograd_dsp",)}):
         check_claims_are_tight(allowed(M4), cases, tmp_path)
 
 

@@ -22,6 +22,10 @@ class Product:
     scale: float
 
     @property
+    def operator(self) -> str:
+        return "BATCH_MATMUL"
+
+    @property
     def dtype(self) -> str:
         return "int8"
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol
 from unittest import mock
 
@@ -33,20 +35,25 @@ from support.counted_calls import CountedCall, counted_calls
 from support.model_writer import ModelWriter, SubgraphWriter
 from support.recurrent_layers import lstm, svdf, weights_of
 
-CHOOSERS = (
-    arithmetic,
-    batch_matmul,
-    conv,
-    depthwise_conv,
-    fully_connected,
-    lookup,
-    lstm_operators,
-    pool,
-    svdf_operators,
-    transpose_conv,
-)
-
 LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+
+MODULES = {
+    "ADD": arithmetic,
+    "AVERAGE_POOL_2D": pool,
+    "BATCH_MATMUL": batch_matmul,
+    "CONV_2D": conv,
+    "DEPTHWISE_CONV_2D": depthwise_conv,
+    "FULLY_CONNECTED": fully_connected,
+    "LOGISTIC": lookup,
+    "MAX_POOL_2D": pool,
+    "MUL": arithmetic,
+    "SVDF": svdf_operators,
+    "TRANSPOSE_CONV": transpose_conv,
+    LSTM: lstm_operators,
+}
+"""Operator of layers -> the module that chooses its kernel."""
+
+CHOOSERS = tuple(dict.fromkeys(MODULES.values()))
 
 INPUTS: dict[str, dict[str, Any]] = {
     "int8": {"scale": [0.05], "zero_point": [-1]},
@@ -58,6 +65,10 @@ INPUTS: dict[str, dict[str, Any]] = {
 
 class Measured(Protocol):
     """One operator, or a few that become one, of inputs in these shapes."""
+
+    @property
+    def operator(self) -> str:
+        """Its name in TFLite."""
 
     @property
     def dtype(self) -> str:
@@ -226,15 +237,15 @@ def _of_family(names: Container[str], kernels: Iterable[Kernel]) -> list[Kernel]
 
 
 @contextlib.contextmanager
-def only(*names: str) -> Iterator[dict[tuple[str, Params | None], Kernel]]:
-    """Layers get a kernel of these families, where there is one for them; where there are several, in turn.
+def only(names_of: Mapping[ModuleType, Collection[str]]) -> Iterator[dict[tuple[str, Params | None], Kernel]]:
+    """Layers get a kernel of the families that their module has here, if there is one; of several, one in turn.
 
     Kernels for every Cortex-M are otherwise made only where there is no other. Value: the kernels, by what a call says.
     """
     turns: dict[tuple[str, Params | None], int] = {}
     taken: dict[tuple[str, Params | None], Kernel] = {}
 
-    def chooser(kernels: Iterable[Kernel], _: Target) -> KernelChoice:
+    def chooser(names: Collection[str], kernels: Iterable[Kernel], _: Target) -> KernelChoice:
         candidates = list(kernels)
         others = [other for kernel in candidates for other in kernel.smaller]
         wanted = _of_family(names, candidates) or _of_family(names, others)
@@ -247,23 +258,39 @@ def only(*names: str) -> Iterator[dict[tuple[str, Params | None], Kernel]]:
         return KernelChoice.of(kernel)
 
     with contextlib.ExitStack() as stack:
-        for module in CHOOSERS:
-            stack.enter_context(mock.patch.object(module, "choose_fastest", chooser))
-        if any("thumb" in name for name in names):
+        for module, names in names_of.items():
+            stack.enter_context(mock.patch.object(module, "choose_fastest", partial(chooser, names)))
+        if any("thumb" in name for names in names_of.values() for name in names):
             thumb = property(lambda _: frozenset({"thumb"}))
             stack.enter_context(mock.patch.object(Target, "instructions", thumb))
         yield taken
 
 
-def measure(
-    names: Collection[str], board: str, layers: Iterable[Measured], folder: Path, seed: int = 0
-) -> list[Sample]:
-    """The layers as kernels of these families; those that have no such kernel are left out."""
+def side_by_side(layers_of: Mapping[str, Sequence[Measured]]) -> list[dict[str, Sequence[Measured]]]:
+    """The families in groups that one model can measure: of one type, each with operators of its own."""
+    groups: list[tuple[str, set[str], dict[str, Sequence[Measured]]]] = []
+    for name, layers in layers_of.items():
+        dtype, operators = layers[0].dtype, {layer.operator for layer in layers}
+        fitting = (group for group in groups if group[0] == dtype and operators.isdisjoint(group[1]))
+        group = next(fitting, None) or (dtype, set(), {})
+        if not group[2]:
+            groups.append(group)
+        group[1].update(operators)
+        group[2][name] = layers
+    return [group[2] for group in groups]
+
+
+def measure(layers_of: Mapping[str, Sequence[Measured]], board: str, folder: Path, seed: int = 0) -> list[Sample]:
+    """The layers of each family, of operators of its own, as its kernels; layers without such a kernel are left out."""
     path = folder / "layers.tflite"
-    write_model(path, layers, np.random.default_rng(seed))
-    with only(*names) as taken:
-        counted = counted_calls(path, board, *(("--winograd",) if "conv2d_winograd_dsp" in names else ()))
-    return [sample for sample in samples(counted, taken) if sample.family in names]
+    write_model(path, [layer for layers in layers_of.values() for layer in layers], np.random.default_rng(seed))
+    names_of: dict[ModuleType, set[str]] = {module: set() for module in CHOOSERS}
+    for name, layers in layers_of.items():
+        for layer in layers:
+            names_of[MODULES[layer.operator]].add(name)
+    with only(names_of) as taken:
+        counted = counted_calls(path, board, *(("--winograd",) if "conv2d_winograd_dsp" in layers_of else ()))
+    return [sample for sample in samples(counted, taken) if sample.family in layers_of]
 
 
 def measure_model(path: Path, board: str) -> list[Sample]:

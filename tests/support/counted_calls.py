@@ -40,7 +40,7 @@ def counted_calls(path: Path, board: str, *options: str) -> list[CountedCall]:
         return compilations[-1]
 
     with mock.patch("tflmgen.api.planned_model.plan_for", compile_noted):
-        done = tflmgen("bench", path, "--board", board, "--json", *options)
+        done = tflmgen("bench", path, "--board", board, "--json", "--timeout", "300", *options)
     if "over budget" in done.err:
         raise DoesNotFitError(done.err)
     assert done.code == 0, done.err

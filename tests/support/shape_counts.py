@@ -58,6 +58,10 @@ class _Placed:
     operators: set[int] = field(default_factory=set)
 
     @property
+    def operator(self) -> str:
+        return self.layer.operator
+
+    @property
     def dtype(self) -> str:
         return self.layer.dtype
 

@@ -12,12 +12,12 @@ from ast import literal_eval
 from collections.abc import Iterator
 
 import numpy as np
+from tflmgen.ir import contents
 from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Origin, Port, Signature, Value, While
 from tflmgen.ir.text import module_text
 from tflmgen.ir.types import DType, Quantization, TensorType
 from tflmgen.ir.well_formed import verify
 from tflmgen.kernels.table import OPERATORS
-from tflmgen.passes.constant_pool import encode
 
 TYPED = re.compile(r"([%#]\w+): (\w+)\[([\d,]*)\](?:@([-.\de]+):(-?\d+))?")
 OP = re.compile(r"(.*) = (\w+)\((.*)\)(?: \{(.*)\})?")
@@ -78,7 +78,7 @@ class _Parser:
         (value,) = self._define(typed)
         key = f"c{value.id}"
         array = np.resize(np.array(literal_eval(f"[{elements}]")), value.type.elements)
-        self._constants[key] = encode(array, value.type.dtype)
+        self._constants[key] = contents(array, value.type.dtype)
         self._values[typed.partition(":")[0]] = Value(value.id, value.name, value.type, key)
 
     def _define(self, typed: str) -> tuple[Value, ...]:

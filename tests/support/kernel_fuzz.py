@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.ir import ConstantArray, Kernel, Overlap, contents
+from tflmgen.ir import ConstantArray, Kernel, Overlap, contents, elements_of
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.numeric.window import EXPLICIT_PADDING
-from tflmgen.passes.constant_pool import encode
 from tflmgen.reference import EVALUATIONS, Operation, UnsupportedError
 from tflmgen.reference.attribute_options import options_of_attributes
 
@@ -44,8 +43,8 @@ def evaluated(case: Case, values: Values) -> list[Array]:
         if item is None:
             inputs.append(None)
         else:
-            data = None if item.data is None else encode(item.data, item.type.dtype)
-            inputs.append(value if data is None else contents(item.type, data))
+            data = None if item.data is None else contents(item.data, item.type.dtype)
+            inputs.append(value if data is None else elements_of(item.type, data))
     evaluation = EVALUATIONS.get(case.operator)
     if evaluation is None:
         raise UnsupportedError(case.operator)

@@ -18,10 +18,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from tflmgen.ir import DType, KernelChoice, Quantization, TensorType
+from tflmgen.ir import DType, KernelChoice, Quantization, TensorType, contents
 from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch, Target
 from tflmgen.kernels.table import OPERATORS
-from tflmgen.passes.constant_pool import encode
 
 from support.case_models import model_bytes
 from support.kernel_program import CHECKED, compile_program, source
@@ -269,16 +268,16 @@ def _lay_out(
     buffers: list[bytes] = []
     homes: dict[object, tuple[int, int]] = {}
 
-    def contents(index: int) -> bytes:
+    def input_bytes(index: int) -> bytes:
         item = case.inputs[index]
         assert item is not None
         array = item.data if item.data is not None else values[index]
         assert array is not None
         assert array.shape == item.type.max_shape, "the value's shape is not the input's"
-        return encode(array, item.type.dtype)
+        return contents(array, item.type.dtype)
 
     if overlap is not None:
-        data, size = contents(overlap.input), case.outputs[overlap.output].bytes
+        data, size = input_bytes(overlap.input), case.outputs[overlap.output].bytes
         at, to = offsets(overlap)
         buffers.append((bytes([POISON]) * at + data).ljust(to + size, bytes([POISON])))
         homes[Input(overlap.input)] = (0, at)
@@ -289,7 +288,7 @@ def _lay_out(
         if key not in homes:
             homes[key] = (len(buffers), 0)
             if isinstance(operand, Input):
-                buffers.append(contents(operand.index))
+                buffers.append(input_bytes(operand.index))
             elif isinstance(operand, ConstantArray):
                 buffers.append(operand.data)
             elif isinstance(operand, Output):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from tflmgen.ir import Module, Op, Value, contents
+from tflmgen.ir import Module, Op, Value, elements_of
 from tflmgen.ir.rewrite import Ids
 from tflmgen.reference import ModuleInterpreter
 
@@ -38,7 +38,7 @@ def _other_constant(module: Module, choose: Chooser) -> tuple[Any, bytes] | None
     if not used:
         return None
     value = pick(choose, used)
-    array = contents(value.type, module.constants[value.constant]).copy().reshape(-1)
+    array = elements_of(value.type, module.constants[value.constant]).copy().reshape(-1)
     if value.type.dtype.bits < 8:
         return None
     at = choose.integer(0, array.size - 1)

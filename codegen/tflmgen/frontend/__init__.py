@@ -27,7 +27,7 @@ from tflmgen.frontend.shape_bounds import Shape, ShapeLimit, TensorKey, find_bou
 from tflmgen.frontend.source_function import file_of_source, is_torch_function, stem_of_source
 from tflmgen.frontend.subgraphs import CONTROL_FLOW, Binding, OperatorKey, bindings, fused_activation, is_loop
 from tflmgen.frontend.tensor_values import along_axis, constant_values
-from tflmgen.frontend.tflite.builder import ModelBuilder, SubGraphBuilder, contents, options_with_defaults
+from tflmgen.frontend.tflite.builder import ModelBuilder, SubGraphBuilder, options_with_defaults
 from tflmgen.frontend.tflite.model import Model, Operator, Signature, SubGraph, Tensor
 from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS, CUSTOM, printable
 from tflmgen.frontend.tflite.operator_versions import operator_version
@@ -35,6 +35,7 @@ from tflmgen.frontend.tflite.reader import parse_model, read_model
 from tflmgen.frontend.tflite.unused_tensors import without_unused
 from tflmgen.frontend.tflite.writer import write_model
 from tflmgen.frontend.trips import counters, trip_count
+from tflmgen.ir import contents
 
 __all__ = [
     "BUILTIN_OPERATORS",

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from tflmgen.frontend.lstm_loops import LstmLoop, find_lstm_loops
 from tflmgen.frontend.shape_bounds import is_open
 from tflmgen.frontend.subgraphs import bindings, is_loop
-from tflmgen.frontend.tflite.builder import contents, options_with_defaults
+from tflmgen.frontend.tflite.builder import options_with_defaults
 from tflmgen.frontend.tflite.model import Model, Operator, SubGraph, Tensor
-from tflmgen.ir import DType
+from tflmgen.ir import DType, contents
 
 _ABSENT = -1
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from tflmgen.frontend.operator_check import options_of
 from tflmgen.frontend.tflite.model import Model, Operator, SubGraph, Tensor
-from tflmgen.ir import OperatorInstance, TensorType, contents
+from tflmgen.ir import OperatorInstance, TensorType, elements_of
 from tflmgen.kernels import Operator as Row
 from tflmgen.kernels import Operators, State
 
@@ -69,7 +69,7 @@ def _declared(subgraph: SubGraph, op: Operator, entry: Row) -> OperatorInstance 
         if tensor.dtype is None:
             return None
         types.append(TensorType(tensor.dtype, tensor.shape, tensor.quantization))
-        arrays.append(None if tensor.data is None else contents(types[-1], tensor.data))
+        arrays.append(None if tensor.data is None else elements_of(types[-1], tensor.data))
     try:
         attributes = entry.attributes(options_of(op))
     except ValueError:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.frontend.tflite.model import Tensor
-from tflmgen.ir import DType, Quantization
+from tflmgen.ir import Quantization, TensorType, elements_of
 
 Array = NDArray[Any]
 
@@ -18,12 +17,7 @@ def constant_values(tensor: Tensor) -> Array:
     """Real numbers or integers in a constant."""
     assert tensor.data is not None
     assert tensor.dtype is not None
-    if tensor.dtype is DType.INT4:
-        nibbles = np.frombuffer(tensor.data, np.uint8)
-        signed = np.stack([nibbles & 15, nibbles >> 4], axis=-1).reshape(-1).astype(np.int8)
-        array: Array = ((signed ^ 8) - 8)[: math.prod(tensor.shape)].reshape(tensor.shape)
-    else:
-        array = np.frombuffer(tensor.data, tensor.dtype.numpy).reshape(tensor.shape)
+    array = elements_of(TensorType(tensor.dtype, tensor.shape), tensor.data)
     return array if tensor.quantization is None else real_values(array, tensor.quantization)
 
 

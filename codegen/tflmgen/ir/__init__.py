@@ -4,7 +4,7 @@ In: nothing of tflmgen but its errors. Out: the frozen values that every later r
 Decided here: well-formedness of a Module (verify), and nothing about any operator.
 """
 
-from tflmgen.ir.constants import constant_array, contents
+from tflmgen.ir.constants import constant_array, contents, elements_of
 from tflmgen.ir.device_checks import GUARD_BYTES, NO_CHECKS, DeviceChecks
 from tflmgen.ir.graph import (
     Block,
@@ -199,6 +199,7 @@ __all__ = [
     "contents",
     "definitions_in",
     "dim_max",
+    "elements_of",
     "keep",
     "module_json",
     "module_text",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import DType, Ids, Module, TensorType, Value, constant_array
+from tflmgen.ir import DType, Ids, Module, TensorType, Value, constant_array, contents
 
 
 class Pool:
@@ -41,7 +41,7 @@ class Pool:
 
     def add(self, array: NDArray[Any], template: Value) -> Value:
         """A constant with the elements of `array`, and the name and type of `template`. Its key is a content hash."""
-        data = encode(array, template.type.dtype)
+        data = contents(array, template.type.dtype)
         key = f"folded.{hashlib.sha256(data).hexdigest()[:32]}"
         self.constants[key] = data
         if (key, template.type) not in self._values:
@@ -51,12 +51,3 @@ class Pool:
     def table(self, numbers: Sequence[int]) -> Value:
         """A constant int32 vector, for axes, shapes and permutations."""
         return self.add(np.array(numbers), Value(0, "table", TensorType(DType.INT32, (len(numbers),))))
-
-
-def encode(array: NDArray[Any], dtype: DType) -> bytes:
-    """Elements as bytes of a constant: little-endian, int4 two per byte, the first in the low nibble."""
-    flat = np.ravel(array).astype(dtype.numpy)
-    if dtype is not DType.INT4:
-        return flat.tobytes()
-    nibbles = np.append(flat, np.zeros(flat.size % 2, flat.dtype)).astype(np.uint8) & 15
-    return (nibbles[0::2] | nibbles[1::2] << 4).astype(np.uint8).tobytes()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflmgen.ir import OperatorInstance, contents
+from tflmgen.ir import OperatorInstance, elements_of
 from tflmgen.kernels import CUSTOM_OPTIONS, OPERATORS, Operator, Operators
 from tflmgen.reference import Array, CustomReference, CustomReferences, Operation, UnsupportedError
 
@@ -41,6 +41,6 @@ def _reference(row: Operator) -> CustomReference:
         if row.state is None:
             return ()
         kept = row.state(instance(op))
-        return tuple(contents(state.type, state.initial or bytes(state.type.bytes)) for state in kept)
+        return tuple(elements_of(state.type, state.initial or bytes(state.type.bytes)) for state in kept)
 
     return CustomReference(evaluate, states)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tflmgen.frontend import Model, Operator, Signature, SubGraph, Tensor
-from tflmgen.ir import DType, TensorType, contents
+from tflmgen.ir import DType, TensorType, elements_of
 from tflmgen.reference.element_moves import EVALUATIONS as MOVES
 from tflmgen.reference.evaluations import EVALUATIONS
 from tflmgen.reference.operation import Array, CustomReferences, Operation, RunTimeError, UnsupportedError
@@ -156,7 +156,7 @@ class Interpreter:
         if arrays is None:
             used = {*subgraph.outputs, *(i for op in subgraph.operators for i in op.inputs)}
             arrays = {
-                t.index: contents(type_of(t), t.data)
+                t.index: elements_of(type_of(t), t.data)
                 for t in subgraph.tensors
                 if t.data is not None and t.dtype is not None and t.index in used
             }

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tflmgen.frontend import Model
-from tflmgen.ir import DType, Port, TensorType, contents
+from tflmgen.ir import DType, Port, TensorType, elements_of
 from tflmgen.reference.branch_search import BranchSearch
 from tflmgen.reference.file_interpreter import COMPARISONS, type_of
 from tflmgen.reference.operation import Array
@@ -126,7 +126,7 @@ def comparison_constants(model: Model) -> tuple[float, ...]:
                 tensor = subgraph.tensors[index]
                 if tensor.data is None or tensor.dtype is None or np.prod(tensor.shape) > 16:
                     continue
-                values = contents(type_of(tensor), tensor.data)
+                values = elements_of(type_of(tensor), tensor.data)
                 reals = dequantized(values, type_of(tensor)) if tensor.quantization else values
                 constants |= dict.fromkeys(float(v) for v in reals.reshape(-1))
     return tuple(value for value in constants if np.isfinite(value))

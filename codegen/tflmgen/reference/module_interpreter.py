@@ -23,7 +23,7 @@ from tflmgen.ir import (
     TensorType,
     Value,
     While,
-    contents,
+    elements_of,
 )
 from tflmgen.reference.attribute_options import options_of_attributes
 from tflmgen.reference.evaluations import EVALUATIONS
@@ -56,7 +56,7 @@ class ModuleInterpreter:
     def reset(self) -> None:
         """All variables as before the first invoke."""
         for name, variable in self.module.state.items():
-            self.state[name] = self._float(contents(variable.home.type, self.module.constants[variable.initial]))
+            self.state[name] = self._float(elements_of(variable.home.type, self.module.constants[variable.initial]))
 
     def invoke(
         self, signature: Signature, inputs: Sequence[Array], observe: ObserveValue | None = None
@@ -100,7 +100,7 @@ class ModuleInterpreter:
             return values[value.id]
         array = self._constants.get(value.id)
         if array is None:
-            array = self._constants[value.id] = contents(value.type, self.module.constants[value.constant])
+            array = self._constants[value.id] = elements_of(value.type, self.module.constants[value.constant])
         return array
 
     def _block(self, block: Block, values: dict[int, Array], observe: ObserveValue | None) -> tuple[Array, ...]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from support.graph_parser import parse_graph, same_graph
+from tflmgen.ir import contents
 from tflmgen.ir.types import DType
 from tflmgen.kernels.table import OPERATORS
-from tflmgen.passes.constant_pool import encode
 from tflmgen.passes.fold import fold_pass
 from tflmgen.passes.unique_constants import unify_constants
 
@@ -149,4 +149,4 @@ def test_shapes_of_unknown_tensors_are_known() -> None:
 
 
 def test_int4_constants_are_packed_two_to_a_byte() -> None:
-    assert encode(np.array([1, -2, 7]), DType.INT4) == bytes([0xE1, 0x07])
+    assert contents(np.array([1, -2, 7]), DType.INT4) == bytes([0xE1, 0x07])

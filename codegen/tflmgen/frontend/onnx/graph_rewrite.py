@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.frontend.onnx.laid_out import Codes
-from tflmgen.frontend.tflite.builder import contents, options_with_defaults
+from tflmgen.frontend.tflite.builder import options_with_defaults
 from tflmgen.frontend.tflite.model import Operator, SubGraph, Tensor
 from tflmgen.frontend.tflite.operator_versions import operator_version
-from tflmgen.ir import DType, OperatorInstance, Quantization, TensorType
+from tflmgen.ir import DType, OperatorInstance, Quantization, TensorType, contents, elements_of
 from tflmgen.kernels import OPERATORS, reference_runtimes
 
 Array = NDArray[Any]
@@ -140,12 +140,9 @@ class GraphRewrite:
 
     def _contents(self, tensor: int) -> Array | None:
         entry = self.tensors[tensor]
-        if entry.dtype is DType.INT4 and entry.data is not None:
-            nibbles = np.frombuffer(entry.data, np.uint8)
-            pairs = np.stack([nibbles & 15, nibbles >> 4], axis=-1).reshape(-1).astype(np.int8)
-            size = int(np.prod(entry.shape))
-            return ((pairs ^ 8) - 8)[:size].reshape(entry.shape)
-        return self.values(tensor)
+        if entry.data is None or entry.dtype is None:
+            return None
+        return elements_of(TensorType(entry.dtype, entry.shape), entry.data)
 
     def drop_unread(self) -> None:
         """Removes operators whose results nobody reads, and that keep no state."""

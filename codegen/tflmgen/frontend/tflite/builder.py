@@ -22,7 +22,7 @@ from tflmgen.frontend.tflite.model import Model, Operator, Signature, SubGraph, 
 from tflmgen.frontend.tflite.names import CUSTOM, options_table
 from tflmgen.frontend.tflite.operator_versions import operator_version
 from tflmgen.frontend.tflite.schema import fields
-from tflmgen.ir import DType, Quantization
+from tflmgen.ir import DType, Quantization, contents
 
 _DTYPES = {dtype.numpy: dtype for dtype in DType if dtype is not DType.INT4}
 _RESOURCE = "resource"
@@ -144,14 +144,6 @@ class ModelBuilder:
         """The Model, unchecked: `parse_model(write_model(model), name)` checks it as if it were a file."""
         subgraphs = tuple(graph.build() for graph in self.subgraphs)
         return Model(self.name, "", self.description, subgraphs, tuple(self.signatures))
-
-
-def contents(array: NDArray[Any], dtype: DType) -> bytes:
-    """Bytes of a tensor's contents: little-endian, int4 two per byte, the first in the low nibble."""
-    if dtype is DType.INT4:
-        nibbles = np.append(array.astype(np.int8).ravel(), np.zeros(array.size % 2, np.int8)).view(np.uint8) & 15
-        return (nibbles[0::2] | nibbles[1::2] << 4).tobytes()
-    return np.ascontiguousarray(array, dtype.numpy).tobytes()
 
 
 def options_with_defaults(name: str, options: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -199,6 +199,22 @@ def test_a_room_is_entered_by_what_it_exports() -> None:
     assert not [line for line in inside if not re.match(r"tflmgen\.command_line\.\w+: tflmgen\.commands\.", line)]
 
 
+def test_rooms_export_what_others_import() -> None:
+    """But for sweep/, which users import from, too."""
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sources(PYTHON, ".py")}
+    nodes = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    imported = {f"{node.module}.{alias.name}" for node in nodes for alias in node.names}
+    exported = {
+        f"tflmgen.{room}.{name.value}"
+        for room in set(ROOMS) - {"sweep"}
+        for node in trees[PACKAGE / room / "__init__.py"].body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        for name in ast.walk(node.value)
+        if isinstance(name, ast.Constant)
+    }
+    assert not exported - imported
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_says_what_comes_in_what_goes_out_and_what_it_decides(room: str) -> None:
     text = ast.get_docstring(ast.parse((PACKAGE / room / "__init__.py").read_text(encoding="utf-8"))) or ""

@@ -82,10 +82,10 @@ MATRIX_TERMS: dict[str, Term[Matrix]] = {
     "grouped_row": Term("rows with blocks of units", lambda m: m.rows * (m.grouped > 0)),
     "grouped_step": Term("steps of blocks but of single units", lambda m: m.grouped * m.steps),
     "single": Term("units computed one by one", lambda m: m.rows * m.flag("singles")),
-    "single_step": Term("steps of those", lambda m: m.rows * m.flag("singles") * m.steps),
+    "single_step": Term("steps of units computed one by one", lambda m: m.rows * m.flag("singles") * m.steps),
     "lone": Term("units of layers with less than a block", lambda m: m.outputs * (m.units < m.by.channels)),
     "rest": Term("units beyond whole blocks", lambda m: m.rest),
-    "rest_mac": Term("products of those", lambda m: m.rest * m.depth),
+    "rest_mac": Term("products of units beyond whole blocks", lambda m: m.rest * m.depth),
     "own_scale": Term("outputs with a scale of their own", lambda m: m.flag("own_scales") * m.outputs),
     "signed": Term("outputs of kernels whose results may be negative", lambda m: m.flag("signed") * m.outputs),
     "clamp": Term("outputs clamped in a pass of their own", lambda m: m.outputs * is_clamped(m.n)),
@@ -120,10 +120,14 @@ class Product(Call):
 
 PRODUCT_TERMS: dict[str, Term[Product]] = {
     "group": Term("blocks of columns, brought into order", lambda p: p.groups),
-    "packed_value": Term("values of those, row by row", lambda p: p.groups * p.n["depth"] * (not p.by_columns)),
-    "packed_step": Term("steps of those, column by column", lambda p: p.groups * p.steps * p.by_columns),
+    "packed_value": Term(
+        "values of columns brought into order row by row", lambda p: p.groups * p.n["depth"] * (not p.by_columns)
+    ),
+    "packed_step": Term(
+        "steps of columns brought into order column by column", lambda p: p.groups * p.steps * p.by_columns
+    ),
     "block": Term("rows times blocks of columns", lambda p: p.blocks),
-    "step": Term("steps of those", lambda p: p.blocks * p.steps),
+    "step": Term("steps of rows times blocks of columns", lambda p: p.blocks * p.steps),
     "copied_step": Term("steps of rows copied first", lambda p: p.blocks * p.steps * (p.n["depth"] % p.by.values > 0)),
 }
 
@@ -190,7 +194,7 @@ ELEMENT_TERMS: dict[str, Term[Elements]] = {
     "full_vector": Term("vectors of rows that meet rows", lambda e: e.vectors * (not e.is_broadcast)),
     "element": Term("elements", lambda e: e.elements),
     "rest": Term("elements beyond whole vectors", lambda e: e.rest),
-    "full_rest": Term("those of rows that meet rows", lambda e: e.rest * (not e.is_broadcast)),
+    "full_rest": Term("elements beyond whole vectors, of rows that meet rows", lambda e: e.rest * (not e.is_broadcast)),
     "rest_four": Term("fours of elements beyond whole vectors", lambda e: e.rows * ceil(e.count % e.by.values / 4)),
     "clamp": Term("elements clamped in a pass of their own", lambda e: e.clamped),
 }

@@ -238,7 +238,7 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     "limited": Term("float outputs with an upper limit", lambda w: w.pixels * w.outputs * w.flag("limited")),
     # Windows and their values
     "border": Term("windows that reach out of the input", lambda w: w.border),
-    "border_tap": Term("taps of those", lambda w: w.border * w.taps),
+    "border_tap": Term("taps of windows that reach out of the input", lambda w: w.border * w.taps),
     "padding_value": Term(
         "values of windows outside the input", lambda w: (w.pixels * w.taps - w.taps_inside) * w.channels
     ),
@@ -252,26 +252,27 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     "tap_output": Term("taps inside, for each output", lambda w: w.taps_inside * w.outputs),
     "product_inside": Term("products with values inside", lambda w: w.taps_inside * w.depth * w.outputs),
     "mac": Term("products", lambda w: w.pixels * w.outputs * w.values),
-    "ragged_row": Term("rows of windows whose rows are no whole words", lambda w: w.pixels * w.rows * w.is_ragged),
-    "ragged_value": Term("values of those", lambda w: w.pixels * w.values * w.is_ragged),
+    "ragged_row": Term("rows of windows with rows of part words", lambda w: w.pixels * w.rows * w.is_ragged),
+    "ragged_value": Term("values of windows with rows of part words", lambda w: w.pixels * w.values * w.is_ragged),
     "piece": Term("values of windows beside whole words of rows, two for a dilated tap", lambda w: w.pieces),
     # How windows are gathered
-    "alone": Term("windows gathered one by one", lambda w: w.alone),
-    "alone_row": Term("rows of those", lambda w: w.alone * w.rows),
-    "alone_value": Term("values of those", lambda w: w.alone * w.values),
+    "alone": Term("windows gathered alone", lambda w: w.alone),
+    "alone_row": Term("rows of windows gathered alone", lambda w: w.alone * w.rows),
+    "alone_value": Term("values of windows gathered alone", lambda w: w.alone * w.values),
     "alone_single_value": Term(
-        "values of those but of whole vectors of channels", lambda w: w.alone * w.values * w.has_part_vectors
+        "part vectors of windows gathered alone",
+        lambda w: w.alone * w.values * w.has_part_vectors,
     ),
-    "alone_odd_value": Term("values of those with odd pixels", lambda w: w.alone * w.values * w.is_odd),
-    "cut": Term("windows gathered from a line of which some reach out", lambda w: w.cut),
-    "cut_row": Term("rows of those", lambda w: w.cut * w.rows),
-    "cut_value": Term("values of those", lambda w: w.cut * w.values),
-    "cut_odd_value": Term("values of those with odd pixels", lambda w: w.cut * w.values * w.is_odd),
+    "alone_odd_value": Term("odd pixels' values of windows gathered alone", lambda w: w.alone * w.values * w.is_odd),
+    "cut": Term("windows gathered by lines of which some are cut", lambda w: w.cut),
+    "cut_row": Term("rows of windows gathered by cut lines", lambda w: w.cut * w.rows),
+    "cut_value": Term("values of windows gathered by cut lines", lambda w: w.cut * w.values),
+    "cut_odd_value": Term("odd pixels' values of windows by cut lines", lambda w: w.cut * w.values * w.is_odd),
     "gathered_step": Term("steps of gathering blocks of pixels", lambda w: w.blocks * w.steps),
-    "single_step": Term("those of windows gathered value by value", lambda w: w.blocks * w.steps * w.by_value),
-    "line_gather": Term("gathered blocks of pixels of a line", lambda w: w.line_blocks),
-    "line_gather_row": Term("rows of those", lambda w: w.line_blocks * w.rows),
-    "line_gather_step": Term("steps of those", lambda w: w.line_blocks * w.steps),
+    "single_step": Term("steps of gathering value by value", lambda w: w.blocks * w.steps * w.by_value),
+    "line_gather": Term("blocks of pixels of a line, gathered", lambda w: w.line_blocks),
+    "line_gather_row": Term("rows of gathered blocks of a line", lambda w: w.line_blocks * w.rows),
+    "line_gather_step": Term("steps of gathered blocks of a line", lambda w: w.line_blocks * w.steps),
     # Blocks of pixels by channels, and steps in them
     "block": Term("blocks of pixels by output channels", lambda w: w.blocks * w.groups),
     "scaled_block": Term(
@@ -283,12 +284,14 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     "full_step": Term("steps in blocks, the last pixel apart", lambda w: w.full_blocks * w.groups * w.steps),
     "left_over": Term("steps where pixels are left over", lambda w: (w.pixels % w.by.pixels > 0) * w.groups * w.steps),
     "line_block": Term("blocks of pixels of a line", lambda w: w.line_blocks * w.groups),
-    "line_step": Term("steps in those", lambda w: w.line_blocks * w.groups * w.steps),
-    "line_pass": Term("passes of eight steps in those", lambda w: w.line_blocks * w.groups * ceil(w.steps / 8)),
+    "line_step": Term("steps in blocks of a line", lambda w: w.line_blocks * w.groups * w.steps),
+    "line_pass": Term(
+        "passes of eight steps in blocks of a line", lambda w: w.line_blocks * w.groups * ceil(w.steps / 8)
+    ),
     # Float values side by side, eight at a time
     "run_block": Term("runs of values side by side, for four rows", lambda w: w.runs[0] * ceil(w.outputs / 4)),
-    "eights_block": Term("vectors of eight in those", lambda w: w.runs[1] * ceil(w.outputs / 4)),
-    "ones_block": Term("values left in those", lambda w: w.runs[2] * ceil(w.outputs / 4)),
+    "eights_block": Term("vectors of eight in runs of values side by side", lambda w: w.runs[1] * ceil(w.outputs / 4)),
+    "ones_block": Term("values of runs beyond vectors of eight", lambda w: w.runs[2] * ceil(w.outputs / 4)),
     "gathered_tap": Term("taps of gathered windows", lambda w: w.pixels * w.taps * w.flag("gathered")),
     "gathered_value": Term("values of gathered windows", lambda w: w.pixels * w.values * w.flag("gathered")),
     # Channels of windows, four, eight or sixteen at a time
@@ -298,31 +301,29 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
         "rows of blocks of channels but of two by two", lambda w: (w.rows_inside - 2 * w.small) * w.groups
     ),
     "group_row": Term("rows inside of blocks of channels", lambda w: w.rows_inside * w.groups),
-    "group_tap": Term("taps inside of those", lambda w: w.taps_inside * w.groups),
-    "group_value": Term(
-        "values inside of windows, for each block of channels", lambda w: w.taps_inside * w.channels * w.groups
-    ),
+    "group_tap": Term("taps inside of blocks of channels", lambda w: w.taps_inside * w.groups),
+    "group_value": Term("values inside, for each block of channels", lambda w: w.taps_inside * w.channels * w.groups),
     "rest_tap": Term("taps inside, for each channel beyond fours", lambda w: w.taps_inside * (w.channels % 4)),
     "lane_block": Term("vectors of eight channels of a pixel", lambda w: w.pixels * w.lane_groups),
-    "lane_tap": Term("taps inside of those", lambda w: w.taps_inside * w.lane_groups),
+    "lane_tap": Term("taps inside of vectors of eight channels", lambda w: w.taps_inside * w.lane_groups),
     "lane_rest": Term("outputs that are computed one by one", lambda w: w.pixels * w.lane_rest),
-    "lane_rest_row": Term("rows of those", lambda w: w.rows_inside * w.lane_rest),
-    "lane_rest_tap": Term("taps of those", lambda w: w.taps_inside * w.lane_rest),
+    "lane_rest_row": Term("rows of outputs computed one by one", lambda w: w.rows_inside * w.lane_rest),
+    "lane_rest_tap": Term("taps of outputs computed one by one", lambda w: w.taps_inside * w.lane_rest),
     "wide": Term("32 channels of a pixel", lambda w: w.pixels * (w.channels // 32)),
-    "wide_row": Term("rows inside of those", lambda w: w.rows_inside * (w.channels // 32)),
-    "wide_tap": Term("taps inside of those", lambda w: w.taps_inside * (w.channels // 32)),
-    "narrow": Term("eight channels of a pixel beyond those", lambda w: w.pixels * ceil(w.channels % 32 / 8)),
-    "narrow_tap": Term("taps inside of those", lambda w: w.taps_inside * ceil(w.channels % 32 / 8)),
+    "wide_row": Term("rows inside of 32 channels", lambda w: w.rows_inside * (w.channels // 32)),
+    "wide_tap": Term("taps inside of 32 channels", lambda w: w.taps_inside * (w.channels // 32)),
+    "narrow": Term("eight channels of a pixel beyond 32s", lambda w: w.pixels * ceil(w.channels % 32 / 8)),
+    "narrow_tap": Term("taps inside of eight channels beyond 32s", lambda w: w.taps_inside * ceil(w.channels % 32 / 8)),
     "vector_row": Term("rows inside of vectors of 16 channels", lambda w: w.rows_inside * ceil(w.outputs / 16)),
-    "vector_tap": Term("taps inside of those", lambda w: w.taps_inside * ceil(w.outputs / 16)),
+    "vector_tap": Term("taps inside of vectors of 16 channels", lambda w: w.taps_inside * ceil(w.outputs / 16)),
     "by_ones_tap": Term(
         "taps of eight channels of single pixels",
         lambda w: (1 - w.flag("by_twos")) * w.pixels * w.taps * ceil(w.outputs / 8),
     ),
     "whole": Term("3x3 windows computed one by one", lambda w: w.lines * w.unrolled[0]),
     "other": Term("windows computed tap by tap", lambda w: w.lines * w.unrolled[1]),
-    "other_group": Term("eight channels of those", lambda w: w.lines * w.unrolled[1] * ceil(w.outputs / 8)),
-    "other_tap": Term("taps of those", lambda w: w.batches * int(w.down.sum()) * w.unrolled[2]),
+    "other_group": Term("eight channels of windows by taps", lambda w: w.lines * w.unrolled[1] * ceil(w.outputs / 8)),
+    "other_tap": Term("taps of windows computed by taps", lambda w: w.batches * int(w.down.sum()) * w.unrolled[2]),
     # A channel's pixels, two or four of a line at a time
     "line_pair": Term("two pixels of a channel", lambda w: w.lines * ceil(w.width / 2) * w.outputs),
     "line_four": Term("four pixels of a channel", lambda w: w.lines * ceil(w.width / 4) * w.outputs),
@@ -335,9 +336,10 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     "plane": Term("planes of channels", lambda w: w.planes),
     "strip": Term("strips of planes", lambda w: w.planes * w.strips),
     "plane_line": Term("input lines brought into planes", lambda w: w.plane_lines),
-    "plane_pair": Term("pairs of values of those", lambda w: w.plane_pairs),
+    "plane_pair": Term("pairs of values brought into planes", lambda w: w.plane_pairs),
     "wide_strided_pair": Term(
-        "those by strides beyond two", lambda w: w.plane_pairs * (w.n.get("stride_width", 1) > 2)
+        "plane pairs by strides beyond two",
+        lambda w: w.plane_pairs * (w.n.get("stride_width", 1) > 2),
     ),
     "moved_value": Term(
         "values moved from strip to strip",
@@ -349,12 +351,12 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
         ),
     ),
     "pair": Term("pairs of outputs of planes", lambda w: w.pairs),
-    "pair_taps": Term("pairs of taps of those", lambda w: w.pairs * ceil(w.taps / 2)),
+    "pair_taps": Term("pairs of taps of pairs of outputs", lambda w: w.pairs * ceil(w.taps / 2)),
     "odd_column": Term("last outputs of odd lines of planes", lambda w: w.planes * w.height * (w.width % 2)),
     # Tiles of two by two outputs
     "tile": Term("tiles of a channel", lambda w: w.tiles * w.channels),
     "tile_block": Term("two tiles by two output channels", lambda w: w.tile_blocks),
-    "tile_step": Term("channels of those", lambda w: w.tile_blocks * w.channels),
+    "tile_step": Term("channels of two tiles by two output channels", lambda w: w.tile_blocks * w.channels),
 }
 
 

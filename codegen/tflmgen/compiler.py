@@ -51,6 +51,7 @@ from tflmgen.settings import Settings, parse_options
 from tflmgen.sliding import slide_inputs, slide_stages, slide_trade_offs
 
 ARENA_LIMIT = 1 << 30
+"""Largest arena in bytes; offsets in it stay far within 32 bits."""
 
 InputShapes = Mapping[TensorKey, tuple[int, ...]] | None
 """Shapes of the user's inputs by dynamically shaped input tensor, or None; `--max-shape` overrides them."""

@@ -22,6 +22,7 @@ from tflmgen.ir import DType, TensorType
 FILTER_BITS = 12
 """Bits behind the point of the filter bank's weights and of the window."""
 SMOOTHING_BITS = 10
+"""Bits behind the point of the noise estimate, which the gains and the spectral subtraction share."""
 GAIN_STRENGTH, GAIN_OFFSET, GAIN_BITS = 0.95, 80.0, 21
 """TFLite's defaults for PCAN: exponent and offset of the noise estimate, and bits behind the point of a gain."""
 _BLOCK, _ALIGNMENT = 4, 2

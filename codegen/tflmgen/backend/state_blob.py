@@ -12,6 +12,7 @@ VERSION = 1
 """Version of the format: header, then the bytes of the state."""
 
 HEADER_BYTES = 28
+"""Magic, version, bytes of the state, and 16 bytes of a digest of its layout."""
 
 
 def blob_header(program: Program, model_sha256: str) -> bytes:

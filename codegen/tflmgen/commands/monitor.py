@@ -12,6 +12,7 @@ from tflmgen.project import load_board
 from tflmgen.terminal import Console
 
 DEFAULT_BAUD = 115200
+"""Rate of a port whose board is not named."""
 SYNC = 0x7E
 
 

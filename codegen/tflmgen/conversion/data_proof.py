@@ -46,6 +46,7 @@ SHARE = 12
 Outputs = Sequence[Sequence[Array]]
 """Of each invoke."""
 SEED = 20_260_501
+"""Of the generated inputs, so that a conversion is compared on the same ones each time."""
 NOISES = 5
 """Runs with other rounding for a set that differs."""
 

@@ -16,6 +16,7 @@ from typing import Any
 from tflmgen.errors import TflmgenError
 
 NO_STEP = -1
+"""Step of instructions that belong to no step of the plan."""
 
 
 class AttributionError(TflmgenError):

@@ -40,6 +40,7 @@ FAILURE_PAUSE = 0.3
 """Seconds until the lines that follow such a line, with the reason, are written too."""
 
 LAST_LINES = 8
+"""Lines of Renode's output that an error quotes."""
 LAST_COLUMNS = 200
 """Lines of Renode's log in an error message, and characters per line."""
 

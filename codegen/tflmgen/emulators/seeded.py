@@ -14,7 +14,9 @@ from tflmgen.ir import DType, Port, Signature, TensorType
 
 SEED = 20260101
 SETS = 3
+"""Generated input sets of a signature."""
 FIRST, FACTOR, STEP = 0x12345678, 1664525, 1013904223
+"""Seed, multiplier and increment of a linear congruential generator (Numerical Recipes)."""
 
 
 def seeded_sets(signatures: Sequence[Signature], numbers: Sequence[int]) -> tuple[VectorSet, ...]:

@@ -17,6 +17,7 @@ RECONNECT = 10.0
 """Seconds to wait for a port to reappear: a board with native USB loses its port when it restarts."""
 
 POLL = 0.05
+"""Seconds for which one read waits."""
 LARGEST_FRAME = 1100
 """Largest frame in bytes, with every byte escaped."""
 

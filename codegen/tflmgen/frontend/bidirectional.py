@@ -36,6 +36,7 @@ class Layer:
 
 
 _NO_NORMS = (-1,) * 4
+"""Inputs of a layer without layer normalisation."""
 LAYERS = {
     "BIDIRECTIONAL_SEQUENCE_RNN": Layer(
         "UNIDIRECTIONAL_SEQUENCE_RNN", 12, (1, 2, 3, 4), (5, 6, 7, 8), range(9, 12), units=1, dimension=0

@@ -17,10 +17,8 @@ from tflmgen.frontend.lstm_loops import LstmLoop, find_lstm_loops
 from tflmgen.frontend.shape_bounds import is_open
 from tflmgen.frontend.subgraphs import bindings, is_loop
 from tflmgen.frontend.tflite.builder import options_with_defaults
-from tflmgen.frontend.tflite.model import Model, Operator, SubGraph, Tensor
+from tflmgen.frontend.tflite.model import ABSENT, Model, Operator, SubGraph, Tensor
 from tflmgen.ir import DType, contents
-
-_ABSENT = -1
 
 
 def lstm_operator() -> Operator:
@@ -79,7 +77,7 @@ class _Rewriter:
         biases = [self._constant(f"bias_{i}", bias) for i, bias in enumerate(layer.biases)]
         states = [self._constant(name, np.zeros((layer.batch, cells))) for name in ("output_state", "cell_state")]
         outputs = self._tensor("outputs", (*rows, cells))
-        operands = [sequence, *matrices, *[_ABSENT] * 3, *biases, *[_ABSENT] * 2, *states, *[_ABSENT] * 4]
+        operands = [sequence, *matrices, *[ABSENT] * 3, *biases, *[ABSENT] * 2, *states, *[ABSENT] * 4]
         self.operators.append(replace(lstm_operator(), index=loop.index, inputs=tuple(operands), outputs=(outputs,)))
         for place in self._places_read(loop, (layer.hidden, *layer.last)):
             last = self._tensor("last", (1, layer.batch, cells))

@@ -23,6 +23,7 @@ from tflmgen.kernels import Cut, Repeat, RowWindow, normalize_axis
 
 Outputs = tuple[Value, ...] | None
 SYMMETRIC = 1
+"""MIRROR_PAD's mode, as the schema numbers it, that repeats the border."""
 
 
 def _named_axis(context: Context, call: RowCall, source: int, at: int) -> int | None:

@@ -20,6 +20,7 @@ from tflmgen.ir import DType, Value, constant_array
 from tflmgen.kernels import OPERATORS, Cut, Masks, RowWindow, entries_of
 
 TO_THE_END = 2**31 - 1
+"""End of a slice that takes all that follows its beginning."""
 
 Numbers = NDArray[np.integer]
 

@@ -18,6 +18,7 @@ from tflmgen.ir import Value, constant_array
 from tflmgen.kernels import Cut, RowWindow, Spacing, Steps
 
 VALID = 1
+"""The schema's number of padding VALID."""
 
 
 def transpose(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ...] | None:

@@ -32,6 +32,7 @@ MEANS = {"AVERAGE_POOL_2D": "AVERAGE_POOL_IN_USE", "L2_POOL_2D": "L2_POOL_IN_USE
 """Pools in which padding takes no part -> the operator that computes one at the image's extents."""
 
 VALID = 1
+"""The schema's number of padding VALID."""
 SPACE = (1, 2, 3)
 """Axes of a volume along which a filter moves."""
 

@@ -17,6 +17,7 @@ from tflmgen.passes.real_evaluation import evaluate, is_real, real_function
 SAMPLES = 8
 """Number of sample inputs for comparing regions, each with its own mean and spread."""
 TOLERANCE = 1e-6
+"""Largest difference of a region and the operator that replaces it on a sample, relative to values beyond 1."""
 
 
 def fuse_normalization(module: Module) -> Module:

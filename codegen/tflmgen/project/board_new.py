@@ -29,6 +29,7 @@ CORES: Mapping[str, tuple[str | None, tuple[str, ...]]] = {
 """GCC's -mcpu name -> default -mfpu, and instruction-set features for kernels."""
 
 DEFAULT_BAUD = 115200
+"""Rate of a UART that names none."""
 CHANGES = {
     "core": ("qemu", "renode", "platformio", "upload", "clock", "flash"),
     "memory": ("qemu", "renode", "placement", "flash"),

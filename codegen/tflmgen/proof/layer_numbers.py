@@ -18,6 +18,7 @@ from tflmgen.ir import OperatorInstance, TensorType
 Integers = NDArray[np.int64]
 
 _ONE = 2**31
+"""1 in Q0.31."""
 
 
 @dataclass(frozen=True, slots=True)

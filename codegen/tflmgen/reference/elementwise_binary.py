@@ -22,6 +22,7 @@ from tflmgen.reference.operation import Array, Evaluation, Operation
 
 QUANTIZED = (DType.INT8, DType.UINT8, DType.INT16)
 COMPARISON_SHIFT = 8
+"""Left shift of quantised operands before they are compared, as TFLite's kernels have it."""
 
 
 def is_quantized(op: Operation, index: int = 0) -> bool:

@@ -10,6 +10,7 @@ from tflmgen.reference.fixed_point_numbers import divided_towards_zero
 from tflmgen.reference.operation import Array, Evaluation, Operation, round_half_away
 
 FRACTION_BITS = 10
+"""Bits behind the point of positions and weights in integer RESIZE_BILINEAR."""
 
 
 def _ratio(op: Operation, size: int, wanted: int) -> np.float32:

@@ -30,7 +30,9 @@ from tflmgen.reference.stateful_operators import UPDATES
 from tflmgen.reference.weighted_sums import exact_product, quantized_rows
 
 GATE_SCALE = 2.0**-12
+"""Scale of a gate's sums before its activation: Q3.12."""
 ACTIVATED = 2.0**-15
+"""Scale of an activated gate: Q0.15."""
 INPUT, FORGET, CELL, OUTPUT = range(4)
 """Gates in the order of the file's inputs."""
 
@@ -253,6 +255,7 @@ def _in_use(layer: Evaluation, last: int) -> Evaluation:
 
 
 _NONE = (-1,) * 4
+"""Operands of a layer without layer normalisation."""
 
 EVALUATIONS: Mapping[str, Evaluation] = {
     "SVDF": _svdf,

@@ -17,6 +17,7 @@ from tflmgen.reference.operation import Array, Evaluation, Operation, Unsupporte
 from tflmgen.reference.window_geometry import Axis, axis_of, image_axes, padded, tap
 
 _FLOAT32_EXACT = 1 << 24
+"""Magnitude up to which float32 holds every integer."""
 
 
 def exact_product(left: Array, right: Array) -> Array:

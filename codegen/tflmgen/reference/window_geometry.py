@@ -11,6 +11,7 @@ import numpy as np
 from tflmgen.reference.operation import Array
 
 SAME = 0
+"""The schema's number of padding SAME."""
 EXPLICIT = "explicit_padding"
 """Further option of a Module's operators: pixels before and after along each dimension, from a PAD that has gone."""
 

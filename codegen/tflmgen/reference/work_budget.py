@@ -33,6 +33,7 @@ PRODUCT = (0.5, 1.2)
 TAP = 4.0
 """Of one by one: depthwise layers and pools."""
 RECURRENT = 20.0
+"""Of a multiply-accumulate in a recurrent layer, whose steps numpy takes one by one."""
 LAYER_STEP = (30_000.0, 300_000.0)
 """Of a step of a recurrent layer (in floats, in integers)."""
 RECURRENT_LAYERS = ("SVDF", "RNN", "LSTM")

@@ -13,6 +13,7 @@ WORTH = 0.02
 """Smallest saving that is mentioned, as a fraction of the arena or of the weights."""
 
 LAYERS = 3
+"""Layers and peaks that the advice names at most."""
 
 
 def advice(steps: Steps, occupancy: Occupancy) -> list[str]:

@@ -18,6 +18,7 @@ GLYPH = 7.2
 """Width of a letter of a block's label in pixels."""
 
 LINE = 13
+"""Height of a line of text in pixels."""
 
 
 @dataclass(frozen=True, slots=True)

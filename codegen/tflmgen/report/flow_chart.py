@@ -23,6 +23,7 @@ GAP = 16
 PADDING = 12
 HEADER = 24
 TRACK = 9
+"""Distances and heights in pixels; TRACK is that of neighbouring arcs."""
 TRACKS = 10
 """Largest number of tracks for the arcs of a stack."""
 

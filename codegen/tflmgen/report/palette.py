@@ -8,6 +8,7 @@ from functools import cached_property
 from tflmgen.report.steps import Json, Steps
 
 COLOURS = 8
+"""Colours that the page's style sheet has."""
 NEUTRAL = "c-in"
 """Class of inputs, loop variables, and everything outside subgraphs."""
 

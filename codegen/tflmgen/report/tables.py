@@ -11,6 +11,7 @@ from tflmgen.report.steps import Json, Steps, shapes
 from tflmgen.terminal import count, readable, share
 
 SHOWN_LAYERS = 16
+"""Layers with a row of their own; one more row sums up the others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ UNIT = 15
 LEAST_WIDTH = 520
 LANE_HEIGHT = 22
 NAMES_HEIGHT = 130
+"""Least width of the picture, height of a buffer's lane and of the operators' names, in pixels."""
 
 
 @dataclass(frozen=True, slots=True)

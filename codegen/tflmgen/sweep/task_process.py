@@ -24,6 +24,7 @@ from tflmgen.sweep.sweep_task import Row, Status, Task
 
 _LENGTH = struct.Struct("<Q")
 _WATCH_SECONDS = 0.5
+"""Time between two looks at whether the parent process still lives."""
 _KILLED_BY_KERNEL = "killed (SIGKILL): out of memory, or by someone"
 
 

@@ -18,6 +18,7 @@ from tflmgen.kernels import TUNING, cycles_of, scratch_bytes
 from tflmgen.memory import Block, peak, place
 
 WORD = 4
+"""Alignment in bytes of a stream's line buffers."""
 
 
 @dataclass(frozen=True, slots=True)

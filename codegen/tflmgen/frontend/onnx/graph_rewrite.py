@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from tflmgen.frontend.onnx.laid_out import Codes
 from tflmgen.frontend.tflite.builder import options_with_defaults
-from tflmgen.frontend.tflite.model import Operator, SubGraph, Tensor
+from tflmgen.frontend.tflite.model import ABSENT, Operator, SubGraph, Tensor
 from tflmgen.frontend.tflite.operator_versions import operator_version
 from tflmgen.ir import DType, OperatorInstance, Quantization, TensorType, contents, elements_of
 from tflmgen.kernels import OPERATORS, reference_runtimes
 
 Array = NDArray[Any]
-ABSENT = -1
 
 
 @dataclass(frozen=True, slots=True)

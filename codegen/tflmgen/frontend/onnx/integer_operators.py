@@ -12,12 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.frontend.onnx.graph_rewrite import ABSENT, Element, GraphRewrite
+from tflmgen.frontend.onnx.graph_rewrite import Element, GraphRewrite
 from tflmgen.frontend.onnx.integer_weights import integer_bias, integer_operand, integer_weights
 from tflmgen.frontend.onnx.laid_out import Codes
 from tflmgen.frontend.onnx.lower_window import VALID
 from tflmgen.frontend.onnx.merged_layers import CLAMPS, with_bias
-from tflmgen.frontend.tflite.model import Model, Operator
+from tflmgen.frontend.tflite.model import ABSENT, Model, Operator
 from tflmgen.ir import DType, Quantization
 
 COMMUTING: Mapping[str, tuple[int, ...]] = {

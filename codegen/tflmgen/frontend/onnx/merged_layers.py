@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.frontend.onnx.graph_rewrite import ABSENT, GraphRewrite
+from tflmgen.frontend.onnx.graph_rewrite import GraphRewrite
 from tflmgen.frontend.onnx.laid_out import Codes
-from tflmgen.frontend.tflite.model import Model, Operator
+from tflmgen.frontend.tflite.model import ABSENT, Model, Operator
 from tflmgen.ir import DType
 
 CLAMPS: Mapping[str, int] = {"RELU": 1, "RELU_N1_TO_1": 2, "RELU6": 3}

@@ -18,7 +18,7 @@ import numpy as np
 from flatbuffers import flexbuffers
 from numpy.typing import NDArray
 
-from tflmgen.frontend.tflite.model import Model, Operator, Signature, SubGraph, Tensor
+from tflmgen.frontend.tflite.model import ABSENT, Model, Operator, Signature, SubGraph, Tensor
 from tflmgen.frontend.tflite.names import CUSTOM, options_table
 from tflmgen.frontend.tflite.operator_versions import operator_version
 from tflmgen.frontend.tflite.schema import fields
@@ -26,7 +26,6 @@ from tflmgen.ir import DType, Quantization, contents
 
 _DTYPES = {dtype.numpy: dtype for dtype in DType if dtype is not DType.INT4}
 _RESOURCE = "resource"
-_ABSENT = -1
 
 
 class SubGraphBuilder:
@@ -96,7 +95,7 @@ class SubGraphBuilder:
         if name.startswith(CUSTOM) and options is not None:
             custom_options = bytes(flexbuffers.Dumps(dict(options)))
         if version is None:
-            operands = [None if i == _ABSENT else self.tensors[i] for i in inputs]
+            operands = [None if i == ABSENT else self.tensors[i] for i in inputs]
             version = operator_version(name, operands, [self.tensors[i] for i in outputs], filled)
         index = len(self.operators)
         self.operators.append(

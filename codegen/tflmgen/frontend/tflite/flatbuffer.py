@@ -12,6 +12,7 @@ from typing import Any
 from tflmgen.frontend.tflite.schema import Field, Kind, fields, union_tables
 
 _ROOT_OFFSET_AND_IDENTIFIER = 8
+"""Bytes that every file begins with."""
 FOLLOWED_UNIONS = {
     "builtin_options": "BuiltinOptions",
     "builtin_options2": "BuiltinOptions2",

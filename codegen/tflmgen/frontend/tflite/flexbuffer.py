@@ -8,6 +8,7 @@ from typing import Any
 from flatbuffers import flexbuffers
 
 _DEPTH = 4
+"""Deepest nesting of options that is read."""
 _BUDGET = 10_000
 """Limits on depth and number of values: a file may refer to the same bytes many times."""
 

@@ -13,6 +13,9 @@ from typing import Any
 
 from tflmgen.ir import BlockQuantization, DType, Quantization, StagePart, StageWindow
 
+ABSENT = -1
+"""Index of a tensor, among the inputs of an operator, that stands for an optional input that is not there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 from tflmgen.frontend.tflite.circle import CIRCLE_IDENTIFIER, own_operator
 from tflmgen.frontend.tflite.flatbuffer import Decoder
 from tflmgen.frontend.tflite.flexbuffer import flexbuffer_map
-from tflmgen.frontend.tflite.model import Operator
+from tflmgen.frontend.tflite.model import ABSENT, Operator
 from tflmgen.frontend.tflite.names import (
     BUILTIN_OPERATORS,
     CUSTOM,
@@ -21,7 +21,6 @@ from tflmgen.frontend.tflite.problems import Complain, ProblemList
 from tflmgen.frontend.tflite.schema import union_tables
 from tflmgen.frontend.tflite.versions import highest_version
 
-_ABSENT = -1
 _INDEX_OPTION = "subgraph_index"
 
 
@@ -102,9 +101,9 @@ class OperatorReader:
 
 def _operands(indices: Sequence[int], tensors: int, label: str, complain: Complain) -> tuple[int, ...]:
     for place, index in enumerate(indices):
-        if not _ABSENT <= index < tensors:
+        if not ABSENT <= index < tensors:
             complain(f"{label} {place} is tensor {index}, but the subgraph has {tensors} tensors")
-    return tuple(index if _ABSENT <= index < tensors else _ABSENT for index in indices)
+    return tuple(index if ABSENT <= index < tensors else ABSENT for index in indices)
 
 
 def _results(indices: Sequence[int], tensors: int, complain: Complain) -> tuple[int, ...]:

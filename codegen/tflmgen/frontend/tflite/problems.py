@@ -10,6 +10,7 @@ Complain = Callable[..., None]
 """(rule, advice="") -> None: records a problem at the location bound to the function."""
 
 _MOST_LISTED = 100
+"""Problems of a file that one error lists."""
 
 
 class ProblemList:

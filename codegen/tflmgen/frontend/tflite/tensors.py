@@ -13,6 +13,7 @@ from tflmgen.frontend.tflite.problems import Complain
 from tflmgen.ir import DType, Quantization
 
 _MAX_BYTES = 2**31 - 1
+"""Largest tensor: sizes and offsets in C are int32_t."""
 _MAX_RANK = 8
 _RESOURCE = "resource"
 _AS_BOOL = bytes([0, *[1] * 255])

@@ -24,8 +24,11 @@ from tflmgen.kernels.rules import STATIC, output_is
 Array = NDArray[Any]
 
 HEADER = 16
+"""Bytes of the header before the tables."""
 LOOKUP, PRUNING = 0, 2
+"""Kinds of compression, as the header's first byte numbers them."""
 ONE_TABLE = 15
+"""Axis in the header that stands for one table for the whole tensor."""
 TYPES = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.BOOL)
 
 

@@ -15,6 +15,7 @@ from tflmgen.kernels.option_fields import flag, integer, real
 from tflmgen.kernels.rules import COMMON, input_shape, input_type, one_type
 
 LARGEST_OPTION = 2**20
+"""Above any real count of boxes and classes; products of two stay within 64 bits."""
 PER_CLASS = 100
 """Detections per class where the options don't say."""
 

@@ -14,6 +14,7 @@ from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_shape, inpu
 from tflmgen.kernels.traits import BY_AXIS
 
 INDICES, TABLE = 0, 1
+"""The operator's inputs."""
 
 
 def infer(op: OperatorInstance) -> tuple[Shape]:

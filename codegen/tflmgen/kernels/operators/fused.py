@@ -17,6 +17,7 @@ from tflmgen.kernels.rules import COMMON, constant, input_type, one_type
 from tflmgen.kernels.traits import UNARY, Traits, any_axis
 
 ENTRIES = 256
+"""Entries of a table: one for each int8 value."""
 
 
 def _lookup(op: OperatorInstance, target: Target) -> KernelChoice:

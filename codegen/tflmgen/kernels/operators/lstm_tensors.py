@@ -20,6 +20,7 @@ PROJECTION = 16
 OUTPUT_STATE = 18
 CELL_STATE = 19
 NORMS = 20
+"""First input of each kind, as TFLite orders them; INPUT_GATE is that of the input gate's weights."""
 
 GATES = (1, 2, 3, 0)
 """The order of gates in the kernel, forget, cell, output, input, as offsets in the file's."""

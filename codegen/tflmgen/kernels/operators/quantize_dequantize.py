@@ -39,6 +39,7 @@ LEAST_ELEMENTS = {"balanced": 64, "speed": 64, "ram": 64, "size": 256}
 """From how many int8 elements on a table is worth its 256 bytes of flash."""
 
 _INFINITY = 0x7F800000
+"""Bits of float32's infinity: positive floats are ordered as their bits are."""
 
 LEAST_SEARCHED = 128
 """From how many float32 elements on thresholds are worth their 1020 bytes of flash."""

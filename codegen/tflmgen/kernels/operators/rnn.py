@@ -31,7 +31,9 @@ from tflmgen.kernels.rules import COMMON, input_shape, input_type, per_tensor, s
 
 HEADER = "rnn.h"
 TANH = 4
+"""The schema's number of the activation."""
 STATE = 4
+"""The input that holds the state."""
 WEIGHTS = (1, 2)
 
 

@@ -24,6 +24,7 @@ from tflmgen.kernels.rules import input_shape, input_type, zero_point
 
 BIAS = 3
 STATE = 4
+"""The operator's inputs with the bias and the state."""
 
 
 def fast_kernel(op: OperatorInstance, variant: str, stream: ConstantArray, fields: Params) -> Kernel:

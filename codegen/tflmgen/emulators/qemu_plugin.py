@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import subprocess
 import tempfile
@@ -16,6 +15,7 @@ from pathlib import Path
 from tflmgen.emulators.cycle_models import CYCLE_MODELS
 from tflmgen.emulators.invoke_cost import NOTHING, CountError, Counts, Cycles, Tally, Waits
 from tflmgen.project import find_host_compiler, find_program, read_elf, run_tool
+from tflmgen.user_cache import cache_folder
 
 FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
 FROM, TO = "tflmgen_count_from", "tflmgen_count_to"
@@ -83,7 +83,7 @@ def build_plugin() -> Path:
     sources = {entry.name: entry.read_bytes() for entry in root.iterdir() if entry.name.endswith((".c", ".h"))}
     interface = _interface()
     digest = hashlib.sha256(repr((sorted(sources.items()), interface, FLAGS)).encode()).hexdigest()[:16]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tflmgen" / "count"
+    cache = cache_folder("count")
     compiled = cache / f"count-{digest}.so"
     if compiled.is_file():
         return compiled

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import subprocess
 import tempfile
 from contextlib import suppress
@@ -20,6 +19,7 @@ from tflmgen.project.firmware_build import compile_project, project_of
 from tflmgen.project.platformio import Firmware
 from tflmgen.project.toolchain import find_arm_compiler, find_host_compiler
 from tflmgen.terminal import Console
+from tflmgen.user_cache import cache_folder, write_cached
 
 EMPTY = Module(
     path="empty",
@@ -50,8 +50,7 @@ def _empty_flash(board: Board, options: BuildOptions, console: Console) -> int:
         write(project, directory)
         built = compile_project(directory, compilation, board, console)
     flash = built.text + built.data
-    with suppress(OSError):  # a cache that cannot be written costs time, no more
-        _write_atomically(cache, str(flash))
+    write_cached(cache, str(flash))
     return flash
 
 
@@ -66,12 +65,4 @@ def _cache_file(project: Project, board: Board) -> Path:
     digest = hashlib.sha256(version)
     for path, data in (*project.files, *project.shared_files, *project.user_files):
         digest.update(json.dumps([path, len(data)]).encode() + data)
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "tflmgen" / "empty-model" / digest.hexdigest()[:32]
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as new:
-        new.write(text)
-    Path(new.name).replace(path)
+    return cache_folder("empty-model") / digest.hexdigest()[:32]

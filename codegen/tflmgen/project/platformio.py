@@ -16,6 +16,7 @@ from tflmgen.errors import TflmgenError
 from tflmgen.project.board import HOST
 from tflmgen.project.elf import read_elf
 from tflmgen.project.toolchain import find_arm_compiler, find_host_compiler, tool_process
+from tflmgen.user_cache import cache_folder
 
 Progress = Callable[[str], None]
 
@@ -143,5 +144,4 @@ def environment_variables(directory: Path) -> dict[str, str]:
 
 
 def _core_folder() -> Path:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("PLATFORMIO_CORE_DIR") or cache / "tflmgen" / "platformio")
+    return Path(os.environ.get("PLATFORMIO_CORE_DIR") or cache_folder("platformio"))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
@@ -17,6 +15,7 @@ from tflmgen.ir import Module
 from tflmgen.reference.range_claims import Claims
 from tflmgen.reference.validation import NO_CONTEXT, Context, validate
 from tflmgen.reference.validation_result import EFFORTS, Validation
+from tflmgen.user_cache import cache_folder, write_cached
 
 
 def validated(model: Model, module: Module, effort: str, claims: Claims, context: Context = NO_CONTEXT) -> Validation:
@@ -32,8 +31,7 @@ def validated(model: Model, module: Module, effort: str, claims: Claims, context
         return Validation(**{**entry, "branches": tuple(entry["branches"])})
     result = validate(model, module, EFFORTS[effort], claims, context)
     if result.is_complete:
-        with suppress(OSError):  # a cache that cannot be written costs time, no more
-            _write_atomically(place, json.dumps(asdict(result)))
+        write_cached(place, json.dumps(asdict(result)))
     return result
 
 
@@ -44,8 +42,7 @@ def _cache_file(model: Model, module: Module, effort: str) -> Path:
     for key in sorted(module.constants):
         digest.update(key.encode())
         digest.update(hashlib.sha256(module.constants[key]).digest())
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return folder / "tflmgen" / "validation" / digest.hexdigest()[:32]
+    return cache_folder("validation") / digest.hexdigest()[:32]
 
 
 @cache
@@ -55,10 +52,3 @@ def _own_sources() -> str:
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, encoding="utf-8", delete=False) as file:
-        file.write(text)
-    Path(file.name).replace(path)

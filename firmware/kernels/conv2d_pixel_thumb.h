@@ -124,8 +124,8 @@ TFLMGEN_HELPER void tflmgen_pixel_thumb_begin(struct tflmgen_fully_connected_thu
                                               int32_t terms, int32_t group_words)
 {
     tflmgen_fully_connected_thumb_begin(groups, terms, group_words, TFLMGEN_FULLY_CONNECTED_THUMB_COPIED_BYTES,
-                                        TFLMGEN_FULLY_CONNECTED_THUMB_ONE_COPIED_BYTES);
-    tflmgen_fully_connected_thumb_row(groups, copy, terms);
+                                        TFLMGEN_FULLY_CONNECTED_THUMB_ONE_COPIED_BYTES, 0);
+    tflmgen_fully_connected_thumb_row(groups, copy, terms, NULL);
 }
 
 struct tflmgen_conv2d_pixel_thumb_s8 {

@@ -19,8 +19,9 @@
     "stmia r0!, {r2}\n\t"        \
     "str r0, [sp, #16]\n\t"
 
-TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(tflmgen_sums_thumb_groups, TFLMGEN_FULLY_CONNECTED_THUMB_COPIED,
-                                     TFLMGEN_SUMS_THUMB_STORE)
+TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(tflmgen_sums_thumb_groups, "", "",
+                                     TFLMGEN_FULLY_CONNECTED_THUMB_EACH(TFLMGEN_FULLY_CONNECTED_THUMB_COPIED),
+                                     TFLMGEN_SUMS_THUMB_STORE, "")
 
 /* A row, and where the next group of weights begins. */
 struct tflmgen_sums_thumb {
@@ -39,7 +40,7 @@ TFLMGEN_HELPER void tflmgen_sums_thumb_start(struct tflmgen_sums_thumb *sums, ui
     sums->groups.first = (const uint8_t *)((uintptr_t)copy - (uint32_t)skipped);
     sums->groups.skip = skipped / 2 * TFLMGEN_FULLY_CONNECTED_THUMB_COPIED_BYTES;
     sums->groups.row_end = copy + values;
-    sums->groups.start = 0u - 128u * tflmgen_fully_connected_thumb_sum(copy, row, depth);
+    sums->groups.start = 0u - 128u * tflmgen_fully_connected_thumb_sum(copy, NULL, row, depth);
     sums->stream = stream;
     sums->group_words = values + 4;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -242,6 +243,18 @@ def fully_connected(rng: np.random.Generator, count: int = 0) -> Run:
     options = {"fused_activation_function": activation, "keep_num_dims": False}
     case = make_case("FULLY_CONNECTED", [x, w, b if rng.random() < 0.8 else None], [y], options)
     return case, inputs(rng, case)
+
+
+def fully_connected_small(rng: np.random.Generator) -> Run:
+    """Of which the weights of many eight values, counted from the last one, are small."""
+    case, values = fully_connected(rng)
+    x, w, bias = case.inputs
+    assert w is not None
+    assert w.data is not None
+    depth = w.data.shape[1]
+    divisors = np.repeat(rng.choice([1, 8, 8, 16], -(-depth // 8)), 8)[-depth:]
+    small = replace(w, data=np.rint(w.data / divisors).astype(np.int8))
+    return replace(case, inputs=(x, small, bias)), values
 
 
 def max_pool2d(rng: np.random.Generator) -> Run:

@@ -127,6 +127,7 @@ GENERATORS: dict[str, Make] = {
     "fully_connected_f32": partial(float_cases.whole, float_cases.deep),
     "fully_connected_few": dsp_cases.fully_connected_few,
     "fully_connected_s16": int16_cases.fully_connected,
+    "fully_connected_small": dsp_cases.fully_connected_small,
     "grouped": dsp_cases.grouped,
     "lookup": dsp_cases.lookup,
     "lstm": lstm,

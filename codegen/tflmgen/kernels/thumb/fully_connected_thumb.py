@@ -17,15 +17,25 @@ from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.requests import Convolution, MatrixProduct
 from tflmgen.kernels.thumb.thumb_requantisation import raised_rescalings
 
-HEADER = "fully_connected_thumb.h"
+HEADER, _GROUPS = "fully_connected_thumb.h", "fully_connected_groups_thumb.h"
 STACK = header_constant(HEADER, "TFLMGEN_FULLY_CONNECTED_THUMB_STACK")
 """Values of a row that is copied to the stack."""
 
-GROUP = header_constant(HEADER, "TFLMGEN_FULLY_CONNECTED_THUMB_UNITS")
+GROUP = header_constant(_GROUPS, "TFLMGEN_FULLY_CONNECTED_THUMB_UNITS")
 """Units that are computed at a time."""
 
-UNROLLED = header_constant(HEADER, "TFLMGEN_FULLY_CONNECTED_THUMB_UNROLLED")
+UNROLLED = header_constant(_GROUPS, "TFLMGEN_FULLY_CONNECTED_THUMB_UNROLLED")
 """Values in a pass over the row of a single unit."""
+
+MASKED = header_constant(_GROUPS, "TFLMGEN_FULLY_CONNECTED_THUMB_MASKED")
+"""Eights of values that a mask tells of."""
+
+_EIGHT = 8
+_SMALL = 128
+"""Sums of weights of one sign up to which eight products are summed before they are taken apart."""
+
+_FEWEST_SMALL = 0.25
+"""Part of the eights that must be small: they take 88 instructions, others 113; without masks all take 103."""
 
 
 def fully_connected_thumb(request: MatrixProduct) -> Kernel | None:
@@ -36,10 +46,15 @@ def fully_connected_thumb(request: MatrixProduct) -> Kernel | None:
     copied = depth <= STACK
     if exact is None or not (copied or depth % 2 == 0):
         return None
-    stream = stream_of(layer.weights, exact.words)
+    small = _small_eights(layer.weights)
+    masks = _masks(small) if small.size and small.mean() >= _FEWEST_SMALL else None
+    stream = stream_of(layer.weights, exact.words, masks)
+    mask_words = 0 if masks is None else masks.shape[1]
+    words = group_words(depth, exact.words) + mask_words
     fields = params(
         "tflmgen_fully_connected_thumb_s8",
-        (("batches", batches), ("depth", depth), ("units", units), ("group_words", group_words(depth, exact.words))),
+        (("batches", batches), ("depth", depth), ("units", units)),
+        (("group_words", words), ("mask_words", mask_words)),
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
     packed = ConstantArray.of("stream", stream.reshape(-1), DType.UINT32)
@@ -47,7 +62,7 @@ def fully_connected_thumb(request: MatrixProduct) -> Kernel | None:
     distance = overlap_distance(batches, depth, units, units if copied else last)
     family = f"fully_connected_thumb{'' if copied else '_long'}"
     return Kernel(
-        f"tflmgen_{family}{'' if exact.signed else '_relu'}_s8",
+        f"tflmgen_{family}{'' if masks is None else '_small'}{'' if exact.signed else '_relu'}_s8",
         HEADER,
         (Input(0), packed, Output(0)),
         fields,
@@ -69,11 +84,15 @@ def weight_words(weights: Integers) -> NDArray[np.uint32]:
     return words
 
 
-def stream_of(weights: Integers, constants: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """The words of all groups, then those of units that are left; constants: [units, words]."""
+def stream_of(
+    weights: Integers, constants: NDArray[np.uint32], masks: NDArray[np.uint32] | None = None
+) -> NDArray[np.uint32]:
+    """The words of all groups, then those of units that are left; constants: [units, words]; masks: [groups, words]."""
     single_count = single_units(len(weights))
     whole = len(weights) - single_count
     packed = weight_words(weights[:whole])
+    if masks is not None:
+        packed = np.insert(packed, _mask_places(packed.shape[1]), masks, axis=1)
     words = np.zeros((len(packed) * GROUP, constants.shape[1]), dtype=np.uint32)
     words[:whole] = constants[:whole]
     groups = np.concatenate([packed, words.reshape(len(packed), GROUP * words.shape[1])], axis=1)
@@ -83,6 +102,38 @@ def stream_of(weights: Integers, constants: NDArray[np.uint32]) -> NDArray[np.ui
     rows[:, first : first + weights.shape[1]] = weights[whole:] + 128
     singles = np.concatenate([rows.view("<u4"), constants[whole:]], axis=1)
     return np.concatenate([groups.reshape(-1), singles.reshape(-1)])
+
+
+def _small_eights(weights: Integers) -> NDArray[np.bool_]:
+    """Whether the products of eight values may be summed, [groups, eights]; none of rows too long for their sums."""
+    units, depth = weights.shape
+    eights, count = (depth + depth % 2) // _EIGHT, units - single_units(units)
+    if not 0 < eights <= header_constant(_GROUPS, "TFLMGEN_FULLY_CONNECTED_THUMB_EIGHTS"):
+        return np.zeros((0, 0), dtype=np.bool_)
+    padded = np.zeros((-(-count // GROUP) * GROUP, depth + depth % 2), dtype=np.int64)
+    padded[:count, :depth] = weights[:count]
+    values = padded[:, padded.shape[1] - eights * _EIGHT :].reshape(-1, GROUP, eights, _EIGHT)
+    sums = np.maximum(np.maximum(values, 0).sum(axis=3), np.maximum(-values, 0).sum(axis=3))
+    result: NDArray[np.bool_] = (sums <= _SMALL).all(axis=1)
+    return result
+
+
+def _masks(small: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    """A 1 from the topmost bit on for each eight that is not small, and a 1 behind them: [groups, words]."""
+    groups, eights = small.shape
+    bits = np.ones((groups, -(-eights // MASKED), MASKED + 1), dtype=np.uint64)
+    behind = -eights % MASKED
+    padded = np.pad(~small, ((0, 0), (0, behind))).reshape(groups, -1, MASKED)
+    bits[:, :, :MASKED] = padded
+    bits[:, -1, MASKED - behind :] = np.arange(behind + 1) == 0
+    result: NDArray[np.uint32] = (bits << np.arange(MASKED, -1, -1, dtype=np.uint64)).sum(axis=2).astype(np.uint32)
+    return result
+
+
+def _mask_places(values: int) -> list[int]:
+    """Where the masks of a group stand among its words, before they are inserted."""
+    first, step = values % _EIGHT, _EIGHT * MASKED
+    return [0, *range(first + step, values, step)]
 
 
 def single_units(units: int) -> int:
@@ -99,12 +150,18 @@ def _of_convolution(request: Convolution) -> Kernel | None:
     return fully_connected_thumb(request.product) if request.product else None
 
 
-def read_units(data: bytes, units: int, depth: int, constants: int) -> tuple[UnpackedPart, bytes]:
-    """The units of a stream, and what is behind them. constants: words of each unit."""
+def read_units(data: bytes, units: int, depth: int, constants: int, masked: bool = False) -> tuple[UnpackedPart, bytes]:
+    """The units of a stream, and what is behind them. constants: words of each unit; masked: there are masks."""
     even, left = depth + depth % 2, units % 4 if units % 4 < 3 else 0
     groups, front = -(-(units - left) // 4), -even % 8
-    cut, end = 4 * groups * (even + 4 * constants), 4 * left * constants + left * (front + even)
-    whole = records(data[:cut], [("bytes", "u1", (even, 4)), ("words", "<u4", (4, constants))], groups)
+    # A mask before each 31 whole eights; the values that are left stand behind the first one.
+    places = [0, *range(even % 8 + 248, even, 248)] if masked else []
+    length = even + len(places) + 4 * constants
+    cut, end = 4 * groups * length, 4 * left * constants + left * (front + even)
+    stream = np.frombuffer(data[:cut], dtype="<u4").reshape(groups, length)
+    at = [place + number for number, place in enumerate(places)]
+    packed = np.delete(stream, at, axis=1)
+    whole = records(packed.tobytes(), [("bytes", "u1", (even, 4)), ("words", "<u4", (4, constants))], groups)
     single = records(
         data[cut : cut + end],
         [("front", "u1", (front,)), ("bytes", "u1", (even,)), ("words", "<u4", (constants,))],
@@ -114,14 +171,35 @@ def read_units(data: bytes, units: int, depth: int, constants: int) -> tuple[Unp
     words = np.concatenate([whole["words"].reshape(-1, constants), single["words"]]).astype(np.int64)
     if values[units:].any() or words[units:].any() or values[:, depth:].any() or single["front"].any():
         raise ValueError("what fills up a group or a row is not zero")
+    if masked:
+        _check_masks(whole["bytes"].astype(np.int64) - 128, stream[:, at])
     weights = values[:units, :depth] - 128
     outputs = Halves(wrapped(words[:units]), 128 * weights.sum(axis=1)).outputs
     return UnpackedPart(np.arange(units), weights, outputs), data[cut + end :]
 
 
+def _check_masks(weights: Integers, masks: NDArray[np.uint32]) -> None:
+    """That eight values are summed only where no sum of products leaves a half; weights: [groups, values, units].
+
+    A value is 0 to 255 there. Raises ValueError.
+    """
+    groups, values, _ = weights.shape
+    bits = (masks[:, :, None] >> np.arange(31, -1, -1, dtype=np.uint32) & 1).astype(bool)
+    eights = values // 8
+    flat = bits[:, :, :31].reshape(groups, -1)
+    last = eights - 31 * (masks.shape[1] - 1)
+    if not bits[:, :-1, 31].all() or not bits[:, -1, last].all() or bits[:, -1, last + 1 :].any():
+        raise ValueError("a mask does not end with its last eight")
+    parts = weights[:, values % 8 :].reshape(groups, eights, 8, 4)
+    greatest = 255 * np.maximum(np.maximum(parts, 0).sum(axis=2), np.maximum(-parts, 0).sum(axis=2)).max(axis=2)
+    if (greatest[~flat[:, :eights]] > 2**15 - 2**7).any():
+        raise ValueError("a mask sums more products than a half holds")
+
+
 def _read(call: PackedCall) -> list[UnpackedPart]:
     """Groups of four units with 128 added to their weights, then those that are left."""
-    part, rest = read_units(call.words(), call.channels, call.terms, 3 if "_relu" in call.function else 5)
+    constants = 3 if "_relu" in call.function else 5
+    part, rest = read_units(call.words(), call.channels, call.terms, constants, "_small" in call.function)
     if rest:
         raise ValueError("the stream has more than its units")
     return [part]
@@ -135,7 +213,7 @@ KERNEL = KernelDeclaration(
         "fully_connected_thumb": matrix_cost("fully_connected", "row value unit mac rest_mac signed clamp", 1, 4, 2),
         "fully_connected_thumb_long": matrix_cost("fully_connected long", "value mac block rest_mac", 1, 4, 2),
     },
-    (Cases("scaled_fully_connected"),),
+    (Cases("scaled_fully_connected scaled_fully_connected_small"),),
     preference=2,
     read=_read,
 )

@@ -7,6 +7,7 @@
 #include "dsp.h"
 #include "mve.h"
 #include "nest.h"
+#include "quantized_rows.h"
 #include "requantize.h"
 
 struct tflmgen_arithmetic_f32 {
@@ -16,6 +17,13 @@ struct tflmgen_arithmetic_f32 {
 };
 
 #if TFLMGEN_HAS_MVE_F32
+/* What all rows of a call have in common. */
+struct tflmgen_rows_range_f32 {
+    int32_t elements;
+    float least;
+    float greatest;
+};
+
 /* Four elements: LOADS, the operation, 2 VCMP, 2 VPSEL as in tflmgen_clamp_f32_mve, VSTRW, LETP. */
 /* clang-format off */
 #define TFLMGEN_ARITHMETIC_LOOP_MVE(LOADS, operation, first, second)                                           \
@@ -30,26 +38,50 @@ struct tflmgen_arithmetic_f32 {
                      "letp lr, 1b\n"                                                                          \
                      "2:"                                                                                     \
                      : [row1] "+l"(row1), [row2] "+l"(row2), [output] "+l"(output)                            \
-                     : [one] "w"(one), [lows] "w"(vdupq_n_f32(least)), [highs] "w"(vdupq_n_f32(greatest)),    \
-                       [greatest] "r"(greatest), [elements] "r"(elements)                                     \
+                     : [one] "w"(one), [lows] "w"(vdupq_n_f32(p->least)), [highs] "w"(vdupq_n_f32(p->greatest)), \
+                       [greatest] "r"(p->greatest), [elements] "r"(p->elements)                               \
                      : "lr", "q0", "q1", "cc", "memory")
 
 /* A row by a row, or either by a single element. */
-#define TFLMGEN_DEFINE_ARITHMETIC_ROW_F32(name, expression, operation)                                                \
-    TFLMGEN_SHARED void name##_row(const tflmgen_f32 *row1, int32_t stride1, const tflmgen_f32 *row2, int32_t stride2, \
-                                   tflmgen_f32 *output, int32_t elements, float least, float greatest)                \
-    {                                                                                                                 \
-        const float32x4_t one = vdupq_n_f32(stride2 ? *row1 : *row2);                                                 \
-        if (!stride2) {                                                                                               \
-            TFLMGEN_ARITHMETIC_LOOP_MVE("vldrw.u32 q0, [%[row1]], #16\n\t", operation, "q0", "%q[one]");              \
-        } else if (!stride1) {                                                                                        \
-            TFLMGEN_ARITHMETIC_LOOP_MVE("vldrw.u32 q0, [%[row2]], #16\n\t", operation, "%q[one]", "q0");              \
-        } else {                                                                                                      \
-            TFLMGEN_ARITHMETIC_LOOP_MVE("vldrw.u32 q0, [%[row1]], #16\n\tvldrw.u32 q1, [%[row2]], #16\n\t",           \
-                                        operation, "q0", "q1");                                                       \
-        }                                                                                                             \
+#define TFLMGEN_DEFINE_ARITHMETIC_ROW_F32(name, expression, operation)                                               \
+    TFLMGEN_SHARED void name##_row(const tflmgen_f32 *row1, const tflmgen_f32 *row2, tflmgen_f32 *output,            \
+                                   const struct tflmgen_rows_range_f32 *p)                                           \
+    {                                                                                                                \
+        const float32x4_t one = vdupq_n_f32(0.0f);                                                                   \
+        TFLMGEN_ARITHMETIC_LOOP_MVE("vldrw.u32 q0, [%[row1]], #16\n\tvldrw.u32 q1, [%[row2]], #16\n\t",             \
+                                    operation, "q0", "q1");                                                          \
+    }                                                                                                                \
+    TFLMGEN_SHARED void name##_second(const tflmgen_f32 *row1, const tflmgen_f32 *row2, tflmgen_f32 *output,         \
+                                      const struct tflmgen_rows_range_f32 *p)                                        \
+    {                                                                                                                \
+        const float32x4_t one = vdupq_n_f32(*row2);                                                                  \
+        TFLMGEN_ARITHMETIC_LOOP_MVE("vldrw.u32 q0, [%[row1]], #16\n\t", operation, "q0", "%q[one]");                 \
+    }                                                                                                                \
+    TFLMGEN_SHARED void name##_first(const tflmgen_f32 *row1, const tflmgen_f32 *row2, tflmgen_f32 *output,          \
+                                     const struct tflmgen_rows_range_f32 *p)                                         \
+    {                                                                                                                \
+        const float32x4_t one = vdupq_n_f32(*row1);                                                                  \
+        TFLMGEN_ARITHMETIC_LOOP_MVE("vldrw.u32 q0, [%[row2]], #16\n\t", operation, "%q[one]", "q0");                 \
     }
 /* clang-format on */
+
+#define TFLMGEN_DEFINE_ARITHMETIC_F32(name, expression, operation)                                                    \
+    TFLMGEN_DEFINE_ARITHMETIC_ROW_F32(name, expression, operation)                                                    \
+    TFLMGEN_KERNEL void name(const tflmgen_f32 *input1, const tflmgen_f32 *input2, tflmgen_f32 *output,               \
+                             const struct tflmgen_arithmetic_f32 *params)                                             \
+    {                                                                                                                 \
+        const int32_t row = params->rank - 1;                                                                         \
+        const struct tflmgen_rows_range_f32 p = {params->extent[row], params->least, params->greatest};               \
+        if (!params->stride2[row]) {                                                                                  \
+            TFLMGEN_EACH_BINARY_ROW(tflmgen_f32, input1, input2, output, params,                                      \
+                                    name##_second(row1, row2, output, &p));                                           \
+        } else if (!params->stride1[row]) {                                                                           \
+            TFLMGEN_EACH_BINARY_ROW(tflmgen_f32, input1, input2, output, params,                                      \
+                                    name##_first(row1, row2, output, &p));                                            \
+        } else {                                                                                                      \
+            TFLMGEN_EACH_BINARY_ROW(tflmgen_f32, input1, input2, output, params, name##_row(row1, row2, output, &p)); \
+        }                                                                                                             \
+    }
 #else
 /* Infinities become the greatest finite numbers; NaN stays. */
 static __attribute__((noinline, cold, unused)) void tflmgen_make_finite(tflmgen_f32 *row, int32_t elements)
@@ -97,7 +129,6 @@ static __attribute__((noinline, cold, unused)) void tflmgen_make_finite(tflmgen_
             tflmgen_make_finite(output, elements);                                                                     \
         }                                                                                                              \
     }
-#endif
 
 #define TFLMGEN_DEFINE_ARITHMETIC_F32(name, expression, operation)                                                   \
     TFLMGEN_DEFINE_ARITHMETIC_ROW_F32(name, expression, operation)                                                   \
@@ -117,6 +148,7 @@ static __attribute__((noinline, cold, unused)) void tflmgen_make_finite(tflmgen_
             output += elements;                                                                                      \
         } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->stride1, params->stride2));    \
     }
+#endif
 
 TFLMGEN_DEFINE_ARITHMETIC_F32(tflmgen_add_f32, a + b, "vadd.f32")
 TFLMGEN_DEFINE_ARITHMETIC_F32(tflmgen_sub_f32, a - b, "vsub.f32")
@@ -198,12 +230,57 @@ TFLMGEN_HELPER int32_t tflmgen_add_finish(int32_t sum, const struct tflmgen_add_
 
 TFLMGEN_DEFINE_BINARY(tflmgen_add_s8, int8_t, int8_t, tflmgen_add_quantized,
                       tflmgen_add_finish(tflmgen_add_scale1(a, params) + tflmgen_add_scale2(b, params), params))
-TFLMGEN_DEFINE_BINARY(tflmgen_add_s16, tflmgen_s16, tflmgen_s16, tflmgen_add_quantized,
-                      tflmgen_add_finish(tflmgen_add_scale1(a, params) + tflmgen_add_scale2(b, params), params))
 TFLMGEN_DEFINE_BINARY(tflmgen_sub_s8, int8_t, int8_t, tflmgen_add_quantized,
                       tflmgen_add_finish(tflmgen_add_scale1(a, params) - tflmgen_add_scale2(b, params), params))
+
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+/* input1 + sign * input2, of which a row meets a row or, first or second, a single element. Zero points of int16 are 0.
+ * The input of the larger scale has the factor 1/2, which is exact. */
+TFLMGEN_HELPER void tflmgen_sum_s16(const tflmgen_s16 *input1, const tflmgen_s16 *input2, tflmgen_s16 *output,
+                                    int32_t sign, const struct tflmgen_add_quantized *params)
+{
+    const bool one1 = !params->stride1[params->rank - 1];
+    const bool one2 = !params->stride2[params->rank - 1];
+    const bool second = one1 || (!one2 && params->multiplier1 == 1 << 30 && params->shift1 == 0);
+    const struct tflmgen_rows_s16 p = {
+        params->extent[params->rank - 1],
+        second ? tflmgen_scale_mve_of(params->multiplier2, params->shift2)
+               : tflmgen_scale_mve_of(params->multiplier1, params->shift1),
+        second ? sign : 1,
+        (second ? 1 : sign) * (1 << 14),
+        tflmgen_scale_mve_of(params->multiplier_output, params->shift_output),
+        params->least,
+        params->greatest,
+    };
+    if (one1) {
+        TFLMGEN_EACH_BINARY_ROW(tflmgen_s16, input1, input2, output, params,
+                                tflmgen_add_one_s16(row2, tflmgen_add_scale1(*row1, params), output, &p));
+    } else if (one2) {
+        TFLMGEN_EACH_BINARY_ROW(tflmgen_s16, input1, input2, output, params,
+                                tflmgen_add_one_s16(row1, sign * tflmgen_add_scale2(*row2, params), output, &p));
+    } else {
+        TFLMGEN_EACH_BINARY_ROW(tflmgen_s16, input1, input2, output, params,
+                                tflmgen_add_rows_s16(second ? row2 : row1, second ? row1 : row2, output, &p));
+    }
+}
+
+TFLMGEN_KERNEL void tflmgen_add_s16(const tflmgen_s16 *input1, const tflmgen_s16 *input2, tflmgen_s16 *output,
+                                    const struct tflmgen_add_quantized *params)
+{
+    tflmgen_sum_s16(input1, input2, output, 1, params);
+}
+
+TFLMGEN_KERNEL void tflmgen_sub_s16(const tflmgen_s16 *input1, const tflmgen_s16 *input2, tflmgen_s16 *output,
+                                    const struct tflmgen_add_quantized *params)
+{
+    tflmgen_sum_s16(input1, input2, output, -1, params);
+}
+#else
+TFLMGEN_DEFINE_BINARY(tflmgen_add_s16, tflmgen_s16, tflmgen_s16, tflmgen_add_quantized,
+                      tflmgen_add_finish(tflmgen_add_scale1(a, params) + tflmgen_add_scale2(b, params), params))
 TFLMGEN_DEFINE_BINARY(tflmgen_sub_s16, tflmgen_s16, tflmgen_s16, tflmgen_add_quantized,
                       tflmgen_add_finish(tflmgen_add_scale1(a, params) - tflmgen_add_scale2(b, params), params))
+#endif
 
 struct tflmgen_mul_quantized {
     TFLMGEN_BINARY_NEST
@@ -223,12 +300,18 @@ TFLMGEN_HELPER int32_t tflmgen_mul_finish(int32_t a, int32_t b, const struct tfl
     return tflmgen_clamp_s32(tflmgen_add_wrap_s32(scaled, params->output_offset), params->least, params->greatest);
 }
 
-/* The same for int16, whose zero points are 0: of all products only that of the two least values, 2^30, does not fit 31
- * bits. */
+/* Zero points other than 0, which int16 rarely has. */
+TFLMGEN_HELPER bool tflmgen_has_offsets(const struct tflmgen_mul_quantized *params)
+{
+    return params->offset1 != 0 || params->offset2 != 0 || params->output_offset != 0;
+}
+
+/* The same for int16: without offsets, of all products only that of the two least values, 2^30, does not fit 31 bits.
+ */
 TFLMGEN_HELPER int32_t tflmgen_mul_finish_s16(int32_t a, int32_t b, const struct tflmgen_mul_quantized *params)
 {
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
-    if (params->shift <= 0) {
+    if (params->shift <= 0 && !tflmgen_has_offsets(params)) {
         const int32_t product = a * b;
         const int32_t high = product < 1 << 30 ? tflmgen_smmulr((int32_t)((uint32_t)product * 2u), params->multiplier)
                                                : (int32_t)(((uint32_t)params->multiplier + 1u) / 2u);
@@ -239,7 +322,41 @@ TFLMGEN_HELPER int32_t tflmgen_mul_finish_s16(int32_t a, int32_t b, const struct
 }
 
 TFLMGEN_DEFINE_BINARY(tflmgen_mul_s8, int8_t, int8_t, tflmgen_mul_quantized, tflmgen_mul_finish(a, b, params))
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+TFLMGEN_KERNEL void tflmgen_mul_s16(const tflmgen_s16 *input1, const tflmgen_s16 *input2, tflmgen_s16 *output,
+                                    const struct tflmgen_mul_quantized *params)
+{
+    const bool one1 = !params->stride1[params->rank - 1];
+    const bool one2 = !params->stride2[params->rank - 1];
+    const int32_t left = tflmgen_max_s32(params->shift, 0);
+    const struct tflmgen_scale_mve none = {0, 0, 0};
+    const struct tflmgen_rows_s16 p = {
+        params->extent[params->rank - 1],
+        none,
+        0,
+        1 << left,
+        tflmgen_scale_mve_of(params->multiplier, params->shift - left),
+        params->least,
+        params->greatest,
+    };
+    if (tflmgen_has_offsets(params)) {
+        TFLMGEN_EACH_BINARY_ROW(
+            tflmgen_s16, input1, input2, output, params, for (int32_t i = 0; i < p.elements; ++i) {
+                output[i] = (int16_t)tflmgen_mul_finish(row1[one1 ? 0 : i], row2[one2 ? 0 : i], params);
+            });
+    } else if (one1 || one2) {
+        TFLMGEN_EACH_BINARY_ROW(
+            tflmgen_s16, input1, input2, output, params,
+            tflmgen_mul_one_s16(one1 ? row2 : row1, (int32_t)((uint32_t)(one1 ? *row1 : *row2) << left), output, &p));
+    } else {
+        TFLMGEN_EACH_BINARY_ROW(tflmgen_s16, input1, input2, output, params,
+                                tflmgen_mul_rows_s16(row1, row2, output, &p));
+    }
+}
+#else
 TFLMGEN_DEFINE_BINARY(tflmgen_mul_s16, tflmgen_s16, tflmgen_s16, tflmgen_mul_quantized,
                       tflmgen_mul_finish_s16(a, b, params))
+
+#endif
 
 #endif

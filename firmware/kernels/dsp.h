@@ -189,9 +189,24 @@ TFLMGEN_HELPER uint32_t tflmgen_min4(uint32_t a, uint32_t b)
     return a;
 }
 
-/* Clamps `count` values in place. */
+/* Clamps `count` values in place. With MVE, 16 of them take VLDRB, VMAX, VMIN, VSTRB and LETP. */
 TFLMGEN_SHARED void tflmgen_clamp_each_dsp_s8(int8_t *values, int32_t count, int32_t least, int32_t greatest)
 {
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+    __asm__ volatile("vdup.8 q1, %[least]\n\t"
+                     "vdup.8 q2, %[greatest]\n\t"
+                     "wlstp.8 lr, %[count], 2f\n"
+                     "1:\n\t"
+                     "vldrb.8 q0, [%[values]]\n\t"
+                     "vmax.s8 q0, q0, q1\n\t"
+                     "vmin.s8 q0, q0, q2\n\t"
+                     "vstrb.8 q0, [%[values]], #16\n\t"
+                     "letp lr, 1b\n"
+                     "2:"
+                     : [values] "+r"(values)
+                     : [least] "r"(least), [greatest] "r"(greatest), [count] "r"(count)
+                     : "lr", "q0", "q1", "q2", "memory");
+#else
     const uint32_t low = tflmgen_splat4(least);
     const uint32_t high = tflmgen_splat4(greatest);
     for (; count >= 4; count -= 4, values += 4) {
@@ -200,6 +215,7 @@ TFLMGEN_SHARED void tflmgen_clamp_each_dsp_s8(int8_t *values, int32_t count, int
     for (; count > 0; --count, ++values) {
         *values = (int8_t)tflmgen_clamp_s32(*values, least, greatest);
     }
+#endif
 }
 
 /* The same, where the range is smaller than that of int8. */

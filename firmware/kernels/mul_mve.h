@@ -7,9 +7,6 @@
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
-/* Elements of the shortest row that is computed by eights. */
-#define TFLMGEN_MUL_MVE_LONG 24
-
 struct tflmgen_mul_mve_s8 {
     TFLMGEN_BINARY_NEST
     int32_t offset1; /* minus the zero point */
@@ -21,123 +18,110 @@ struct tflmgen_mul_mve_s8 {
     int32_t greatest;
 };
 
-/* Four values of the second factor; none, where it is one element. */
-#define TFLMGEN_MUL_MVE_ROW(values)             \
-    "vldrb.s32 " values ", [%[input2]], #4\n\t" \
-    "vadd.i32 " values ", " values ", %[offset2]\n\t"
-#define TFLMGEN_MUL_MVE_ONE(values) ""
+/* What all rows of a call have in common. */
+struct tflmgen_mul_mve_rows {
+    int32_t passes; /* of eight elements */
+    int32_t left;
+    int32_t offset1;
+    int32_t offset2;
+    int32_t multiplier;
+    int32_t shift;
+    int32_t zero_point;
+    int32_t least;
+    int32_t greatest;
+};
 
-/* clang-format off */
-#define TFLMGEN_MUL_MVE_FOUR(values, free, LOAD, factor)    \
-    "vldrb.s32 " values ", [%[input1]], #4\n\t" LOAD(free)  \
-    "vadd.i32 " values ", " values ", %[offset1]\n\t"       \
-    "vmul.i32 " values ", " values ", " factor "\n\t"       \
+/* Eight products, those of even places in q2, of odd ones in q3: of a row and a row 2 VLDRB, 2 VADD, 2 VMULL; of a row
+ * and a single element, in q1 with its offset, VLDRB, VADD, 2 VMULL. LOAD: predicated, perhaps. */
+#define TFLMGEN_MUL_MVE_ROWS(PREDICATE, load)                           \
+    PREDICATE("vpstt\n\t")                                              \
+    load ".s16 q0, [%[row1]], #8\n\t" load ".s16 q1, [%[row2]], #8\n\t" \
+         "vadd.i16 q0, q0, %[offset1]\n\t"                              \
+         "vadd.i16 q1, q1, %[offset2]\n\t"                              \
+         "vmullb.s16 q2, q0, q1\n\t"                                    \
+         "vmullt.s16 q3, q0, q1\n\t"
+#define TFLMGEN_MUL_MVE_ONE(PREDICATE, load) \
+    PREDICATE("vpst\n\t")                    \
+    load ".s16 q0, [%[row1]], #8\n\t"        \
+         "vadd.i16 q0, q0, %[offset1]\n\t"   \
+         "vmullb.s16 q2, q0, %q[one]\n\t"    \
+         "vmullt.s16 q3, q0, %q[one]\n\t"
+
+#define TFLMGEN_MUL_MVE_ROUND(values)                        \
     "vqrdmulh.s32 " values ", " values ", %[multiplier]\n\t" \
-    "vshr.s32 " free ", " values ", #31\n\t"                \
-    "vadd.i32 " values ", " values ", " free "\n\t"         \
+    "vshr.s32 q0, " values ", #31\n\t"                       \
+    "vadd.i32 " values ", " values ", q0\n\t"                \
     "vrshl.s32 " values ", %[shift]\n\t"
 
-/* Eight results: 4 VLDRB, 4 VADD, 2 VMUL, 2 VQRDMULH, 6 for the second rounding, 4 to narrow, VSTRB, ADD, LE: 25, or
- * 21 of a row times one element. */
-#define TFLMGEN_MUL_MVE_LOOP(LOAD, factor0, factor1)           \
-    "wls lr, %[passes], 2f\n"                                  \
-    "1:\n\t" TFLMGEN_MUL_MVE_FOUR("q0", "q1", LOAD, factor0)   \
-    TFLMGEN_MUL_MVE_FOUR("q2", "q3", LOAD, factor1)            \
-    "vqmovnb.s32 q0, q0\n\t"                                   \
-    "vqmovnt.s32 q0, q2\n\t"                                   \
-    "vqadd.s16 q0, q0, %q[zero_point]\n\t"                      \
-    "vqmovnb.s16 q0, q0\n\t"                                   \
-    "vstrb.16 q0, [%[output], %q[order]]\n\t"                  \
-    "add %[output], %[output], #8\n\t"                         \
-    "le lr, 1b\n"                                              \
-    "2:"
+/* clang-format off */
+#define TFLMGEN_MUL_MVE_EIGHT(PRODUCTS, PREDICATE, load, store)           \
+    PRODUCTS(PREDICATE, load)                                             \
+    TFLMGEN_MUL_MVE_ROUND("q2") TFLMGEN_MUL_MVE_ROUND("q3")               \
+    "vqmovnb.s32 q2, q2\n\t"                                              \
+    "vqmovnt.s32 q2, q3\n\t"                                              \
+    "vqadd.s16 q2, q2, %[zero_point]\n\t"                                 \
+    "vmax.s16 q2, q2, %q[least]\n\t"                                      \
+    "vmin.s16 q2, q2, %q[greatest]\n\t"                                   \
+    PREDICATE("vpst\n\t")                                                 \
+    store ".16 q2, [%[output]], #8\n\t"
+#define TFLMGEN_MUL_MVE_ALL(predicate) ""
+#define TFLMGEN_MUL_MVE_SOME(predicate) predicate
 
-/* What is left, four at a time: LETP stops at the last one. */
-#define TFLMGEN_MUL_MVE_REST(LOAD, factor)                     \
-    "wlstp.32 lr, %[left], 2f\n"                               \
-    "1:\n\t" TFLMGEN_MUL_MVE_FOUR("q0", "q1", LOAD, factor)    \
-    "vadd.i32 q0, q0, %[zero_point]\n\t"                       \
-    "vqmovnb.s32 q0, q0\n\t"                                   \
-    "vqmovnb.s16 q0, q0\n\t"                                   \
-    "vstrb.32 q0, [%[output]], #4\n\t"                         \
-    "letp lr, 1b\n"                                            \
-    "2:"
+/* Eight results: 6 or 4 for the products, 8 for their roundings, 2 to narrow, VQADD, VMAX, VMIN, VSTRB, LE: 21, or 19.
+ * What is left behind eights the same by predicated loads and stores: CBZ, VCTP and 2 VPST more. */
+#define TFLMGEN_MUL_MVE_LOOP(PRODUCTS)                                                              \
+    "wls lr, %[passes], 2f\n"                                                                       \
+    "1:\n\t" TFLMGEN_MUL_MVE_EIGHT(PRODUCTS, TFLMGEN_MUL_MVE_ALL, "vldrb", "vstrb")                 \
+    "le lr, 1b\n"                                                                                   \
+    "2:\n\t"                                                                                        \
+    "cmp %[left], #0\n\t"                                                                           \
+    "beq 3f\n\t"                                                                                    \
+    "vctp.16 %[left]\n\t" TFLMGEN_MUL_MVE_EIGHT(PRODUCTS, TFLMGEN_MUL_MVE_SOME, "vldrbt", "vstrbt") \
+    "3:"
 /* clang-format on */
 
-/* Eight results at a time of a row of `passes` eights times a row, or where input2 is NULL, times one element, which
- * has its offset. */
-TFLMGEN_HELPER void tflmgen_mul_mve_eights(const int8_t *input1, int32_t offset1, const int8_t *input2, int32_t offset2,
-                                           int8_t *output, int32_t passes, const struct tflmgen_mul_mve_s8 *p)
+#define TFLMGEN_MUL_MVE_OPERANDS                                                       \
+    [offset1] "r"(p->offset1), [multiplier] "r"(p->multiplier), [shift] "r"(p->shift), \
+        [zero_point] "r"(p->zero_point), [least] "w"(vdupq_n_s16((int16_t)p->least)),  \
+        [greatest] "w"(vdupq_n_s16((int16_t)p->greatest)), [passes] "r"(p->passes), [left] "r"(p->left)
+
+TFLMGEN_SHARED void tflmgen_mul_mve_rows(const int8_t *row1, const int8_t *row2, int8_t *output,
+                                         const struct tflmgen_mul_mve_rows *p)
 {
-    /* What was narrowed has the results 0, 4, 1, 5, 2, 6, 3, 7. */
-    const uint16x8_t step = vidupq_n_u16(0, 1);
-    const uint16x8_t order = vaddq_u16(vshrq_n_u16(step, 1), vshlq_n_u16(vandq_u16(step, vdupq_n_u16(1)), 2));
-    const int16x8_t zero_point = vdupq_n_s16((int16_t)p->zero_point);
-    if (input2) {
-        __asm__ volatile(
-            TFLMGEN_MUL_MVE_LOOP(TFLMGEN_MUL_MVE_ROW, "q1", "q3")
-            : [input1] "+&l"(input1), [input2] "+&l"(input2), [output] "+&r"(output)
-            : [order] "w"(order), [zero_point] "w"(zero_point), [offset1] "r"(offset1), [offset2] "r"(offset2),
-              [multiplier] "r"(p->multiplier), [shift] "r"(p->shift), [passes] "r"(passes)
-            : "lr", "q0", "q1", "q2", "q3", "memory");
-    } else {
-        __asm__ volatile(
-            TFLMGEN_MUL_MVE_LOOP(TFLMGEN_MUL_MVE_ONE, "%[offset2]", "%[offset2]")
-            : [input1] "+&l"(input1), [output] "+&r"(output)
-            : [order] "w"(order), [zero_point] "w"(zero_point), [offset1] "r"(offset1), [offset2] "r"(offset2),
-              [multiplier] "r"(p->multiplier), [shift] "r"(p->shift), [passes] "r"(passes)
-            : "lr", "q0", "q1", "q2", "q3", "memory");
-    }
+    __asm__ volatile(TFLMGEN_MUL_MVE_LOOP(TFLMGEN_MUL_MVE_ROWS)
+                     : [row1] "+l"(row1), [row2] "+l"(row2), [output] "+l"(output)
+                     : [offset2] "r"(p->offset2), TFLMGEN_MUL_MVE_OPERANDS
+                     : "lr", "q0", "q1", "q2", "q3", "cc", "memory");
 }
 
-/* A row; a short one by fours alone. */
-TFLMGEN_SHARED void tflmgen_mul_mve_row(const int8_t *input1, int32_t offset1, const int8_t *input2, int32_t offset2,
-                                        int8_t *output, int32_t count, const struct tflmgen_mul_mve_s8 *p)
+/* factor: a row's only element of the other input, with its offset. */
+TFLMGEN_SHARED void tflmgen_mul_mve_one(const int8_t *row1, int32_t factor, int8_t *output,
+                                        const struct tflmgen_mul_mve_rows *p)
 {
-    int32_t left = count;
-    if (count >= TFLMGEN_MUL_MVE_LONG) {
-        const int32_t whole = count & ~7;
-        tflmgen_mul_mve_eights(input1, offset1, input2, offset2, output, whole / 8, p);
-        left -= whole;
-        input1 += whole;
-        input2 = input2 ? input2 + whole : NULL;
-        output += whole;
-    }
-    if (input2) {
-        __asm__ volatile(TFLMGEN_MUL_MVE_REST(TFLMGEN_MUL_MVE_ROW, "q1")
-                         : [input1] "+&l"(input1), [input2] "+&l"(input2), [output] "+&l"(output)
-                         : [offset1] "r"(offset1), [offset2] "r"(offset2), [multiplier] "r"(p->multiplier),
-                           [shift] "r"(p->shift), [zero_point] "r"(p->zero_point), [left] "r"(left)
-                         : "lr", "q0", "q1", "memory");
-    } else {
-        __asm__ volatile(TFLMGEN_MUL_MVE_REST(TFLMGEN_MUL_MVE_ONE, "%[offset2]")
-                         : [input1] "+&l"(input1), [output] "+&l"(output)
-                         : [offset1] "r"(offset1), [offset2] "r"(offset2), [multiplier] "r"(p->multiplier),
-                           [shift] "r"(p->shift), [zero_point] "r"(p->zero_point), [left] "r"(left)
-                         : "lr", "q0", "q1", "memory");
-    }
+    __asm__ volatile(TFLMGEN_MUL_MVE_LOOP(TFLMGEN_MUL_MVE_ONE)
+                     : [row1] "+l"(row1), [output] "+l"(output)
+                     : [one] "w"(vdupq_n_s16((int16_t)factor)), TFLMGEN_MUL_MVE_OPERANDS
+                     : "lr", "q0", "q2", "q3", "cc", "memory");
 }
 
 TFLMGEN_SHARED void tflmgen_mul_mve_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
                                        const struct tflmgen_mul_mve_s8 *p)
 {
-    const int32_t row = p->rank - 1;
-    const int32_t count = p->extent[row];
-    int8_t *const first = output;
-    struct tflmgen_nest_cursor cursor = {{0}, 0, 0};
-    do {
-        const int8_t *const row1 = input1 + cursor.offset1;
-        const int8_t *const row2 = input2 + cursor.offset2;
-        if (!p->stride2[row]) {
-            tflmgen_mul_mve_row(row1, p->offset1, NULL, *row2 + p->offset2, output, count, p);
-        } else if (!p->stride1[row]) {
-            tflmgen_mul_mve_row(row2, p->offset2, NULL, *row1 + p->offset1, output, count, p);
-        } else {
-            tflmgen_mul_mve_row(row1, p->offset1, row2, p->offset2, output, count, p);
-        }
-        output += count;
-    } while (tflmgen_nest_next_row(&cursor, p->rank, p->extent, p->stride1, p->stride2));
-    tflmgen_clamp_dsp_s8(first, (int32_t)(output - first), p->least, p->greatest);
+    const int32_t elements = p->extent[p->rank - 1];
+    const bool one1 = !p->stride1[p->rank - 1];
+    const bool one2 = !p->stride2[p->rank - 1];
+    const struct tflmgen_mul_mve_rows rows = {
+        elements / 8, elements % 8, one1 ? p->offset2 : p->offset1, p->offset2, p->multiplier, p->shift, p->zero_point,
+        p->least,     p->greatest,
+    };
+    if (one1 || one2) {
+        const int32_t offset = one1 ? p->offset1 : p->offset2;
+        TFLMGEN_EACH_BINARY_ROW(
+            int8_t, input1, input2, output, p,
+            tflmgen_mul_mve_one(one1 ? row2 : row1, (one1 ? *row1 : *row2) + offset, output, &rows));
+    } else {
+        TFLMGEN_EACH_BINARY_ROW(int8_t, input1, input2, output, p, tflmgen_mul_mve_rows(row1, row2, output, &rows));
+    }
 }
 
 #endif

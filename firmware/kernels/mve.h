@@ -21,6 +21,26 @@
 
 #include "dsp.h"
 
+/* TFLite's two roundings of values, by the numbers of a tflmgen_scale_mve. */
+#define TFLMGEN_REQUANTIZE_MVE(values, free, multiplier, shift, lost) \
+    "vqrdmulh.s32 " values ", " values ", " multiplier "\n\t"         \
+    "vshr.s32 " free ", " values ", #31\n\t"                          \
+    "vmla.s32 " values ", " free ", " lost "\n\t"                     \
+    "vrshl.s32 " values ", " shift "\n\t"
+
+/* A multiplier and its shift, at most 0. lost: 1 where there is a shift, what values below zero lose before it. */
+struct tflmgen_scale_mve {
+    int32_t multiplier;
+    int32_t shift;
+    int32_t lost;
+};
+
+TFLMGEN_HELPER struct tflmgen_scale_mve tflmgen_scale_mve_of(int32_t multiplier, int32_t shift)
+{
+    const struct tflmgen_scale_mve scale = {multiplier, shift, shift < 0 ? 1 : 0};
+    return scale;
+}
+
 /* Copies `count` bytes. 16 of them: VLDRB, VSTRB, LETP, which stops at the last one. */
 TFLMGEN_HELPER void tflmgen_copy_mve(int8_t *to, const int8_t *from, int32_t count)
 {

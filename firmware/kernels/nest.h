@@ -69,4 +69,23 @@ struct tflmgen_binary {
 #define TFLMGEN_DEFINE_BINARY(name, input_type, output_type, params_struct, expression) \
     TFLMGEN_DEFINE_MIXED_BINARY(name, input_type, input_type, output_type, params_struct, expression)
 
+/* STATEMENT for each row: of the inputs, row1 and row2, and of a contiguous output, whose pointer it moves on. */
+#define TFLMGEN_EACH_BINARY_ROW(type, input1, input2, output, params, STATEMENT)                                      \
+    do {                                                                                                              \
+        const int32_t nest_inner = (params)->rank - 1;                                                                \
+        const int32_t nest_rows = nest_inner > 0 ? (params)->extent[nest_inner - 1] : 1;                              \
+        const int32_t nest_step1 = nest_inner > 0 ? (params)->stride1[nest_inner - 1] : 0;                            \
+        const int32_t nest_step2 = nest_inner > 0 ? (params)->stride2[nest_inner - 1] : 0;                            \
+        struct tflmgen_nest_cursor nest_cursor = {{0}, 0, 0};                                                         \
+        do {                                                                                                          \
+            const type *row1 = (input1) + nest_cursor.offset1;                                                        \
+            const type *row2 = (input2) + nest_cursor.offset2;                                                        \
+            for (int32_t nest_left = nest_rows; nest_left > 0; --nest_left, row1 += nest_step1, row2 += nest_step2) { \
+                STATEMENT;                                                                                            \
+                (output) += (params)->extent[nest_inner];                                                             \
+            }                                                                                                         \
+        } while (                                                                                                     \
+            tflmgen_nest_next_row(&nest_cursor, nest_inner, (params)->extent, (params)->stride1, (params)->stride2)); \
+    } while (0)
+
 #endif

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "quantized_rows.h"
 #include "requantize.h"
 
 struct tflmgen_quantize {
@@ -64,6 +65,14 @@ TFLMGEN_HELPER int32_t tflmgen_quantize_value(float value, const struct tflmgen_
     return tflmgen_quantize_clamp(tflmgen_round_half_away(steps) + params->zero_point, least, greatest);
 }
 
+#if TFLMGEN_HAS_MVE_F32
+#define TFLMGEN_DEFINE_QUANTIZE(name, output_type, least, greatest)                                                  \
+    TFLMGEN_KERNEL void name(const tflmgen_f32 *input, output_type *output, const struct tflmgen_quantize *params)   \
+    {                                                                                                                \
+        TFLMGEN_QUANTIZE_MVE(input, output, output_type, least, greatest, params->zero_point < 0 ? greatest : least, \
+                             params);                                                                                \
+    }
+#else
 #define TFLMGEN_DEFINE_QUANTIZE(name, output_type, least, greatest)                                                \
     TFLMGEN_KERNEL void name(const tflmgen_f32 *input, output_type *output, const struct tflmgen_quantize *params) \
     {                                                                                                              \
@@ -71,6 +80,7 @@ TFLMGEN_HELPER int32_t tflmgen_quantize_value(float value, const struct tflmgen_
             output[i] = (output_type)tflmgen_quantize_value(input[i], params, least, greatest);                    \
         }                                                                                                          \
     }
+#endif
 
 TFLMGEN_DEFINE_QUANTIZE(tflmgen_quantize_f32_s8, int8_t, INT8_MIN, INT8_MAX)
 TFLMGEN_DEFINE_QUANTIZE(tflmgen_quantize_f32_u8, uint8_t, 0, UINT8_MAX)
@@ -124,6 +134,14 @@ struct tflmgen_quantize_rescale {
     int32_t output_offset;
 };
 
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+#define TFLMGEN_DEFINE_RESCALE(name, input_type, output_type, least_result, greatest_result)                \
+    TFLMGEN_KERNEL void name(const input_type *input, output_type *output,                                  \
+                             const struct tflmgen_quantize_rescale *params)                                 \
+    {                                                                                                       \
+        TFLMGEN_RESCALE_MVE(input, input_type, output, output_type, least_result, greatest_result, params); \
+    }
+#else
 #define TFLMGEN_DEFINE_RESCALE(name, input_type, output_type, least, greatest)                                        \
     TFLMGEN_KERNEL void name(const input_type *input, output_type *output,                                            \
                              const struct tflmgen_quantize_rescale *params)                                           \
@@ -135,6 +153,7 @@ struct tflmgen_quantize_rescale {
                 (output_type)tflmgen_clamp_s32(tflmgen_add_wrap_s32(scaled, params->output_offset), least, greatest); \
         }                                                                                                             \
     }
+#endif
 
 TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s8_s8, int8_t, int8_t, INT8_MIN, INT8_MAX)
 TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s8_u8, int8_t, uint8_t, 0, UINT8_MAX)
@@ -152,6 +171,13 @@ TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s32_s8, tflmgen_s32, int8_t, INT8_MIN, I
 TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s32_u8, tflmgen_s32, uint8_t, 0, UINT8_MAX)
 TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s32_s16, tflmgen_s32, tflmgen_s16, INT16_MIN, INT16_MAX)
 
+#if TFLMGEN_HAS_MVE_F32
+#define TFLMGEN_DEFINE_DEQUANTIZE(name, input_type)                                                               \
+    TFLMGEN_KERNEL void name(const input_type *input, tflmgen_f32 *output, const struct tflmgen_quantize *params) \
+    {                                                                                                             \
+        TFLMGEN_DEQUANTIZE_MVE(input, input_type, output, params);                                                \
+    }
+#else
 #define TFLMGEN_DEFINE_DEQUANTIZE(name, input_type)                                                               \
     TFLMGEN_KERNEL void name(const input_type *input, tflmgen_f32 *output, const struct tflmgen_quantize *params) \
     {                                                                                                             \
@@ -159,6 +185,7 @@ TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s32_s16, tflmgen_s32, tflmgen_s16, INT16
             output[i] = params->scale * (float)(input[i] - params->zero_point);                                   \
         }                                                                                                         \
     }
+#endif
 
 TFLMGEN_DEFINE_DEQUANTIZE(tflmgen_dequantize_s8_f32, int8_t)
 TFLMGEN_DEFINE_DEQUANTIZE(tflmgen_dequantize_u8_f32, uint8_t)

@@ -43,10 +43,10 @@ def test_one_element_less_is_too_little(machine: Machine, tmp_path: Path) -> Non
     check_claims_are_tight(machine, cases, tmp_path)
 
 
-@pytest.mark.parametrize("optimize", ["-O2", "-Os"])
-def test_elementwise_operators_are_exact(optimize: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("machine", "optimize"), [(M4, "-O2"), (M4, "-Os"), (M55, "-O2")], ids=["m4", "m4s", "m55"])
+def test_elementwise_operators_are_exact(machine: Machine, optimize: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     cases = [case for case in (elementwise(rng) for _ in range(60)) if not broken_rules(case[0])]
     runs = [Run(case, values, expected) for (case, values), expected in zip(cases, run_kernels(cases), strict=True)]
-    check_on(M4, runs, tmp_path, optimize)
+    check_on(machine, runs, tmp_path, optimize)
     assert len(cases) >= 40

@@ -75,13 +75,17 @@ CASES: dict[str, Callable[[np.random.Generator], Made]] = {
 
 
 def elementwise(rng: np.random.Generator) -> Made:
-    """ADD, SUB and MUL, the least values among the inputs."""
+    """ADD, SUB and MUL, also broadcast, the least values among the inputs; MUL also with zero points."""
     shape = int(rng.integers(1, 5)), int(rng.integers(1, 40))
     scales = (0.5, 0.5, 1.0) if rng.random() < 0.3 else tuple(rng.uniform(0.01, 0.1, 3) * (1, 1, 1.5))
-    operator = str(pick(rng, "ADD", "SUB", "MUL"))
+    operator, zeros = str(pick(rng, "ADD", "SUB", "MUL")), [0, 0, 0]
     if operator == "MUL":
         scales = (2.0**-8, 2.0**-7, float(pick(rng, rng.uniform(0.2, 2), 2.0**-15, 1e-6)))
-    first, second, y = (tensor("int16", shape, float(s)) for s in scales)
+        zeros = zeros if rng.random() < 0.7 else [int(zero) for zero in rng.integers(-300, 300, 3)]
+    other = pick(rng, shape, shape, (1, shape[1]), (shape[0], 1), (1, 1))
+    shapes = (shape, other, ()) if rng.random() < 0.5 else (other, shape, ())
+    items = zip(shapes, map(float, scales), zeros, strict=True)
+    first, second, y = (tensor("int16", *item) for item in items)
     case = make_case(operator, [first, second], [y], {"fused_activation_function": int(pick(rng, 0, 0, 1, 3))})
     values = [np.asarray(v).astype(np.int16) for v in random_values(case, rng)]
     for value in values:

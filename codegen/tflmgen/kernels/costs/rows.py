@@ -195,7 +195,6 @@ ELEMENT_TERMS: dict[str, Term[Elements]] = {
     "element": Term("elements", lambda e: e.elements),
     "rest": Term("elements beyond whole vectors", lambda e: e.rest),
     "full_rest": Term("elements beyond whole vectors, of rows that meet rows", lambda e: e.rest * (not e.is_broadcast)),
-    "rest_four": Term("fours of elements beyond whole vectors", lambda e: e.rows * ceil(e.count % e.by.values / 4)),
     "clamp": Term("elements clamped in a pass of their own", lambda e: e.clamped),
 }
 

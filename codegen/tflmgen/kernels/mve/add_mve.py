@@ -7,14 +7,10 @@ from tflmgen.kernels.costs.cost_model import elements_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.add_dsp import affine_kernel
 from tflmgen.kernels.requests import Addition
-from tflmgen.kernels.rules import input_type
 
 
 def add_mve(request: Addition) -> Kernel | None:
-    """The kernel of input 0 + sign * input 1; None where no affine map is exact, or one input is broadcast."""
-    op = request.op
-    if input_type(op, 0).elements != input_type(op, 1).elements:
-        return None
+    """The kernel of input 0 + sign * input 1; None where no affine map is exact."""
     return affine_kernel(request, "mve", 0)
 
 
@@ -22,6 +18,10 @@ KERNEL = KernelDeclaration(
     "add_mve.h",
     "mve",
     (Computes(Addition, add_mve),),
-    {"add_mve": elements_cost("add", "element rest clamp", 1, 1, 8)},
+    {
+        "add_mve": elements_cost("add", "element", 1, 1, 8),
+        "add_rows_mve": elements_cost("add rows", "row element", 1, 1, 8),
+    },
     (Cases("narrow_add"),),
+    beside=("add_rows_mve.h",),
 )

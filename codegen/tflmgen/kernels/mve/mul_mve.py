@@ -24,6 +24,6 @@ KERNEL = KernelDeclaration(
     "mul_mve.h",
     "mve",
     (Computes(Multiplication, mul_mve),),
-    {"mul_mve": elements_cost("mul or rows", "row element full_vector rest_four clamp", 1, 1, 8)},
+    {"mul_mve": elements_cost("mul or rows", "row vector full_vector", 1, 1, 8)},
     (Cases("mul"),),
 )

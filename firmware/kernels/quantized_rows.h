@@ -1,0 +1,243 @@
+/* Rows of quantised elements by vectors: the innermost loops of arithmetic.h, quantized_binary.h and quantize.h on
+ * cores with MVE.
+ *
+ * Four elements at a time, in 32 bits; LETP stops at the last one. Of operators on two tensors, a row meets a row, or a
+ * single element.
+ */
+#ifndef TFLMGEN_KERNELS_QUANTIZED_ROWS_H
+#define TFLMGEN_KERNELS_QUANTIZED_ROWS_H
+
+#include "mve.h"
+
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+
+/* What all rows of a call of ADD, SUB or MUL in int16 have in common. */
+struct tflmgen_rows_s16 {
+    int32_t elements;
+    struct tflmgen_scale_mve scale; /* of the row, 2^15 times its elements */
+    int32_t sign;                   /* of the row in the sum */
+    int32_t factor;                 /* of the other row */
+    struct tflmgen_scale_mve result;
+    int32_t least;
+    int32_t greatest;
+};
+
+#define TFLMGEN_RESULTS_S16                                                                              \
+    [multiplier2] "r"(p->result.multiplier), [shift2] "r"(p->result.shift), [lost2] "r"(p->result.lost), \
+        [least] "w"(vdupq_n_s32(p->least)), [greatest] "w"(vdupq_n_s32(p->greatest)), [elements] "r"(p->elements)
+
+/* clang-format off */
+/* 4 to requantise, VMAX, VMIN, VSTRH, LETP. */
+#define TFLMGEN_FINISH_S16                                                        \
+    TFLMGEN_REQUANTIZE_MVE("q0", "q1", "%[multiplier2]", "%[shift2]", "%[lost2]") \
+    "vmax.s32 q0, q0, %q[least]\n\t"                                              \
+    "vmin.s32 q0, q0, %q[greatest]\n\t"                                           \
+    "vstrh.32 q0, [%[output]], #8\n\t"                                            \
+    "letp lr, 1b\n"                                                               \
+    "2:"
+
+/* Results of factor * other + sign * (2^15 * row, requantised). Four: 2 VLDRH, VSHL, VMUL, 4, VMLA, 8. */
+TFLMGEN_SHARED void tflmgen_add_rows_s16(const tflmgen_s16 *row, const tflmgen_s16 *other, tflmgen_s16 *output,
+                                         const struct tflmgen_rows_s16 *p)
+{
+    __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"
+                     "1:\n\t"
+                     "vldrh.s32 q1, [%[row]], #8\n\t"
+                     "vldrh.s32 q0, [%[other]], #8\n\t"
+                     "vshl.i32 q1, q1, #15\n\t"
+                     "vmul.i32 q0, q0, %[factor]\n\t"
+                     TFLMGEN_REQUANTIZE_MVE("q1", "q2", "%[multiplier]", "%[shift]", "%[lost]")
+                     "vmla.s32 q0, q1, %[sign]\n\t"
+                     TFLMGEN_FINISH_S16
+                     : [row] "+l"(row), [other] "+l"(other), [output] "+l"(output)
+                     : [multiplier] "r"(p->scale.multiplier), [shift] "r"(p->scale.shift), [lost] "r"(p->scale.lost),
+                       [factor] "r"(p->factor), [sign] "r"(p->sign), TFLMGEN_RESULTS_S16
+                     : "lr", "q0", "q1", "q2", "memory");
+}
+
+/* Results of one + sign * (2^15 * row, requantised). Four: VLDRH, VSHL, 4, VMLAS, 8. */
+TFLMGEN_SHARED void tflmgen_add_one_s16(const tflmgen_s16 *row, int32_t one, tflmgen_s16 *output,
+                                        const struct tflmgen_rows_s16 *p)
+{
+    __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"
+                     "1:\n\t"
+                     "vldrh.s32 q0, [%[row]], #8\n\t"
+                     "vshl.i32 q0, q0, #15\n\t"
+                     TFLMGEN_REQUANTIZE_MVE("q0", "q1", "%[multiplier]", "%[shift]", "%[lost]")
+                     "vmlas.s32 q0, %q[sign], %[one]\n\t"
+                     TFLMGEN_FINISH_S16
+                     : [row] "+l"(row), [output] "+l"(output)
+                     : [multiplier] "r"(p->scale.multiplier), [shift] "r"(p->scale.shift), [lost] "r"(p->scale.lost),
+                       [sign] "w"(vdupq_n_s32(p->sign)), [one] "r"(one), TFLMGEN_RESULTS_S16
+                     : "lr", "q0", "q1", "memory");
+}
+
+/* Results of row * other * factor. Four: 2 VLDRH, 2 VMUL, 8. */
+TFLMGEN_SHARED void tflmgen_mul_rows_s16(const tflmgen_s16 *row, const tflmgen_s16 *other, tflmgen_s16 *output,
+                                         const struct tflmgen_rows_s16 *p)
+{
+    __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"
+                     "1:\n\t"
+                     "vldrh.s32 q0, [%[row]], #8\n\t"
+                     "vldrh.s32 q1, [%[other]], #8\n\t"
+                     "vmul.i32 q0, q0, q1\n\t"
+                     "vmul.i32 q0, q0, %[factor]\n\t"
+                     TFLMGEN_FINISH_S16
+                     : [row] "+l"(row), [other] "+l"(other), [output] "+l"(output)
+                     : [factor] "r"(p->factor), TFLMGEN_RESULTS_S16
+                     : "lr", "q0", "q1", "memory");
+}
+
+/* Results of row * one. Four: VLDRH, VMUL, 8. */
+TFLMGEN_SHARED void tflmgen_mul_one_s16(const tflmgen_s16 *row, int32_t one, tflmgen_s16 *output,
+                                        const struct tflmgen_rows_s16 *p)
+{
+    __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"
+                     "1:\n\t"
+                     "vldrh.s32 q0, [%[row]], #8\n\t"
+                     "vmul.i32 q0, q0, %[one]\n\t"
+                     TFLMGEN_FINISH_S16
+                     : [row] "+l"(row), [output] "+l"(output)
+                     : [one] "r"(one), TFLMGEN_RESULTS_S16
+                     : "lr", "q0", "q1", "memory");
+}
+
+/* What all rows of a call of SQUARED_DIFFERENCE in int8 have in common. */
+struct tflmgen_squares_s8 {
+    int32_t elements;
+    int32_t offset; /* of the row, whose elements are multiplied by 2^7 and requantised */
+    struct tflmgen_scale_mve scale;
+    int32_t factor; /* of the other row */
+    int32_t start;  /* its offset, multiplied */
+    struct tflmgen_scale_mve result; /* of the square */
+    int32_t output_offset;
+};
+
+/* VMUL, 4 to requantise, VADD, 2 to narrow, VSTRB, LETP. */
+#define TFLMGEN_FINISH_SQUARES_S8                                                 \
+    "vmul.i32 q0, q0, q0\n\t"                                                     \
+    TFLMGEN_REQUANTIZE_MVE("q0", "q1", "%[multiplier2]", "%[shift2]", "%[lost2]") \
+    "vadd.i32 q0, q0, %q[output_offset]\n\t"                                      \
+    "vqmovnb.s32 q0, q0\n\t"                                                      \
+    "vqmovnb.s16 q0, q0\n\t"                                                      \
+    "vstrb.32 q0, [%[output]], #4\n\t"                                            \
+    "letp lr, 1b\n"                                                               \
+    "2:"
+#define TFLMGEN_SQUARES_S8                                                                                          \
+    [offset] "r"(p->offset), [multiplier] "r"(p->scale.multiplier), [shift] "r"(p->scale.shift),                    \
+        [lost] "r"(p->scale.lost), [multiplier2] "r"(p->result.multiplier), [shift2] "r"(p->result.shift),          \
+        [lost2] "r"(p->result.lost), [output_offset] "w"(vdupq_n_s32(p->output_offset)), [elements] "r"(p->elements)
+
+/* Four: 2 VLDRB, VADD, VMLAS, VSHL, 4, VSUB, 10. */
+TFLMGEN_SHARED void tflmgen_squared_rows_s8(const int8_t *row, const int8_t *other, int8_t *output,
+                                            const struct tflmgen_squares_s8 *p)
+{
+    __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"
+                     "1:\n\t"
+                     "vldrb.s32 q1, [%[row]], #4\n\t"
+                     "vldrb.s32 q0, [%[other]], #4\n\t"
+                     "vadd.i32 q1, q1, %[offset]\n\t"
+                     "vmlas.s32 q0, %q[factor], %[start]\n\t"
+                     "vshl.i32 q1, q1, #7\n\t"
+                     TFLMGEN_REQUANTIZE_MVE("q1", "q2", "%[multiplier]", "%[shift]", "%[lost]")
+                     "vsub.i32 q0, q0, q1\n\t"
+                     TFLMGEN_FINISH_SQUARES_S8
+                     : [row] "+l"(row), [other] "+l"(other), [output] "+l"(output)
+                     : [factor] "w"(vdupq_n_s32(p->factor)), [start] "r"(p->start), TFLMGEN_SQUARES_S8
+                     : "lr", "q0", "q1", "q2", "memory");
+}
+
+/* Four: VLDRB, VADD, VSHL, 4, VSUB, 10. */
+TFLMGEN_SHARED void tflmgen_squared_one_s8(const int8_t *row, int32_t one, int8_t *output,
+                                           const struct tflmgen_squares_s8 *p)
+{
+    __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"
+                     "1:\n\t"
+                     "vldrb.s32 q0, [%[row]], #4\n\t"
+                     "vadd.i32 q0, q0, %[offset]\n\t"
+                     "vshl.i32 q0, q0, #7\n\t"
+                     TFLMGEN_REQUANTIZE_MVE("q0", "q1", "%[multiplier]", "%[shift]", "%[lost]")
+                     "vsub.i32 q0, q0, %[one]\n\t"
+                     TFLMGEN_FINISH_SQUARES_S8
+                     : [row] "+l"(row), [output] "+l"(output)
+                     : [one] "r"(one), TFLMGEN_SQUARES_S8
+                     : "lr", "q0", "q1", "memory");
+}
+
+/* Four elements of a type, widened to 32 bits; or narrowed. */
+#define TFLMGEN_LOAD_MVE_int8_t(values, at) "vldrb.s32 " values ", [" at "], #4\n\t"
+#define TFLMGEN_LOAD_MVE_uint8_t(values, at) "vldrb.u32 " values ", [" at "], #4\n\t"
+#define TFLMGEN_LOAD_MVE_tflmgen_s16(values, at) "vldrh.s32 " values ", [" at "], #8\n\t"
+#define TFLMGEN_LOAD_MVE_tflmgen_s32(values, at) "vldrw.u32 " values ", [" at "], #16\n\t"
+#define TFLMGEN_STORE_MVE_int8_t(values, at) "vstrb.32 " values ", [" at "], #4\n\t"
+#define TFLMGEN_STORE_MVE_uint8_t(values, at) "vstrb.32 " values ", [" at "], #4\n\t"
+#define TFLMGEN_STORE_MVE_tflmgen_s16(values, at) "vstrh.32 " values ", [" at "], #8\n\t"
+#define TFLMGEN_STORE_MVE_tflmgen_s32(values, at) "vstrw.32 " values ", [" at "], #16\n\t"
+
+/* QUANTIZE between integers. Four: a load, VADD, VSHL, 4 to requantise, VADD, VMAX, VMIN, a store, LETP. */
+#define TFLMGEN_RESCALE_MVE(input, input_type, output, output_type, least_result, greatest_result, p)               \
+    const struct tflmgen_scale_mve scale = tflmgen_scale_mve_of((p)->multiplier, tflmgen_min_s32((p)->shift, 0));   \
+    __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"                                                               \
+                     "1:\n\t" TFLMGEN_LOAD_MVE_##input_type("q0", "%[source]")                                      \
+                     "vadd.i32 q0, q0, %[input_offset]\n\t"                                                         \
+                     "vshl.s32 q0, %[left]\n\t"                                                                     \
+                     TFLMGEN_REQUANTIZE_MVE("q0", "q1", "%[multiplier]", "%[shift]", "%[lost]")                     \
+                     "vadd.i32 q0, q0, %[output_offset]\n\t"                                                        \
+                     "vmax.s32 q0, q0, %q[least]\n\t"                                                               \
+                     "vmin.s32 q0, q0, %q[greatest]\n\t"                                                            \
+                     TFLMGEN_STORE_MVE_##output_type("q0", "%[result]")                                             \
+                     "letp lr, 1b\n"                                                                                \
+                     "2:"                                                                                           \
+                     : [source] "+l"(input), [result] "+l"(output)                                                  \
+                     : [input_offset] "r"((p)->input_offset), [left] "r"(tflmgen_max_s32((p)->shift, 0)),           \
+                       [multiplier] "r"(scale.multiplier), [shift] "r"(scale.shift), [lost] "r"(scale.lost),        \
+                       [output_offset] "r"((p)->output_offset), [least] "w"(vdupq_n_s32(least_result)),             \
+                       [greatest] "w"(vdupq_n_s32(greatest_result)), [elements] "r"((p)->elements)                  \
+                     : "lr", "q0", "q1", "memory")
+
+#if TFLMGEN_HAS_MVE_F32
+/* QUANTIZE of floats: VCVTA rounds halves away from zero, saturates and gives 0 for NaN, which becomes
+ * `undefined_result`. Four: VLDRW, 4 VDIV, as there is none of vectors, VCVTA, VQADD, VMAX, VMIN, VPT, VORR, a store,
+ * LETP. */
+#define TFLMGEN_QUANTIZE_MVE(input, output, output_type, least_result, greatest_result, undefined_result, p)        \
+    __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"                                                               \
+                     "1:\n\t"                                                                                       \
+                     "vldrw.u32 q0, [%[source]], #16\n\t"                                                           \
+                     "vdiv.f32 s0, s0, %[scale]\n\t"                                                                \
+                     "vdiv.f32 s1, s1, %[scale]\n\t"                                                                \
+                     "vdiv.f32 s2, s2, %[scale]\n\t"                                                                \
+                     "vdiv.f32 s3, s3, %[scale]\n\t"                                                                \
+                     "vcvta.s32.f32 q1, q0\n\t"                                                                     \
+                     "vqadd.s32 q1, q1, %[zero_point]\n\t"                                                          \
+                     "vmax.s32 q1, q1, %q[least]\n\t"                                                               \
+                     "vmin.s32 q1, q1, %q[greatest]\n\t"                                                            \
+                     "vpt.f32 ne, q0, q0\n\t"                                                                       \
+                     "vorrt q1, %q[undefined], %q[undefined]\n\t"                                                   \
+                     TFLMGEN_STORE_MVE_##output_type("q1", "%[result]")                                             \
+                     "letp lr, 1b\n"                                                                                \
+                     "2:"                                                                                           \
+                     : [source] "+r"(input), [result] "+l"(output)                                                  \
+                     : [scale] "t"((p)->scale), [zero_point] "r"((p)->zero_point),                                  \
+                       [least] "w"(vdupq_n_s32(least_result)), [greatest] "w"(vdupq_n_s32(greatest_result)),        \
+                       [undefined] "w"(vdupq_n_s32(undefined_result)), [elements] "r"((p)->elements)                \
+                     : "lr", "q0", "q1", "cc", "memory")
+
+/* DEQUANTIZE. Four: a load, VSUB, VCVT, VMUL, VSTRW, LETP. */
+#define TFLMGEN_DEQUANTIZE_MVE(input, input_type, output, p)                                                        \
+    __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"                                                               \
+                     "1:\n\t" TFLMGEN_LOAD_MVE_##input_type("q0", "%[source]")                                      \
+                     "vsub.i32 q0, q0, %[zero_point]\n\t"                                                           \
+                     "vcvt.f32.s32 q0, q0\n\t"                                                                      \
+                     "vmul.f32 q0, q0, %[scale]\n\t"                                                                \
+                     "vstrw.32 q0, [%[result]], #16\n\t"                                                            \
+                     "letp lr, 1b\n"                                                                                \
+                     "2:"                                                                                           \
+                     : [source] "+l"(input), [result] "+r"(output)                                                  \
+                     : [zero_point] "r"((p)->zero_point), [scale] "r"((p)->scale), [elements] "r"((p)->elements)    \
+                     : "lr", "q0", "memory")
+#endif
+/* clang-format on */
+
+#endif
+
+#endif

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "elementary_f32.h"
+#include "elementary_rows.h"
 
 /* The order of the gates in arrays. */
 #define TFLMGEN_LSTM_FORGET 0
@@ -52,8 +52,10 @@ TFLMGEN_HELPER void tflmgen_lstm_finish_gate_f32(int32_t gate, tflmgen_f32 *gate
     if (norms) {
         tflmgen_lstm_normalize_f32(values, norms + gate * cells, biases + gate * cells, cells);
     }
-    for (int32_t i = 0; i < cells; ++i) {
-        values[i] = gate == TFLMGEN_LSTM_CELL ? tflmgen_tanh_f32_of(values[i]) : tflmgen_logistic_f32_of(values[i]);
+    if (gate == TFLMGEN_LSTM_CELL) {
+        tflmgen_tanh_row_f32(values, values, cells);
+    } else {
+        tflmgen_logistic_row_f32(values, values, cells);
     }
 }
 
@@ -80,9 +82,7 @@ TFLMGEN_HELPER void tflmgen_lstm_update_f32(tflmgen_f32 *gates, const tflmgen_f3
     }
     tflmgen_lstm_finish_gate_f32(TFLMGEN_LSTM_OUTPUT, gates, biases, peepholes ? peepholes + cells : NULL, norms, cell,
                                  cells);
-    for (int32_t i = 0; i < cells; ++i) {
-        output_gate[i] *= tflmgen_tanh_f32_of(cell[i]);
-    }
+    tflmgen_tanh_product_row_f32(cell, output_gate, cells);
 }
 
 #endif

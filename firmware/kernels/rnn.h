@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "dynamic_quantize.h"
-#include "elementary_f32.h"
+#include "elementary_rows.h"
 #include "rows_f32.h"
 
 #define TFLMGEN_RNN_FIELDS                       \
@@ -35,6 +35,18 @@ struct tflmgen_rnn_hybrid {
     float recurrent_scale;
 };
 
+TFLMGEN_HELPER void tflmgen_rnn_activate(const tflmgen_f32 *sums, tflmgen_f32 *h, int32_t units, bool tangent,
+                                         float least, float greatest)
+{
+    if (tangent) {
+        tflmgen_tanh_row_f32(sums, h, units);
+        return;
+    }
+    for (int32_t i = 0; i < units; ++i) {
+        h[i] = tflmgen_clamp_f32(sums[i], least, greatest);
+    }
+}
+
 /* sums: scratch for one number per unit. */
 TFLMGEN_KERNEL void tflmgen_rnn_f32(const tflmgen_f32 *input, const tflmgen_f32 *restrict weights,
                                     const tflmgen_f32 *restrict recurrent_weights, const tflmgen_f32 *restrict bias,
@@ -50,10 +62,7 @@ TFLMGEN_KERNEL void tflmgen_rnn_f32(const tflmgen_f32 *input, const tflmgen_f32 
             const int32_t row = p->time_major ? at * p->batches + batch : batch * p->steps + at;
             tflmgen_matrix_f32(input + row * p->inputs, weights, bias, sums, p->inputs, p->units);
             tflmgen_matrix_f32(h, recurrent_weights, sums, sums, p->units, p->units);
-            for (int32_t i = 0; i < p->units; ++i) {
-                h[i] = p->tangent ? tflmgen_tanh_f32_of(sums[i])
-                                  : tflmgen_clamp_f32(sums[i], p->output_min, p->output_max);
-            }
+            tflmgen_rnn_activate(sums, h, p->units, p->tangent, p->output_min, p->output_max);
             memcpy(output + row * p->units, h, (size_t)p->units * sizeof(float));
         }
     }
@@ -88,10 +97,7 @@ TFLMGEN_KERNEL void tflmgen_rnn_hybrid(const tflmgen_f32 *input, const int8_t *r
             memcpy(sums, bias, (size_t)p->units * sizeof(float));
             tflmgen_rnn_add_hybrid(sums, input + row * p->inputs, quantized, weights, p->inputs, p->scale, p);
             tflmgen_rnn_add_hybrid(sums, h, quantized, recurrent_weights, p->units, p->recurrent_scale, p);
-            for (int32_t i = 0; i < p->units; ++i) {
-                h[i] = p->tangent ? tflmgen_tanh_f32_of(sums[i])
-                                  : tflmgen_clamp_f32(sums[i], p->output_min, p->output_max);
-            }
+            tflmgen_rnn_activate(sums, h, p->units, p->tangent, p->output_min, p->output_max);
             memcpy(output + row * p->units, h, (size_t)p->units * sizeof(float));
         }
     }

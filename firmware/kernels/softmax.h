@@ -8,9 +8,9 @@
 
 #include <math.h>
 
-#include "elementary_f32.h"
 #include "fixed_point.h"
 #include "interpolate.h"
+#include "softmax_rows.h"
 
 struct tflmgen_softmax_s8 {
     int32_t rows;
@@ -18,6 +18,7 @@ struct tflmgen_softmax_s8 {
     int32_t entries; /* of the table of exponentials */
 };
 
+#if !(defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE)
 TFLMGEN_HELPER int32_t tflmgen_row_max_s8(const int8_t *row, int32_t depth)
 {
     int32_t greatest = INT8_MIN;
@@ -39,8 +40,25 @@ TFLMGEN_HELPER int32_t tflmgen_sum_of_exps(const int8_t *row, int32_t depth, int
     return sum;
 }
 
+/* The probabilities of a row, to which `least` is added. */
+#define TFLMGEN_DEFINE_PROBABILITIES(name, element, most)                                                      \
+    TFLMGEN_HELPER void name(const int8_t *row, int32_t depth, int32_t greatest, const tflmgen_s32 *exps,      \
+                             int32_t entries, int32_t scale, int32_t exponent, int32_t least, element *output) \
+    {                                                                                                          \
+        for (int32_t i = 0; i < depth; ++i) {                                                                  \
+            const int32_t below = greatest - row[i];                                                           \
+            const int32_t part = below < entries ? tflmgen_fixed_multiply(scale, exps[below]) : 0;             \
+            const int32_t result = exponent > 31 ? 0 : tflmgen_rounding_divide_by_power(part, exponent);       \
+            output[i] = (element)tflmgen_clamp_s32(result + least, least, most);                               \
+        }                                                                                                      \
+    }
+
+TFLMGEN_DEFINE_PROBABILITIES(tflmgen_probabilities_s8, int8_t, INT8_MAX)
+TFLMGEN_DEFINE_PROBABILITIES(tflmgen_probabilities_s16, tflmgen_s16, INT16_MAX)
+#endif
+
 /* The output's scale is 1/256 or 1/65536, its zero point the least value. */
-#define TFLMGEN_SOFTMAX_S8(name, element, bits, least, most)                                                 \
+#define TFLMGEN_SOFTMAX_S8(name, element, bits, least, probabilities)                                        \
     TFLMGEN_KERNEL void name(const int8_t *input, const tflmgen_s32 *restrict exps, element *output,         \
                              const struct tflmgen_softmax_s8 *p)                                             \
     {                                                                                                        \
@@ -50,19 +68,14 @@ TFLMGEN_HELPER int32_t tflmgen_sum_of_exps(const int8_t *row, int32_t depth, int
             const int32_t zeros = tflmgen_leading_zeros((uint32_t)sum);                                      \
             const int32_t scale = tflmgen_reciprocal_q31((int32_t)(((uint32_t)sum << zeros) - 0x80000000u)); \
             const int32_t exponent = 12 - zeros + 31 - (bits);                                               \
-            for (int32_t i = 0; i < p->depth; ++i) {                                                         \
-                const int32_t below = greatest - input[i];                                                   \
-                const int32_t part = below < p->entries ? tflmgen_fixed_multiply(scale, exps[below]) : 0;    \
-                const int32_t result = exponent > 31 ? 0 : tflmgen_rounding_divide_by_power(part, exponent); \
-                output[i] = (element)tflmgen_clamp_s32(result + (least), least, most);                       \
-            }                                                                                                \
+            probabilities(input, p->depth, greatest, exps, p->entries, scale, exponent, least, output);      \
             input += p->depth;                                                                               \
             output += p->depth;                                                                              \
         }                                                                                                    \
     }
 
-TFLMGEN_SOFTMAX_S8(tflmgen_softmax_s8, int8_t, 8, INT8_MIN, INT8_MAX)
-TFLMGEN_SOFTMAX_S8(tflmgen_softmax_s8_s16, tflmgen_s16, 16, INT16_MIN, INT16_MAX)
+TFLMGEN_SOFTMAX_S8(tflmgen_softmax_s8, int8_t, 8, INT8_MIN, tflmgen_probabilities_s8)
+TFLMGEN_SOFTMAX_S8(tflmgen_softmax_s8_s16, tflmgen_s16, 16, INT16_MIN, tflmgen_probabilities_s16)
 
 struct tflmgen_softmax_s16 {
     int32_t rows;
@@ -118,19 +131,34 @@ struct tflmgen_softmax_f32 {
     float beta;
 };
 
+#if !TFLMGEN_HAS_MVE_F32
+/* The exponentials of a row, and their sum. */
+TFLMGEN_HELPER float tflmgen_exps_f32(const tflmgen_f32 *row, int32_t depth, float greatest, float beta,
+                                      tflmgen_f32 *output)
+{
+    float sum = 0.0f;
+    for (int32_t i = 0; i < depth; ++i) {
+        output[i] = tflmgen_exp_f32_of((row[i] - greatest) * beta);
+        sum += output[i];
+    }
+    return sum;
+}
+
+TFLMGEN_HELPER void tflmgen_divide_row_f32(tflmgen_f32 *row, int32_t depth, float divisor)
+{
+    for (int32_t i = 0; i < depth; ++i) {
+        row[i] = row[i] / divisor;
+    }
+}
+#endif
+
 TFLMGEN_KERNEL void tflmgen_softmax_f32(const tflmgen_f32 *input, tflmgen_f32 *output,
                                         const struct tflmgen_softmax_f32 *p)
 {
     for (int32_t row = 0; row < p->rows; ++row) {
         const float greatest = tflmgen_row_max_f32(input, p->depth);
-        float sum = 0.0f;
-        for (int32_t i = 0; i < p->depth; ++i) {
-            output[i] = tflmgen_exp_f32_of((input[i] - greatest) * p->beta);
-            sum += output[i];
-        }
-        for (int32_t i = 0; i < p->depth; ++i) {
-            output[i] = output[i] / sum;
-        }
+        const float sum = tflmgen_exps_f32(input, p->depth, greatest, p->beta, output);
+        tflmgen_divide_row_f32(output, p->depth, sum);
         input += p->depth;
         output += p->depth;
     }

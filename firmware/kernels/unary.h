@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "elementary_f32.h"
+#include "elementary_rows.h"
 
 struct tflmgen_unary {
     int32_t elements;
@@ -25,13 +25,20 @@ struct tflmgen_unary_alpha {
         }                                                                                         \
     }
 
+/* The same by rows, of which there is one. */
+#define TFLMGEN_DEFINE_UNARY_ROW(name, row)                                                                     \
+    TFLMGEN_KERNEL void name(const tflmgen_f32 *input, tflmgen_f32 *output, const struct tflmgen_unary *params) \
+    {                                                                                                           \
+        row(input, output, params->elements);                                                                   \
+    }
+
 TFLMGEN_DEFINE_UNARY(tflmgen_neg_f32, tflmgen_f32, tflmgen_unary, -x)
 TFLMGEN_DEFINE_UNARY(tflmgen_abs_f32, tflmgen_f32, tflmgen_unary, fabsf(x))
 TFLMGEN_DEFINE_UNARY(tflmgen_sign_f32, tflmgen_f32, tflmgen_unary, x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x)
 TFLMGEN_DEFINE_UNARY(tflmgen_square_f32, tflmgen_f32, tflmgen_unary, x *x)
 TFLMGEN_DEFINE_UNARY(tflmgen_sqrt_f32, tflmgen_f32, tflmgen_unary, sqrtf(x))
 TFLMGEN_DEFINE_UNARY(tflmgen_rsqrt_f32, tflmgen_f32, tflmgen_unary, 1.0f / sqrtf(x))
-TFLMGEN_DEFINE_UNARY(tflmgen_exp_f32, tflmgen_f32, tflmgen_unary, tflmgen_exp_f32_of(x))
+TFLMGEN_DEFINE_UNARY_ROW(tflmgen_exp_f32, tflmgen_exp_row_f32)
 TFLMGEN_DEFINE_UNARY(tflmgen_log_f32, tflmgen_f32, tflmgen_unary, logf(x))
 TFLMGEN_DEFINE_UNARY(tflmgen_sin_f32, tflmgen_f32, tflmgen_unary, sinf(x))
 TFLMGEN_DEFINE_UNARY(tflmgen_cos_f32, tflmgen_f32, tflmgen_unary, cosf(x))
@@ -48,7 +55,7 @@ TFLMGEN_DEFINE_UNARY(tflmgen_elu_f32, tflmgen_f32, tflmgen_unary, x < 0.0f ? exp
 TFLMGEN_DEFINE_UNARY(tflmgen_tanh_f32, tflmgen_f32, tflmgen_unary, tflmgen_tanh_exact_f32(x))
 TFLMGEN_DEFINE_UNARY(tflmgen_hard_swish_f32, tflmgen_f32, tflmgen_unary,
                      x *tflmgen_clamp_f32(x + 3.0f, 0.0f, 6.0f) / 6.0f)
-TFLMGEN_DEFINE_UNARY(tflmgen_logistic_f32, tflmgen_f32, tflmgen_unary, tflmgen_logistic_f32_of(x))
+TFLMGEN_DEFINE_UNARY_ROW(tflmgen_logistic_f32, tflmgen_logistic_row_f32)
 
 /* x times the logistic function of x (Elfwing, Uchibe and Doya 2018). */
 TFLMGEN_DEFINE_UNARY(tflmgen_silu_f32, tflmgen_f32, tflmgen_unary, x *tflmgen_logistic_f32_of(x))

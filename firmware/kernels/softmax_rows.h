@@ -1,0 +1,136 @@
+/* Rows of SOFTMAX by vectors: the loops of softmax.h on cores with MVE.
+ *
+ * Four elements at a time, in 32 bits; LETP stops at the last one. Exponentials come from their table by gathering
+ * loads, which give 0 where VPT rules them out: beyond the table's end.
+ */
+#ifndef TFLMGEN_KERNELS_SOFTMAX_ROWS_H
+#define TFLMGEN_KERNELS_SOFTMAX_ROWS_H
+
+#include "elementary_rows.h"
+#include "mve.h"
+
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+
+/* Sixteen elements: VLDRB, VMAXV, LETP. */
+TFLMGEN_HELPER int32_t tflmgen_row_max_s8(const int8_t *row, int32_t depth)
+{
+    int32_t greatest = INT8_MIN;
+    __asm__ volatile("wlstp.8 lr, %[depth], 2f\n"
+                     "1:\n\t"
+                     "vldrb.8 q0, [%[row]], #16\n\t"
+                     "vmaxv.s8 %[greatest], q0\n\t"
+                     "letp lr, 1b\n"
+                     "2:"
+                     : [row] "+r"(row), [greatest] "+r"(greatest)
+                     : [depth] "r"(depth)
+                     : "lr", "q0", "memory");
+    return greatest;
+}
+
+/* Gathers the exponentials of q0's elements to q1, by how far they are below the greatest one. */
+#define TFLMGEN_GATHER_EXPS_MVE         \
+    "vldrb.s32 q0, [%[row]], #4\n\t"    \
+    "vsub.i32 q0, %q[greatest], q0\n\t" \
+    "vpt.s32 lt, q0, %[entries]\n\t"    \
+    "vldrwt.u32 q1, [%[exps], q0, uxtw #2]\n\t"
+
+/* The sum of exponentials of a row in Q12.19; at least 1. Four: 4 to gather, VRSHR, VADDVA, LETP. */
+TFLMGEN_HELPER int32_t tflmgen_sum_of_exps(const int8_t *row, int32_t depth, int32_t greatest, const tflmgen_s32 *exps,
+                                           int32_t entries)
+{
+    int32_t sum = 0;
+    __asm__ volatile(
+        "wlstp.32 lr, %[depth], 2f\n"
+        "1:\n\t" TFLMGEN_GATHER_EXPS_MVE "vrshr.s32 q1, q1, #12\n\t"
+        "vaddva.s32 %[sum], q1\n\t"
+        "letp lr, 1b\n"
+        "2:"
+        : [row] "+l"(row), [sum] "+Te"(sum)
+        : [greatest] "w"(vdupq_n_s32(greatest)), [entries] "r"(entries), [exps] "r"(exps), [depth] "r"(depth)
+        : "lr", "q0", "q1", "cc", "memory");
+    return sum;
+}
+
+/* The probabilities of a row, from which `least` is added. Four: 4 to gather, VQRDMULH, VRSHL, VADD, VMIN, VSTRB, LETP.
+ */
+#define TFLMGEN_DEFINE_PROBABILITIES(name, element, most, store)                                                       \
+    TFLMGEN_HELPER void name(const int8_t *row, int32_t depth, int32_t greatest, const tflmgen_s32 *exps,              \
+                             int32_t entries, int32_t scale, int32_t exponent, int32_t least, element *output)         \
+    {                                                                                                                  \
+        __asm__ volatile(                                                                                              \
+            "wlstp.32 lr, %[depth], 2f\n"                                                                              \
+            "1:\n\t" TFLMGEN_GATHER_EXPS_MVE "vqrdmulh.s32 q1, q1, %[scale]\n\t"                                       \
+            "vrshl.s32 q1, %[shift]\n\t"                                                                               \
+            "vadd.i32 q1, q1, %[least]\n\t"                                                                            \
+            "vmin.s32 q1, q1, %q[greatest_result]\n\t" store "letp lr, 1b\n"                                           \
+            "2:"                                                                                                       \
+            : [row] "+l"(row), [output] "+l"(output)                                                                   \
+            : [greatest] "w"(vdupq_n_s32(greatest)), [entries] "r"(entries), [exps] "r"(exps), [scale] "r"(scale),     \
+              [shift] "r"(-exponent), [least] "r"(least), [greatest_result] "w"(vdupq_n_s32(most)), [depth] "r"(depth) \
+            : "lr", "q0", "q1", "cc", "memory");                                                                       \
+    }
+
+TFLMGEN_DEFINE_PROBABILITIES(tflmgen_probabilities_s8, int8_t, INT8_MAX, "vstrb.32 q1, [%[output]], #4\n\t")
+TFLMGEN_DEFINE_PROBABILITIES(tflmgen_probabilities_s16, tflmgen_s16, INT16_MAX, "vstrh.32 q1, [%[output]], #8\n\t")
+
+#if TFLMGEN_HAS_MVE_F32
+/* The exponentials of a row, and their sum, one after the other. Four: VLDRW, VSUB, VMUL, VSTRW, LETP, those of
+ * tflmgen_exp_row_f32, VLDM, 4 VADD, LE. */
+TFLMGEN_HELPER float tflmgen_exps_f32(const tflmgen_f32 *row, int32_t depth, float greatest, float beta,
+                                      tflmgen_f32 *output)
+{
+    tflmgen_f32 *at = output;
+    __asm__ volatile("wlstp.32 lr, %[depth], 2f\n"
+                     "1:\n\t"
+                     "vldrw.u32 q0, [%[row]], #16\n\t"
+                     "vsub.f32 q0, q0, %[greatest]\n\t"
+                     "vmul.f32 q0, q0, %[beta]\n\t"
+                     "vstrw.32 q0, [%[at]], #16\n\t"
+                     "letp lr, 1b\n"
+                     "2:"
+                     : [row] "+r"(row), [at] "+r"(at)
+                     : [greatest] "r"(greatest), [beta] "r"(beta), [depth] "r"(depth)
+                     : "lr", "q0", "memory");
+    tflmgen_exp_row_f32(output, output, depth);
+    float sum = 0.0f;
+    at = output;
+    __asm__ volatile("wls lr, %[fours], 2f\n"
+                     "1:\n\t"
+                     "vldmia %[at]!, {s0-s3}\n\t"
+                     "vadd.f32 %[sum], s0\n\t"
+                     "vadd.f32 %[sum], s1\n\t"
+                     "vadd.f32 %[sum], s2\n\t"
+                     "vadd.f32 %[sum], s3\n\t"
+                     "le lr, 1b\n"
+                     "2:"
+                     : [at] "+r"(at), [sum] "+t"(sum)
+                     : [fours] "r"(depth / 4)
+                     : "lr", "s0", "s1", "s2", "s3", "memory");
+    for (; at != output + depth; ++at) {
+        sum += *at;
+    }
+    return sum;
+}
+
+/* Four: VLDRW, 4 VDIV, as there is none of vectors, VSTRW, LETP. */
+TFLMGEN_HELPER void tflmgen_divide_row_f32(tflmgen_f32 *row, int32_t depth, float divisor)
+{
+    __asm__ volatile("wlstp.32 lr, %[depth], 2f\n"
+                     "1:\n\t"
+                     "vldrw.u32 q0, [%[row]]\n\t"
+                     "vdiv.f32 s0, s0, %[divisor]\n\t"
+                     "vdiv.f32 s1, s1, %[divisor]\n\t"
+                     "vdiv.f32 s2, s2, %[divisor]\n\t"
+                     "vdiv.f32 s3, s3, %[divisor]\n\t"
+                     "vstrw.32 q0, [%[row]], #16\n\t"
+                     "letp lr, 1b\n"
+                     "2:"
+                     : [row] "+r"(row)
+                     : [divisor] "t"(divisor), [depth] "r"(depth)
+                     : "lr", "q0", "memory");
+}
+#endif
+
+#endif
+
+#endif

@@ -115,7 +115,9 @@ NAMES_OPERATORS = {
         "passes.permutation passes.permuted passes.quantization passes.quantize_boundaries "
         "passes.refine_by_comparison passes.transposed_weights"
     ),
-    "sliding windows: cuts, joins and adds tensors": "sliding.graph_builder sliding.moving_sums sliding.stage_hops",
+    "sliding windows: cuts, joins and adds tensors": (
+        "sliding.graph_builder sliding.moving_sums sliding.rings sliding.stage_hops"
+    ),
     "applications: glue between models, and built-in stages made of operators": (
         "applications.application_graph applications.conditions applications.decision_builtins applications.glue_graph "
         "applications.signal_builtins applications.window_glue"

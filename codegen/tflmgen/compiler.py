@@ -236,8 +236,9 @@ def _optimised(imported: Module, selector: Selector, settings: Settings, for_lit
         )
         return tuple(chain.from_iterable(slid))
     if settings.slides:
+        options, rings = settings.options, settings.options.optimize is not Optimize.RAM
         return tuple(
-            slide_inputs(module, settings.slides, selector.operators, settings.options.slide_phases)
+            slide_inputs(module, settings.slides, selector.operators, options.slide_phases, rings=rings)
             for module in modules
         )
     return tuple(push_rows(module, settings.options.push_rows or ()) for module in modules)

@@ -81,9 +81,9 @@ def tc_resnet(dtype: str = "int8", rows: int = 96, channels: int = 16) -> bytes:
     return _head(layers, 12)
 
 
-def valid_cnn(dtype: str = "int8", rows: int = 98, channels: int = 24) -> bytes:
+def valid_cnn(dtype: str = "int8", rows: int = 98, channels: int = 24, depth: int = 40) -> bytes:
     """Convolutions without padding, and the mean over time."""
-    layers = _layers(dtype, (1, rows, 1, 40))
+    layers = _layers(dtype, (1, rows, 1, depth))
     for _ in range(5):
         _convolve(layers, channels, 3, VALID)
     return _head(layers, 12)
@@ -114,14 +114,14 @@ def averaged_rows(dtype: str = "int8", rows: int = 50) -> bytes:
     return _scores(layers, 3)
 
 
-def causal_tcn(dtype: str = "int8", rows: int = 80, channels: int = 16) -> bytes:
+def causal_tcn(dtype: str = "int8", rows: int = 80, channels: int = 16, columns: int = 1) -> bytes:
     """Dilated convolutions, padded with zeros before the first row, of which the last row is read."""
-    layers = _layers(dtype, (1, rows, 1, 16))
+    layers = _layers(dtype, (1, rows, columns, 16))
     for dilation in (1, 2, 4, 8):
         before = np.array([[0, 0], [2 * dilation, 0], [0, 0], [0, 0]], np.int32)
         layers.step("PAD", layers.constant(before), output=same(layers))
         _convolve(layers, channels, 3, VALID, dilation=dilation)
-    begin, size = np.array([0, rows - 1, 0, 0], np.int32), np.array([1, 1, 1, channels], np.int32)
+    begin, size = np.array([0, rows - 1, 0, 0], np.int32), np.array([1, 1, columns, channels], np.int32)
     layers.step("SLICE", layers.constant(begin), layers.constant(size), output=same(layers))
     return _scores(layers, 10)
 

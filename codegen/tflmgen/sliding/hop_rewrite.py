@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tflmgen.ir import (
@@ -22,15 +22,8 @@ from tflmgen.ir import with_regions as node_with_regions
 from tflmgen.sliding.cone import Cone, values_read
 from tflmgen.sliding.graph_builder import GraphBuilder, rows_of
 from tflmgen.sliding.moving_sums import MovingSum
+from tflmgen.sliding.rings import POSITION, Part, Ring
 from tflmgen.sliding.track import Span
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Rows of a tensor that exist as a value."""
-
-    span: Span
-    value: Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +54,7 @@ class Rewrite:
     def __init__(self, function: Function, cone: Cone, builder: GraphBuilder, origin: Origin) -> None:
         self._function, self._cone, self._builder, self._origin = function, cone, builder, origin
         self._parts: dict[Value, list[Part]] = {}
-        self._read: dict[tuple[Value, Span], Value] = {}
+        self._read: dict[tuple[Value, tuple[Span, ...]], Value] = {}
         self._sums: dict[int, Value] = {}
 
     def run(self, module: Module, sliding: Mapping[Value, Value], counter: str, pushes: int) -> Module:
@@ -93,9 +86,13 @@ class Rewrite:
         kept = cached(self._cone, newest)
         later: dict[Value | int, list[Value]] = {}
         for number, (value, span) in enumerate(kept.items()):
+            name = f"rows {number} of {value.name}"
+            if value in self._cone.rings:
+                later[value] = self._load(caches, name, self._cone.rings[value])
+                continue
             track = self._cone.tracks[value]
             type_ = rows_of(value.type, track.axis, span[1] - span[0])
-            oldest, *later[value] = self._phases(caches, f"rows {number} of {value.name}", type_, track.period)
+            oldest, *later[value] = self._phases(caches, name, type_, track.period)
             self._parts.setdefault(value, []).append(Part(span, oldest))
         for id_, moving in self._cone.sums.items():
             name = f"sums {len(caches)} of {moving.value.name}"
@@ -103,9 +100,18 @@ class Rewrite:
         for node in self._function.body.nodes:
             self._node(node)
         results = tuple(self._whole(value) for value in self._function.body.results)
-        nexts = [next_ for value in kept for next_ in (*later[value], self._next(value))]
+        nexts = [next_ for value in kept for next_ in self._nexts(value, later[value])]
         nexts += [next_ for id_ in self._cone.sums for next_ in (*later[id_], self._sums[id_])]
         return Hop(results, caches, tuple(nexts))
+
+    def _load(self, caches: dict[str, Value], name: str, ring: Ring) -> list[Value]:
+        """Adds a ring's rows and position to the caches, and what is read of it to the parts."""
+        stored, oldest = (
+            self._builder.value(*variable) for variable in ((name, ring.type), (f"{name}: oldest", POSITION))
+        )
+        caches.update({stored.name: stored, oldest.name: oldest})
+        self._parts.setdefault(ring.value, []).extend(ring.loaded(stored, oldest, self._builder, self._origin))
+        return [stored, oldest]
 
     def _phases(self, caches: dict[str, Value], name: str, type_: TensorType, period: int) -> list[Value]:
         """Adds what as many windows left to the caches; the oldest first."""
@@ -128,22 +134,25 @@ class Rewrite:
                 self._builder.nodes.append(self._on_whole_tensors(node))
             return
         for span in self._cone.computed[node.id]:
-            inputs = {}
+            reads: dict[int, list[Span]] = {}
             for index, rows in row_map.reads(span):
+                reads.setdefault(index, []).append(rows)
+            inputs = {}
+            for index, spans in reads.items():
                 value = row_map.op.inputs[index]
                 assert value is not None
-                inputs[index] = self._rows(value, rows, row_map.op.origin)
+                inputs[index] = self._rows(value, spans, row_map.op.origin)
             built = row_map.build(span, inputs, self._builder)
             for value, part in zip(row_map.op.outputs, built, strict=True):
                 if row_map.tracks:
                     self._parts.setdefault(value, []).append(Part(span, part))
                 else:
-                    self._read[value, (0, 0)] = part
+                    self._read[value, ()] = part
 
     def _moving_sum(self, moving: MovingSum) -> None:
         kept = self._sums[moving.op.id]
         output, self._sums[moving.op.id] = moving.of_hop(kept, self._rows, self._builder)
-        self._read[moving.op.outputs[0], (0, 0)] = output
+        self._read[moving.op.outputs[0], ()] = output
 
     def _on_whole_tensors(self, node: Node) -> Node:
         mapping = {value: self._whole(value) for value in sorted(values_read(node), key=lambda v: v.id)}
@@ -156,26 +165,39 @@ class Rewrite:
     def _whole(self, value: Value) -> Value:
         track = self._cone.tracks.get(value)
         if track is None:
-            return self._read.get((value, (0, 0)), value)
-        return self._rows(value, (0, track.rows), self._origin)
+            return self._read.get((value, ()), value)
+        return self._rows(value, [(0, track.rows)], self._origin)
 
-    def _next(self, value: Value) -> Value:
-        """What the newest cache of a tensor holds after this invoke; the others hold what the next newer one held."""
+    def _nexts(self, value: Value, state: Sequence[Value]) -> tuple[Value, ...]:
+        """What the caches of a tensor hold after this invoke.
+
+        state: a ring's, or the caches of later windows, which become those of the ones before
+        """
+        track, ring = self._cone.tracks[value], self._cone.rings.get(value)
+        if ring is not None:
+            stored, oldest = state
+            return ring.updated(
+                stored, oldest, self._rows(value, [track.new], self._origin), self._builder, self._origin
+            )
         first, end = self._cone.caches[value]
-        hop = self._cone.tracks[value].hop
-        return self._rows(value, (first + hop, end + hop), self._origin)
+        return (*state, self._rows(value, [(first + track.hop, end + track.hop)], self._origin))
 
-    def _rows(self, value: Value, span: Span, origin: Origin) -> Value:
-        """These rows of a tensor in one value."""
-        if (value, span) not in self._read:
-            self._read[value, span] = self._joined(value, span, origin)
-        return self._read[value, span]
+    def _rows(self, value: Value, spans: Sequence[Span], origin: Origin) -> Value:
+        """These rows of a tensor in one value, one span after the other."""
+        key = value, tuple(spans)
+        if key not in self._read:
+            self._read[key] = self._joined(value, spans, origin)
+        return self._read[key]
 
-    def _joined(self, value: Value, span: Span, origin: Origin) -> Value:
-        axis, pieces, at = self._cone.tracks[value].axis, [], span[0]
-        while at < span[1]:
-            part = next(part for part in self._parts[value] if part.span[0] <= at < part.span[1])
-            end = min(span[1], part.span[1])
-            pieces.append(self._builder.cut(part.value, axis, (at - part.span[0], end - part.span[0]), origin))
-            at = end
+    def _joined(self, value: Value, spans: Sequence[Span], origin: Origin) -> Value:
+        axis, cuts = self._cone.tracks[value].axis, list[tuple[Value, Span]]()
+        for at, last in spans:
+            while at < last:
+                part = next(part for part in self._parts[value] if part.span[0] <= at < part.span[1])
+                first, end = part.at + at - part.span[0], part.at + min(last, part.span[1]) - part.span[0]
+                if cuts and cuts[-1][0] is part.value and cuts[-1][1][1] == first:
+                    first = cuts.pop()[1][0]
+                cuts.append((part.value, (first, end)))
+                at += min(last, part.span[1]) - at
+        pieces = [self._builder.cut(part, axis, rows, origin) for part, rows in cuts]
         return self._builder.join(pieces, axis, value.name, origin)

@@ -6,7 +6,7 @@ in which they are added: they are computed anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tflmgen.ir import DType, Op, Origin, TensorType, Value
@@ -18,7 +18,7 @@ FEWEST_ROWS_SAVED = 8
 """Least number of rows of a whole sum beyond those that a hop adds and takes away. Kept sums take 4 bytes of RAM for
 each element of the output, and 32 instructions on a Cortex-M4: as many as 6 rows of a MEAN."""
 
-RowsOf = Callable[[Value, Span, Origin], Value]
+RowsOf = Callable[[Value, Sequence[Span], Origin], Value]
 """Rows of a tensor in one value."""
 
 
@@ -40,6 +40,20 @@ class MovingSum:
         """Of the sums: one for each element of the output."""
         return TensorType(DType.INT32, self.op.outputs[0].type.shape)
 
+    @property
+    def reads(self) -> list[Span]:
+        """Rows of the input that a hop reads."""
+        return [self._leaving, self.track.new, *self._edges]
+
+    @property
+    def _leaving(self) -> Span:
+        return self.track.first, self.track.first + self.track.hop
+
+    @property
+    def _edges(self) -> list[Span]:
+        """Rows that padding reaches."""
+        return meet([(0, self.track.first), (self.track.end, self.track.rows)], (0, self.track.rows))
+
     def of_rows(self, rows: Value, builder: GraphBuilder) -> Value:
         """The sums of these rows."""
         axes = builder.integers(sorted(self.sums.axes))
@@ -47,17 +61,14 @@ class MovingSum:
         outputs = ((self.value.name, self.type),)
         return builder.op("WIDE_SUM", (rows, axes), outputs, attributes, self.op.origin)[0]
 
-    def of_hop(
-        self, kept: Value, rows: Callable[[Value, Span, Origin], Value], builder: GraphBuilder
-    ) -> tuple[Value, Value]:
+    def of_hop(self, kept: Value, rows: RowsOf, builder: GraphBuilder) -> tuple[Value, Value]:
         """The operator's output, and the sums to keep. kept: those of rows that an earlier window had, too."""
         track, origin = self.track, self.op.origin
-        middle = self._combined("ADD", kept, rows(self.value, track.new, origin), builder)
-        leaving = rows(self.value, (track.first, track.first + track.hop), origin)
-        next_ = self._combined("SUB", middle, leaving, builder)
+        middle = self._combined("ADD", kept, rows(self.value, [track.new], origin), builder)
+        next_ = self._combined("SUB", middle, rows(self.value, [self._leaving], origin), builder)
         total = middle
-        for edge in meet([(0, track.first), (track.end, track.rows)], (0, track.rows)):
-            total = self._combined("ADD", total, rows(self.value, edge, origin), builder)
+        for edge in self._edges:
+            total = self._combined("ADD", total, rows(self.value, [edge], origin), builder)
         output = self.op.outputs[0]
         outputs = ((output.name, output.type),)
         return builder.op(self.sums.rounded, (total,), outputs, self.sums.attributes, origin)[0], next_

@@ -25,8 +25,9 @@ from tflmgen.kernels import (
 )
 from tflmgen.sliding.graph_builder import rows_of
 from tflmgen.sliding.moving_sums import MovingSum, moving_sum
-from tflmgen.sliding.row_maps import Cut, Padded, RowMap, RowWise, Viewed, Windowed
+from tflmgen.sliding.row_maps import Cut, Padded, RowMap, RowWise, Viewed
 from tflmgen.sliding.track import Track
+from tflmgen.sliding.windowed_rows import Windowed
 
 Tracks = Mapping[Value, Track]
 
@@ -142,6 +143,7 @@ class Recognition:
         dim = track.axis - 1
         extent = (window.height, window.width)[dim]
         stride = (steps.stride_height, steps.stride_width)[dim]
+        dilation = (steps.dilation_height, steps.dilation_width)[dim]
         reach, padding = window.reach[dim], extent.padding
         if extent.output < 2 or (not is_pool and is_hybrid(self._instance(op))):
             return None  # TFLite quantises the input of int8 weights beside floats by the range of all its rows
@@ -151,7 +153,7 @@ class Recognition:
         first = min(max(0, -(-(track.first + padding) // stride)), extent.output)
         end = min(max(first, (track.end - reach + padding) // stride + 1), extent.output)
         own = replace(moved, rows=extent.output, hop=moved.hop // stride, first=first, end=end)
-        return Windowed(op, (own,), window, dim, stride, padding, reach)
+        return Windowed(op, (own,), window, dim, stride, padding, dilation)
 
     def _viewed(self, op: Op, track: Track) -> RowMap | None:
         """A view in which rows stay rows, or several of them become one, or one several."""

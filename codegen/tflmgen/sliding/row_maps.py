@@ -9,12 +9,11 @@ from typing import Protocol
 import numpy as np
 
 from tflmgen.ir import Op, Value
-from tflmgen.kernels import Window
 from tflmgen.sliding.graph_builder import GraphBuilder, rows_of
 from tflmgen.sliding.track import Span, Track
 
 Reads = Iterator[tuple[int, Span]]
-"""(input index, rows of it)."""
+"""(input index, rows of it); several of one input stand one after the other."""
 
 
 class RowMap(Protocol):
@@ -87,48 +86,6 @@ class Viewed:
         axis, output = self.tracks[0].axis, self.op.outputs[0]
         viewed = builder.reshape(inputs[0], rows_of(output.type, axis, whole[1] - whole[0]), self.op.origin)
         return (builder.cut(viewed, axis, (span[0] - whole[0], span[1] - whole[0]), self.op.origin),)
-
-
-@dataclass(frozen=True, slots=True)
-class Windowed:
-    """A convolution or pool that slides along time, which is dimension `dim` (0 or 1) of its image.
-
-    stride, padding, reach: rows, of the window along time
-    """
-
-    op: Op
-    tracks: tuple[Track, ...]
-    window: Window
-    dim: int
-    stride: int
-    padding: int
-    reach: int
-
-    def _reach(self, span: Span) -> Span:
-        """Rows of the input under these windows, those outside of the input included."""
-        return span[0] * self.stride - self.padding, (span[1] - 1) * self.stride - self.padding + self.reach
-
-    def reads(self, span: Span) -> Reads:
-        """The rows under the windows of the span, those in the padding left out."""
-        first, end = self._reach(span)
-        yield 0, (max(0, first), min(self.window.input[self.dim + 1], end))
-
-    def build(self, span: Span, inputs: Mapping[int, Value], builder: GraphBuilder) -> Sequence[Value]:
-        """The operator on these rows, with padding where the windows leave the image."""
-        first, end = self._reach(span)
-        window, steps = self.window, self.window.steps
-        other = 1 - self.dim
-        across = (window.height, window.width)[other]
-        stride = (steps.stride_height, steps.stride_width)[other]
-        after = (across.output - 1) * stride + window.reach[other] - window.input[other + 1] - across.padding
-        sides = {self.dim: (max(0, -first), max(0, end - window.input[self.dim + 1]))}
-        sides[other] = across.padding, max(0, after)
-        padded = replace(steps, same=False, before=(sides[0][0], sides[1][0]), after=(sides[0][1], sides[1][1]))
-        output = self.op.outputs[0]
-        type_ = rows_of(output.type, self.tracks[0].axis, span[1] - span[0])
-        values = (inputs[0], *self.op.inputs[1:])
-        attributes = replace(self.op.attributes, steps=padded)
-        return builder.op(self.op.operator, values, ((output.name, type_),), attributes, self.op.origin)
 
 
 @dataclass(frozen=True, slots=True)

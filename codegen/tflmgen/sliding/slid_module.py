@@ -45,12 +45,14 @@ def slide_inputs(
     operators: Operators,
     phases: bool = False,
     dropped: int = 0,
+    rings: bool = True,
 ) -> Module:
     """The module with sliding windows; `Module.hops` has the work of a hop.
 
     phases: whether rows behind strides that a hop is no multiple of are kept for several windows. dropped: of so many
-    tensors, rows are computed anew instead of kept, as far as that takes less RAM. Raises UsageError
-    for an input that does not exist, ModelError where windows cannot slide or where it saves nothing.
+    tensors, rows are computed anew instead of kept, as far as that takes less RAM. rings: whether caches may be rings,
+    which take less work and more RAM than rows that move. Raises UsageError for an input that does not exist,
+    ModelError where windows cannot slide or where it saves nothing.
     """
     known = {port.name for signature in module.signatures for port in signature.inputs}
     for request in requests:
@@ -59,21 +61,21 @@ def slide_inputs(
             raise UsageError(f"--slide {request.input}: the model's inputs are {names}")
     for signature in module.signatures:
         if any(port.name == request.input for port in signature.inputs for request in requests):
-            module = _slid(module, signature, requests, operators, phases, dropped)
+            module = _slid(module, signature, requests, operators, phases, dropped, rings)
     return verify(module, "slide_inputs")
 
 
 def slide_trade_offs(
     module: Module, requests: Sequence[WindowRequest], operators: Operators, phases: bool = False
 ) -> tuple[Module, ...]:
-    """The same module with all caches first, then with fewer of them: less RAM, and more work per hop.
+    """The same module with all caches first, then without rings, then with fewer caches: less RAM, more work per hop.
 
     Raises as slide_inputs does.
     """
     modules = [slide_inputs(module, requests, operators, phases)]
-    for dropped in DROPPED:
+    for dropped in (0, *DROPPED):
         try:
-            variant = slide_inputs(module, requests, operators, phases, dropped)
+            variant = slide_inputs(module, requests, operators, phases, dropped, rings=False)
         except ModelError:
             break  # a hop computes as much as a whole window
         if sum(hop.cache_bytes for hop in variant.hops) < sum(hop.cache_bytes for hop in modules[-1].hops):
@@ -88,6 +90,7 @@ def _slid(
     operators: Operators,
     phases: bool,
     dropped: int,
+    rings: bool,
 ) -> Module:
     function = module.function(signature.function)
     slides = {
@@ -98,7 +101,7 @@ def _slid(
     inputs = _tracks(function, ports)
     macs = {node.id: macs_of(node) for node in walk(function.body) if isinstance(node, Op)}
     recognition = Recognition(module.constants, operators, module.path, phases)
-    cone = cone_with_fewer_caches(partial(cone_of, function, inputs, recognition), macs, dropped)
+    cone = cone_with_fewer_caches(partial(cone_of, function, inputs, recognition, rings=rings), macs, dropped)
     layers = layers_of(function, cone, macs)
     if not cone.sums:
         check_saving(module, layers, stop_of(function, cone, module.constants, operators))

@@ -38,8 +38,9 @@ from tflmgen.kernels import Operators
 from tflmgen.passes import macs_of, run_passes, without_ranges
 from tflmgen.sliding.cone import Cone, cache_bytes, cone_of, values_read
 from tflmgen.sliding.graph_builder import GraphBuilder
-from tflmgen.sliding.hop_rewrite import Part, Rewrite, cached
+from tflmgen.sliding.hop_rewrite import Rewrite, cached
 from tflmgen.sliding.recognition import Recognition
+from tflmgen.sliding.rings import Part
 from tflmgen.sliding.slid_module import check_saving, slide_of
 from tflmgen.sliding.stops import stop_of
 from tflmgen.sliding.track import Track
@@ -138,7 +139,7 @@ class _Stage:
             rows = value.type.max_shape[slide.axis]
             recognition = Recognition(alone.module.constants, self._operators, self._module.path)
             tracks = {value: Track(slide.axis, rows, slide.hop, 0, rows)}
-            cone = cone_of(alone.function, tracks, recognition)
+            cone = cone_of(alone.function, tracks, recognition, rings=False)
             macs = {node.id: macs_of(node) for node in walk(alone.function.body) if isinstance(node, Op)}
             layers = layers_of(alone.function, cone, macs)
             if not cone.sums:

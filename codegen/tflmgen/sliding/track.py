@@ -67,10 +67,17 @@ def hull(spans: Sequence[Span]) -> list[Span]:
     return [(min(a for a, _ in spans), max(b for _, b in spans))] if spans else []
 
 
+def union(spans: Iterable[Span]) -> list[Span]:
+    """The rows of spans that may overlap, in ascending spans with rows between them."""
+    merged: list[Span] = []
+    for first, end in sorted(spans):
+        if merged and first <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(merged[-1][1], end)
+        else:
+            merged.append((first, end))
+    return merged
+
+
 def size(spans: Iterable[Span]) -> int:
     """Number of rows in spans that may overlap."""
-    rows, reached = 0, 0
-    for first, end in sorted(spans):
-        rows += max(0, end - max(first, reached))
-        reached = max(reached, end)
-    return rows
+    return sum(end - first for first, end in union(spans))

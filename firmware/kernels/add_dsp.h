@@ -30,8 +30,8 @@ TFLMGEN_HELPER int8_t tflmgen_add_dsp_finish(int32_t sum, int32_t shift)
 }
 
 /* Four results: 2 LDR, 6 to bring bytes to halves, 8 SMLAW, 4 ASR, 4 SSAT, 4 STRB, 3 to loop: 31. */
-TFLMGEN_SHARED void tflmgen_add_dsp_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
-                                       const struct tflmgen_add_affine_s8 *p)
+TFLMGEN_HELPER void tflmgen_add_dsp_row(const int8_t *input1, const int8_t *input2, int8_t *output,
+                                        const struct tflmgen_add_affine_s8 *p)
 {
     const int32_t factor1 = p->factor1;
     const int32_t factor2 = p->factor2;
@@ -62,6 +62,22 @@ TFLMGEN_SHARED void tflmgen_add_dsp_s8(const int8_t *input1, const int8_t *input
         *output = tflmgen_add_dsp_finish(sum, shift);
     }
     tflmgen_clamp_dsp_s8(output - p->count, p->count, p->least, p->greatest);
+}
+
+TFLMGEN_SHARED void tflmgen_add_dsp_long_row(const int8_t *input1, const int8_t *input2, int8_t *output,
+                                             const struct tflmgen_add_affine_s8 *p)
+{
+    tflmgen_add_dsp_row(input1, input2, output, p);
+}
+
+TFLMGEN_HELPER void tflmgen_add_dsp_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
+                                       const struct tflmgen_add_affine_s8 *p)
+{
+    if (tflmgen_is_few(p->count)) {
+        tflmgen_add_dsp_row(input1, input2, output, p);
+    } else {
+        tflmgen_add_dsp_long_row(input1, input2, output, p);
+    }
 }
 
 #endif

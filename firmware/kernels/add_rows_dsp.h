@@ -35,8 +35,20 @@ TFLMGEN_HELPER void tflmgen_add_dsp_row_and_one(const int8_t *row, int32_t row_f
     }
 }
 
-TFLMGEN_SHARED void tflmgen_add_rows_dsp_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
-                                            const struct tflmgen_add_affine_rows_s8 *p)
+/* A row of which one operand is a single element. */
+TFLMGEN_HELPER void tflmgen_add_dsp_broadcast_row(const int8_t *row1, const int8_t *row2, int8_t *output,
+                                                  const struct tflmgen_add_affine_rows_s8 *p)
+{
+    const int32_t row = p->rank - 1;
+    if (!p->stride2[row]) {
+        tflmgen_add_dsp_row_and_one(row1, p->factor1, *row2, p->factor2, output, p->extent[row], p);
+    } else {
+        tflmgen_add_dsp_row_and_one(row2, p->factor2, *row1, p->factor1, output, p->extent[row], p);
+    }
+}
+
+TFLMGEN_SHARED void tflmgen_add_dsp_broadcast_rows(const int8_t *input1, const int8_t *input2, int8_t *output,
+                                                   const struct tflmgen_add_affine_rows_s8 *p)
 {
     const int32_t row = p->rank - 1;
     const int32_t count = p->extent[row];
@@ -46,16 +58,26 @@ TFLMGEN_SHARED void tflmgen_add_rows_dsp_s8(const int8_t *input1, const int8_t *
     do {
         const int8_t *const row1 = input1 + cursor.offset1;
         const int8_t *const row2 = input2 + cursor.offset2;
-        if (!p->stride2[row]) {
-            tflmgen_add_dsp_row_and_one(row1, p->factor1, *row2, p->factor2, output, count, p);
-        } else if (!p->stride1[row]) {
-            tflmgen_add_dsp_row_and_one(row2, p->factor2, *row1, p->factor1, output, count, p);
+        if (p->stride1[row] && p->stride2[row]) {
+            tflmgen_add_dsp_long_row(row1, row2, output, &both);
         } else {
-            tflmgen_add_dsp_s8(row1, row2, output, &both);
+            tflmgen_add_dsp_broadcast_row(row1, row2, output, p);
         }
         output += count;
     } while (tflmgen_nest_next_row(&cursor, p->rank, p->extent, p->stride1, p->stride2));
     tflmgen_clamp_dsp_s8(first, (int32_t)(output - first), p->least, p->greatest);
+}
+
+/* One row is of a broadcast operand: others are tensors of one shape. */
+TFLMGEN_HELPER void tflmgen_add_rows_dsp_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
+                                            const struct tflmgen_add_affine_rows_s8 *p)
+{
+    if (p->rank == 1 && tflmgen_is_few(p->extent[0])) {
+        tflmgen_add_dsp_broadcast_row(input1, input2, output, p);
+        tflmgen_clamp_dsp_s8(output, p->extent[0], p->least, p->greatest);
+    } else {
+        tflmgen_add_dsp_broadcast_rows(input1, input2, output, p);
+    }
 }
 
 #endif

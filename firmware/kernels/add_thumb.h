@@ -11,8 +11,8 @@
  * product, then shift, r6 and r7 factors, r12 start, lr shift. An element takes 2 LDRSB, 2 MULS, 2 ADDS, MOV and ASRS,
  * 3 to find out whether it saturates, 1 STRB, 2 to loop: 14 instructions, 2 more where it saturates, in the same
  * cycles. */
-TFLMGEN_SHARED void tflmgen_add_thumb_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
-                                         const struct tflmgen_add_affine_s8 *p)
+TFLMGEN_SHARED void tflmgen_add_thumb_row(const int8_t *input1, const int8_t *input2, int8_t *output,
+                                          const struct tflmgen_add_affine_s8 *p)
 {
     TFLMGEN_IN_REGISTERS_4(input1, input2, output, p);
     /* clang-format off */
@@ -54,6 +54,19 @@ TFLMGEN_SHARED void tflmgen_add_thumb_s8(const int8_t *input1, const int8_t *inp
                      :
                      : "r12", "cc", "memory");
     /* clang-format on */
+}
+
+TFLMGEN_HELPER void tflmgen_add_thumb_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
+                                         const struct tflmgen_add_affine_s8 *p)
+{
+    if (tflmgen_is_few(p->count)) {
+        for (int32_t i = 0; i < p->count; ++i) {
+            const int32_t sum = p->start + input1[i] * p->factor1 + input2[i] * p->factor2;
+            output[i] = tflmgen_finish_thumb_s8(sum, p->shift);
+        }
+    } else {
+        tflmgen_add_thumb_row(input1, input2, output, p);
+    }
     tflmgen_clamp_thumb_s8(output, p->count, p->least, p->greatest);
 }
 

@@ -74,6 +74,16 @@ typedef float TFLMGEN_ELEMENT tflmgen_f32;
     TFLMGEN_IN_REGISTERS_3(a, b, c);       \
     register __typeof__(d) r3 __asm__("r3") = d
 
+/* Elements up to which an element-wise kernel that is compiled once is inlined and specialised instead: a call and what
+ * it reads take as long as 10 to 30 elements, and its parameters as much flash as its code. */
+#define TFLMGEN_FEW_ELEMENTS 32
+#define TFLMGEN_FEWEST_ELEMENTS 2 /* the same where code is to be small */
+
+TFLMGEN_HELPER bool tflmgen_is_few(int32_t count)
+{
+    return count <= (TFLMGEN_FOR_SPEED ? TFLMGEN_FEW_ELEMENTS : TFLMGEN_FEWEST_ELEMENTS);
+}
+
 /* -1 for a negative value, else 0. */
 TFLMGEN_HELPER int32_t tflmgen_sign_mask(int32_t value)
 {

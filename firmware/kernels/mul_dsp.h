@@ -99,6 +99,21 @@ TFLMGEN_HELPER void tflmgen_mul_dsp_row_by_one(const int8_t *row, int32_t offset
     }
 }
 
+/* Two rows, or a row and one element. */
+TFLMGEN_HELPER void tflmgen_mul_dsp_any_row(const int8_t *row1, const int8_t *row2, int8_t *output,
+                                            const struct tflmgen_mul_dsp_s8 *p)
+{
+    const int32_t row = p->rank - 1;
+    const int32_t count = p->extent[row];
+    if (!p->stride2[row]) {
+        tflmgen_mul_dsp_row_by_one(row1, p->offset1, (int16_t)(*row2 + p->offset2), output, count, p);
+    } else if (!p->stride1[row]) {
+        tflmgen_mul_dsp_row_by_one(row2, p->offset2, (int16_t)(*row1 + p->offset1), output, count, p);
+    } else {
+        tflmgen_mul_dsp_rows(row1, row2, output, count, p);
+    }
+}
+
 /* Rows of a nest of loops: tensors of different shapes. */
 TFLMGEN_HELPER int8_t *tflmgen_mul_dsp_nest(const int8_t *input1, const int8_t *input2, int8_t *output,
                                             const struct tflmgen_mul_dsp_s8 *p)
@@ -107,22 +122,14 @@ TFLMGEN_HELPER int8_t *tflmgen_mul_dsp_nest(const int8_t *input1, const int8_t *
     const int32_t count = p->extent[row];
     struct tflmgen_nest_cursor cursor = {{0}, 0, 0};
     do {
-        const int8_t *const row1 = input1 + cursor.offset1;
-        const int8_t *const row2 = input2 + cursor.offset2;
-        if (!p->stride2[row]) {
-            tflmgen_mul_dsp_row_by_one(row1, p->offset1, (int16_t)(*row2 + p->offset2), output, count, p);
-        } else if (!p->stride1[row]) {
-            tflmgen_mul_dsp_row_by_one(row2, p->offset2, (int16_t)(*row1 + p->offset1), output, count, p);
-        } else {
-            tflmgen_mul_dsp_rows(row1, row2, output, count, p);
-        }
+        tflmgen_mul_dsp_any_row(input1 + cursor.offset1, input2 + cursor.offset2, output, p);
         output += count;
     } while (tflmgen_nest_next_row(&cursor, p->rank, p->extent, p->stride1, p->stride2));
     return output;
 }
 
-TFLMGEN_SHARED void tflmgen_mul_dsp_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
-                                       const struct tflmgen_mul_dsp_s8 *p)
+TFLMGEN_SHARED void tflmgen_mul_dsp_many(const int8_t *input1, const int8_t *input2, int8_t *output,
+                                         const struct tflmgen_mul_dsp_s8 *p)
 {
     int8_t *end = output + p->extent[0];
     if (p->rank == 1 && p->stride1[0] && p->stride2[0]) {
@@ -131,6 +138,17 @@ TFLMGEN_SHARED void tflmgen_mul_dsp_s8(const int8_t *input1, const int8_t *input
         end = tflmgen_mul_dsp_nest(input1, input2, output, p);
     }
     tflmgen_clamp_dsp_s8(output, (int32_t)(end - output), p->least, p->greatest);
+}
+
+TFLMGEN_HELPER void tflmgen_mul_dsp_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
+                                       const struct tflmgen_mul_dsp_s8 *p)
+{
+    if (p->rank == 1 && tflmgen_is_few(p->extent[0])) {
+        tflmgen_mul_dsp_any_row(input1, input2, output, p);
+        tflmgen_clamp_dsp_s8(output, p->extent[0], p->least, p->greatest);
+    } else {
+        tflmgen_mul_dsp_many(input1, input2, output, p);
+    }
 }
 
 #endif

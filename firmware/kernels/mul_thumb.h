@@ -34,24 +34,40 @@ TFLMGEN_HELPER int8_t tflmgen_mul_thumb_finish(int32_t product, const struct tfl
     return (int8_t)(sum - 128);
 }
 
-TFLMGEN_SHARED void tflmgen_mul_thumb_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
-                                         const struct tflmgen_mul_thumb_s8 *params)
+TFLMGEN_HELPER void tflmgen_mul_thumb_row(const int8_t *row1, const int8_t *row2, int8_t *output,
+                                          const struct tflmgen_mul_thumb_s8 *p)
+{
+    const int32_t row = p->rank - 1;
+    for (const int8_t *const end = output + p->extent[row]; output != end;) {
+        const int32_t product = (*row1 + p->offset1) * (*row2 + p->offset2);
+        row1 += p->stride1[row];
+        row2 += p->stride2[row];
+        *output++ = tflmgen_mul_thumb_finish(product, p);
+    }
+}
+
+TFLMGEN_SHARED void tflmgen_mul_thumb_nest(const int8_t *input1, const int8_t *input2, int8_t *output,
+                                           const struct tflmgen_mul_thumb_s8 *params)
 {
     const struct tflmgen_mul_thumb_s8 p = *params;
-    const int32_t row = p.rank - 1;
     int8_t *const first = output;
     struct tflmgen_nest_cursor cursor = {{0}, 0, 0};
     do {
-        const int8_t *row1 = input1 + cursor.offset1;
-        const int8_t *row2 = input2 + cursor.offset2;
-        for (const int8_t *const end = output + p.extent[row]; output != end;) {
-            const int32_t product = (*row1 + p.offset1) * (*row2 + p.offset2);
-            row1 += p.stride1[row];
-            row2 += p.stride2[row];
-            *output++ = tflmgen_mul_thumb_finish(product, &p);
-        }
+        tflmgen_mul_thumb_row(input1 + cursor.offset1, input2 + cursor.offset2, output, &p);
+        output += p.extent[p.rank - 1];
     } while (tflmgen_nest_next_row(&cursor, p.rank, p.extent, p.stride1, p.stride2));
     tflmgen_clamp_thumb_s8(first, (int32_t)(output - first), p.least, p.greatest);
+}
+
+TFLMGEN_HELPER void tflmgen_mul_thumb_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
+                                         const struct tflmgen_mul_thumb_s8 *p)
+{
+    if (p->rank == 1 && tflmgen_is_few(p->extent[0])) {
+        tflmgen_mul_thumb_row(input1, input2, output, p);
+        tflmgen_clamp_thumb_s8(output, p->extent[0], p->least, p->greatest);
+    } else {
+        tflmgen_mul_thumb_nest(input1, input2, output, p);
+    }
 }
 
 #endif

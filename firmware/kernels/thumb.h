@@ -167,13 +167,29 @@
 /* clang-format on */
 
 /* Clamps `count` values in place. */
-TFLMGEN_SHARED void tflmgen_clamp_thumb_s8(int8_t *values, int32_t count, int32_t least, int32_t greatest)
+TFLMGEN_SHARED void tflmgen_clamp_each_thumb_s8(int8_t *values, int32_t count, int32_t least, int32_t greatest)
 {
-    if (least > -128 || greatest < 127) {
-        for (int32_t i = 0; i < count; ++i) {
-            values[i] = (int8_t)tflmgen_clamp_s32(values[i], least, greatest);
-        }
+    for (int32_t i = 0; i < count; ++i) {
+        values[i] = (int8_t)tflmgen_clamp_s32(values[i], least, greatest);
     }
+}
+
+/* Clamps `count` values in place, where the range is smaller than that of int8. */
+TFLMGEN_HELPER void tflmgen_clamp_thumb_s8(int8_t *values, int32_t count, int32_t least, int32_t greatest)
+{
+    if (least > INT8_MIN || greatest < INT8_MAX) {
+        tflmgen_clamp_each_thumb_s8(values, count, least, greatest);
+    }
+}
+
+/* An upper part of a sum, saturated. */
+TFLMGEN_HELPER int8_t tflmgen_finish_thumb_s8(int32_t sum, int32_t shift)
+{
+    sum = (sum >> shift) + 128;
+    if ((uint32_t)sum > 255) {
+        sum = ~tflmgen_sign_mask(sum);
+    }
+    return (int8_t)(sum - 128);
 }
 
 #endif

@@ -10,6 +10,10 @@ from typing import Any
 from tflmgen.kernels.costs import rows
 from tflmgen.kernels.costs.term import Blocking, Numbers, Term
 from tflmgen.kernels.costs.windows import WINDOW_TERMS, Windows, channel_parts, convolution_parts, transposed_parts
+from tflmgen.kernels.header_constants import header_constant
+
+FEW = header_constant("common.h", "TFLMGEN_FEW_ELEMENTS")
+"""Elements up to which element-wise kernels are inlined and specialised."""
 
 CALL = "call"
 """The term that kernels have once; where a family has eight others, the call takes nothing beside them."""
@@ -35,15 +39,16 @@ class CostModel:
 
     def counts(self, numbers: Numbers) -> dict[str, float]:
         """How often each part of the kernel runs in a call with these numbers."""
-        call: dict[str, float] = {CALL: 1} if self.has_call else {}
         count = self.count(numbers, self.blocking)
-        return call | {name: count(name) for name in self.terms}
+        return {name: count(name) for name in ((CALL,) if self.has_call else ()) + self.terms}
 
 
 def _windows(parts: Parts) -> Callable[..., CostModel]:
     def count(numbers: Numbers, blocking: Blocking) -> Callable[[str], float]:
         windows = parts(numbers, blocking)
-        return lambda name: sum(times * WINDOW_TERMS[name].count(part) for times, part in windows)
+        return lambda name: (
+            1 if name == CALL else sum(times * WINDOW_TERMS[name].count(part) for times, part in windows)
+        )
 
     return partial(_family, count, WINDOW_TERMS)
 
@@ -51,7 +56,7 @@ def _windows(parts: Parts) -> Callable[..., CostModel]:
 def _rows(call: Callable[[Numbers, Blocking], Any], vocabulary: dict[str, Term[Any]]) -> Callable[..., CostModel]:
     def count(numbers: Numbers, blocking: Blocking) -> Callable[[str], float]:
         counted = call(numbers, blocking)
-        return lambda name: vocabulary[name].count(counted)
+        return lambda name: not counted.is_inlined if name == CALL else vocabulary[name].count(counted)
 
     return partial(_family, count, vocabulary)
 
@@ -65,8 +70,9 @@ def _family(
     channels: int = 1,
     values: int = 1,
     has_call: bool = True,
+    inlined: int = 0,
 ) -> CostModel:
-    blocking, names = Blocking(pixels, channels, values), tuple(terms.split())
+    blocking, names = Blocking(pixels, channels, values, inlined), tuple(terms.split())
     return CostModel(count, frozenset(vocabulary), blocking, names, layers, has_call)
 
 

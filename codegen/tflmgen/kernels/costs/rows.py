@@ -19,6 +19,11 @@ class Call:
         """A number of the layer, 0 where it has none of this name."""
         return self.n.get(name, 0)
 
+    @property
+    def is_inlined(self) -> bool:
+        """Whether the kernel is specialised for its numbers in place of a call."""
+        return False
+
 
 class Matrix(Call):
     """FULLY_CONNECTED: batches of rows times units."""
@@ -143,6 +148,11 @@ class Elements(Call):
         return [self.n[f"extent{loop}"] for loop in range(self.n["rank"])]
 
     @property
+    def is_inlined(self) -> bool:
+        """Whether it is one row of few elements."""
+        return len(self.extents) == 1 and self.count <= self.by.inlined
+
+    @property
     def rows(self) -> int:
         """Runs of the innermost loop."""
         return prod(self.extents[:-1])
@@ -187,9 +197,11 @@ class Elements(Call):
 
 
 ELEMENT_TERMS: dict[str, Term[Elements]] = {
-    "row": Term("rows", lambda e: e.rows),
+    "row": Term("rows of calls", lambda e: e.rows * (not e.is_inlined)),
     "restart": Term("loops over rows that begin anew", lambda e: e.restarts),
-    "broadcast_row": Term("rows that meet a single element", lambda e: e.rows * e.is_broadcast),
+    "broadcast_row": Term(
+        "rows of calls that meet a single element", lambda e: e.rows * e.is_broadcast * (not e.is_inlined)
+    ),
     "vector": Term("vectors of elements", lambda e: e.vectors),
     "full_vector": Term("vectors of rows that meet rows", lambda e: e.vectors * (not e.is_broadcast)),
     "element": Term("elements", lambda e: e.elements),

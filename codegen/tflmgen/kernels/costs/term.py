@@ -15,11 +15,15 @@ Work = TypeVar("Work")
 
 @dataclass(frozen=True, slots=True)
 class Blocking:
-    """What a kernel computes at a time: output pixels, output channels or units, and values of the input."""
+    """What a kernel computes at a time: output pixels, output channels or units, and values of the input.
+
+    inlined  elements of the longest row that the kernel computes in place of a call
+    """
 
     pixels: int = 1
     channels: int = 1
     values: int = 1
+    inlined: int = 0
 
 
 @dataclass(frozen=True, slots=True)

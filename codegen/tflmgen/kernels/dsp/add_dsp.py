@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import Input, Kernel, Output, Params
-from tflmgen.kernels.costs.cost_model import elements_cost
+from tflmgen.kernels.costs.cost_model import FEW, elements_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operators.binary import Fields, binary_overlaps, nest_fields
@@ -160,8 +160,8 @@ KERNEL = KernelDeclaration(
     "dsp",
     (Computes(Addition, add_dsp),),
     {
-        "add_dsp": elements_cost("add", "element rest clamp", 1, 1, 4),
-        "add_rows_dsp": elements_cost("add rows", "row restart full_vector element rest clamp", 1, 1, 4),
+        "add_dsp": elements_cost("add", "element rest clamp", 1, 1, 4, inlined=FEW),
+        "add_rows_dsp": elements_cost("add rows", "row restart full_vector element rest clamp", 1, 1, 4, inlined=FEW),
     },
     (Cases("narrow_add"),),
     beside=("add_rows_dsp.h",),

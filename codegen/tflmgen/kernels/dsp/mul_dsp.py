@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.ir import Kernel
-from tflmgen.kernels.costs.cost_model import elements_cost
+from tflmgen.kernels.costs.cost_model import FEW, elements_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_products import all_products, requantized
@@ -43,6 +43,6 @@ KERNEL = KernelDeclaration(
     "mul_dsp.h",
     "dsp",
     (Computes(Multiplication, mul_dsp),),
-    {"mul_dsp": elements_cost("mul or rows", "row vector full_vector element full_rest clamp", 1, 1, 4)},
+    {"mul_dsp": elements_cost("mul or rows", "row vector full_vector element full_rest clamp", 1, 1, 4, inlined=FEW)},
     (Cases("mul"),),
 )

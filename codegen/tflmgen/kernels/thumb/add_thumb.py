@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflmgen.ir import Kernel
-from tflmgen.kernels.costs.cost_model import elements_cost
+from tflmgen.kernels.costs.cost_model import FEW, elements_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.add_dsp import affine_kernel
 from tflmgen.kernels.requests import Addition
@@ -19,8 +19,8 @@ KERNEL = KernelDeclaration(
     "thumb",
     (Computes(Addition, add_thumb),),
     {
-        "add_thumb": elements_cost("add", "vector clamp"),
-        "add_rows_thumb": elements_cost("add rows", "row restart broadcast_row vector full_vector clamp"),
+        "add_thumb": elements_cost("add", "vector clamp", inlined=FEW),
+        "add_rows_thumb": elements_cost("add rows", "row restart broadcast_row vector full_vector clamp", inlined=FEW),
     },
     (Cases("narrow_add"),),
     beside=("add_rows_thumb.h",),

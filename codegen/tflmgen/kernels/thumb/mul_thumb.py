@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.ir import Kernel
-from tflmgen.kernels.costs.cost_model import elements_cost
+from tflmgen.kernels.costs.cost_model import FEW, elements_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.int8_products import all_products
@@ -47,6 +47,6 @@ KERNEL = KernelDeclaration(
     "mul_thumb.h",
     "thumb",
     (Computes(Multiplication, mul_thumb),),
-    {"mul_thumb": elements_cost("mul or rows", "row vector clamp")},
+    {"mul_thumb": elements_cost("mul or rows", "row vector clamp", inlined=FEW)},
     (Cases("mul"),),
 )

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
 from pathlib import Path
@@ -36,6 +36,12 @@ from tflmgen.terminal import Console
 
 MOST_FLOAT_LOOPS = 0.1
 """Share of the models that may convert to float32 in each iteration."""
+
+COUNTED = ("mps2_an386", "mps2_an385_m0")
+"""Boards whose instructions are counted: a core with an FPU, and one without."""
+
+TARGET, LEAST_INSTRUCTIONS = 0.55, 5000
+"""Instructions in int8 for each of float32's that are wished for, and in float32 from which a model is no toy."""
 
 Record = dict[str, Any]
 
@@ -75,10 +81,10 @@ def _sweep(name: str, boards: tuple[str, ...], costs: bool, folder: Path, record
             record["boards"][board] = asdict(board_result(entry, board))
         except AssertionError as error:
             record["boards"][board] = {"error": str(error)[:2000]}
-    board_to_count = board_of("mps2_an386") if costs else None
-    if board_to_count is not None:
-        sets, console = entry.result.data.everything, Console(OutputOptions(quiet=True))
-        record["costs"] = measured_costs(source, entry.file, board_to_count, sets, SourceOptions(), console)
+    sets, console = entry.result.data.everything, Console(OutputOptions(quiet=True))
+    for board_to_count in filter(None, map(board_of, COUNTED if costs else ())):
+        counted = measured_costs(source, entry.file, board_to_count, sets, SourceOptions(), console)
+        record.setdefault("costs", {})[board_to_count.id] = counted
 
 
 def summary(records: Iterable[Record]) -> list[str]:
@@ -100,7 +106,23 @@ def summary(records: Iterable[Record]) -> list[str]:
         if "error" in r:
             lines.append(f"  {r['model']}: {r['error'].splitlines()[0]}")
         lines += [f"  {r['model']} on {b}: {v['error'][:300]}" for b, v in r["boards"].items() if "error" in v]
-    return lines
+    return lines + [line for board in COUNTED for line in costs_on(board, records)]
+
+
+def costs_on(board: str, records: list[Record]) -> Iterator[str]:
+    """Instructions in float32 and int8 on a board, those models first that gain least."""
+    rows = []
+    for r in records:
+        if (costs := r.get("costs", {}).get(board)) is not None:
+            before, after = (costs[side]["instructions"] for side in ("before", "after"))
+            rows.append((after / max(before, 1), before, after, r["model"]))
+    for name, own in (
+        ("all", rows),
+        (f"{LEAST_INSTRUCTIONS:,} and more", [r for r in rows if r[1] >= LEAST_INSTRUCTIONS]),
+    ):
+        yield f"{board}, {name}: {sum(r[0] <= TARGET for r in own)} of {len(own)} take at most {TARGET} of float32"
+    for ratio, before, after, model in sorted(rows, reverse=True):
+        yield f"  {model}: {before:,} to {after:,}, {ratio:.2f}"
 
 
 def main() -> int:
@@ -108,7 +130,7 @@ def main() -> int:
     parser.add_argument("results", type=Path)
     parser.add_argument("--only", default="", help="part of the models' names")
     parser.add_argument("--boards", default=",".join(BOARDS))
-    parser.add_argument("--costs", action="store_true", help="flash, RAM and instructions on mps2_an386, too")
+    parser.add_argument("--costs", action="store_true", help="flash, RAM and instructions, too")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     path: Path = arguments.results.resolve()

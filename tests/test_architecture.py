@@ -124,7 +124,7 @@ NAMES_OPERATORS = {
     ),
     "quantisation: operators with weights, conversions, and operators that others stand in for": (
         "quantize.constant_moves quantize.equalization quantize.float_simplification "
-        "quantize.hoisted_products quantize.integer_forms quantize.integer_rewrite "
+        "quantize.bias_moves quantize.hoisted_products quantize.integer_forms quantize.integer_rewrite "
         "quantize.layer_inputs quantize.model_quantization quantize.trained_weights "
         "quantize.web_types"
     ),

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "dsp.h"
 #include "quantized_rows.h"
 #include "requantize.h"
 
@@ -65,6 +66,56 @@ TFLMGEN_HELPER int32_t tflmgen_quantize_value(float value, const struct tflmgen_
     return tflmgen_quantize_clamp(tflmgen_round_half_away(steps) + params->zero_point, least, greatest);
 }
 
+#if defined(__ARM_FP) && (__ARM_FP & 4) && defined(__thumb2__) && !TFLMGEN_HAS_MVE_F32
+/* Not for NaN. `start` is twice the zero point and 1. VCVT gives twice the steps, toward zero and saturated to 16 bits:
+ * outputs are at the limits of int8 long before. */
+TFLMGEN_HELPER int8_t tflmgen_quantize_steps_s8(float steps, int32_t start)
+{
+    int32_t twice;
+    __asm__("vcvt.s16.f32 %0, %0, #1" : "+t"(steps));
+    memcpy(&twice, &steps, sizeof(twice));
+    twice += tflmgen_sign_mask(twice) + start;
+    __asm__("ssat %0, #8, %1, asr #1" : "=r"(twice) : "r"(twice));
+    return (int8_t)twice;
+}
+
+TFLMGEN_HELPER void tflmgen_quantize_each_s8(const tflmgen_f32 *input, int8_t *output, int32_t count,
+                                             const struct tflmgen_quantize *params)
+{
+    for (int32_t i = 0; i < count; i++) {
+        output[i] = (int8_t)tflmgen_quantize_value(input[i], params, INT8_MIN, INT8_MAX);
+    }
+}
+
+static __attribute__((noinline, unused)) void tflmgen_quantize_four_s8(const tflmgen_f32 *input, int8_t *output,
+                                                                       const struct tflmgen_quantize *params)
+{
+    tflmgen_quantize_each_s8(input, output, 4, params);
+}
+
+/* Four at a time, whose sum is NaN if one of them is: 4 VLDR, 3 VADD, 3 to compare, 4 VDIV, 4 VCVT, 4 VMOV, 8 ADD, 4
+ * SSAT, 4 STRB, 3 to loop. */
+TFLMGEN_KERNEL void tflmgen_quantize_f32_s8(const tflmgen_f32 *input, int8_t *output,
+                                            const struct tflmgen_quantize *params)
+{
+    const int32_t start = 2 * params->zero_point + 1;
+    const int8_t *const end = output + (params->elements & ~3);
+    for (; output != end; input += 4, output += 4) {
+        const float a = input[0], b = input[1], c = input[2], d = input[3];
+        const float sum = (a + b) + (c + d);
+        if (sum != sum) {
+            tflmgen_quantize_four_s8(input, output, params);
+        } else {
+            output[0] = tflmgen_quantize_steps_s8(a / params->scale, start);
+            output[1] = tflmgen_quantize_steps_s8(b / params->scale, start);
+            output[2] = tflmgen_quantize_steps_s8(c / params->scale, start);
+            output[3] = tflmgen_quantize_steps_s8(d / params->scale, start);
+        }
+    }
+    tflmgen_quantize_each_s8(input, output, params->elements & 3, params);
+}
+#endif
+
 #if TFLMGEN_HAS_MVE_F32
 #define TFLMGEN_DEFINE_QUANTIZE(name, output_type, least, greatest)                                                  \
     TFLMGEN_KERNEL void name(const tflmgen_f32 *input, output_type *output, const struct tflmgen_quantize *params)   \
@@ -82,7 +133,9 @@ TFLMGEN_HELPER int32_t tflmgen_quantize_value(float value, const struct tflmgen_
     }
 #endif
 
+#if !(defined(__ARM_FP) && (__ARM_FP & 4) && defined(__thumb2__)) || TFLMGEN_HAS_MVE_F32
 TFLMGEN_DEFINE_QUANTIZE(tflmgen_quantize_f32_s8, int8_t, INT8_MIN, INT8_MAX)
+#endif
 TFLMGEN_DEFINE_QUANTIZE(tflmgen_quantize_f32_u8, uint8_t, 0, UINT8_MAX)
 TFLMGEN_DEFINE_QUANTIZE(tflmgen_quantize_f32_s16, tflmgen_s16, INT16_MIN, INT16_MAX)
 
@@ -187,7 +240,37 @@ TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s32_s16, tflmgen_s32, tflmgen_s16, INT16
     }
 #endif
 
+#if defined(__ARM_FP) && (__ARM_FP & 4) && defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP && !TFLMGEN_HAS_MVE_F32
+/* The lower half of a word, with its sign. */
+TFLMGEN_HELPER float tflmgen_real_half(uint32_t halves)
+{
+    float value;
+    memcpy(&value, &halves, sizeof(value));
+    __asm__("vcvt.f32.s16 %0, %0, #0" : "+t"(value));
+    return value;
+}
+
+/* Four at a time: LDR, 2 SXTAB16, 2 LSR, 4 VMOV, 4 VCVT, 4 VMUL, 4 VSTR, 3 to loop. */
+TFLMGEN_KERNEL void tflmgen_dequantize_s8_f32(const int8_t *input, tflmgen_f32 *output,
+                                              const struct tflmgen_quantize *params)
+{
+    const uint32_t offset = (uint32_t)-params->zero_point & 0xFFFFu, offsets = offset << 16 | offset;
+    const tflmgen_f32 *const end = output + (params->elements & ~3);
+    for (; output != end; input += 4, output += 4) {
+        const uint32_t bytes = tflmgen_load4(input);
+        const uint32_t even = tflmgen_add_even_bytes(offsets, bytes), odd = tflmgen_add_odd_bytes(offsets, bytes);
+        output[0] = params->scale * tflmgen_real_half(even);
+        output[1] = params->scale * tflmgen_real_half(odd);
+        output[2] = params->scale * tflmgen_real_half(even >> 16);
+        output[3] = params->scale * tflmgen_real_half(odd >> 16);
+    }
+    for (int32_t i = 0; i < (params->elements & 3); i++) {
+        output[i] = params->scale * (float)(input[i] - params->zero_point);
+    }
+}
+#else
 TFLMGEN_DEFINE_DEQUANTIZE(tflmgen_dequantize_s8_f32, int8_t)
+#endif
 TFLMGEN_DEFINE_DEQUANTIZE(tflmgen_dequantize_u8_f32, uint8_t)
 TFLMGEN_DEFINE_DEQUANTIZE(tflmgen_dequantize_s16_f32, tflmgen_s16)
 

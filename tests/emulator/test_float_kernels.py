@@ -71,9 +71,19 @@ def quantize(rng: np.random.Generator) -> Made:
     halves = (steps * np.float64(np.float32(scale))).astype(np.float32)
     near = [np.nextafter(halves, np.float32(limit)) for limit in (-np.inf, np.inf)]
     special = np.array([np.nan, np.inf, -np.inf, 3e38, -3e38, 0.0, -0.0, 1e-40, -1e-40], np.float32)
-    values = np.concatenate([halves, *near, special])[None]
+    values = np.concatenate([halves, *near, special, halves[: rng.integers(4)]])
+    rng.shuffle(values)
+    values = values[None]
     source, result = tensor("float32", values.shape), tensor(dtype, values.shape, scale, zero_point)
     return make_case("QUANTIZE", [source], [result]), [values]
+
+
+def dequantize(rng: np.random.Generator) -> Made:
+    """Every int8 value, and some more, in tensors of all residues by four."""
+    values = np.concatenate([np.arange(-128, 128), rng.integers(-128, 128, rng.integers(8))]).astype(np.int8)[None]
+    values = values[:, int(rng.integers(200)) :]
+    source = tensor("int8", values.shape, float(rng.choice([2.0**-7, 0.03, 1.7])), int(rng.integers(-128, 128)))
+    return make_case("DEQUANTIZE", [source], [tensor("float32", values.shape)]), [values]
 
 
 CASES: dict[str, Callable[[np.random.Generator], Made]] = {
@@ -87,6 +97,7 @@ CASES: dict[str, Callable[[np.random.Generator], Made]] = {
     "unary": unary,
     "arithmetic": arithmetic,
     "quantize": quantize,
+    "dequantize": dequantize,
     "lstm": lambda rng: recurrent(rng, lambda r: float_lstm(r, variants=True, largest_extent=20)),
     "rnn": lambda rng: recurrent(rng, lambda r: rnn(r, "UNIDIRECTIONAL_SEQUENCE_RNN", hybrid=False, largest_extent=20)),
     "svdf": lambda rng: recurrent(rng, lambda r: svdf(r, "float32", svdf_sizes(r))),

@@ -15,7 +15,7 @@ from tflmgen.ir.kernel import Kernel, Params, Scratch, Target
 from tflmgen.ir.kernel_choice import CostedKernel, KernelChoice
 from tflmgen.kernels import choice as kernel_choice
 from tflmgen.kernels.costs import estimate as costs
-from tflmgen.kernels.costs.cost_model import CALL
+from tflmgen.kernels.costs.cost_model import CALL, FEW
 from tflmgen.kernels.costs.estimate import ALONE, CORES, cycles_of, cycles_table, estimate, numbers_of
 from tflmgen.kernels.registry import cost_models
 
@@ -72,6 +72,18 @@ def test_costs_are_small() -> None:
     assert (
         min(cycle for by_core in cycles_table().values() for core in by_core for cycle in by_core[core].values()) >= 0
     )
+
+
+def test_few_elements_take_no_call() -> None:
+    """They are computed in place of a call, in one row."""
+    inlined, called = (kernel("add_dsp_s8", family="add_dsp", count=count) for count in (FEW, FEW + 4))
+    cycles = [estimate(k, "cortex-m4") or 0 for k in (inlined, called)]
+    assert cycles[1] - cycles[0] > cycles_table()["add_dsp"]["cortex-m4"][CALL]
+    nest = {"rank": 2, "extent0": 2, "extent1": 4, "stride10": 4, "stride11": 1, "stride20": 4, "stride21": 1}
+    model = cost_models()["mul_dsp"]
+    assert (model.counts(nest)[CALL], model.counts(nest)["row"]) == (1, 2)
+    flat = {"rank": 1, "extent0": 8, "stride10": 1, "stride20": 1}
+    assert (model.counts(flat)[CALL], model.counts(flat)["row"]) == (0, 0)
 
 
 def test_a_call_that_is_alone_takes_less() -> None:

@@ -28,6 +28,7 @@ from tflmgen.frontend import (
     options_with_defaults,
 )
 from tflmgen.ir import DType
+from tflmgen.quantize.bias_moves import with_moved_biases
 from tflmgen.quantize.constant_moves import with_moved_constants
 from tflmgen.quantize.fake_quantization import without_fake_quant
 from tflmgen.quantize.hoisted_products import with_hoisted_products
@@ -35,14 +36,14 @@ from tflmgen.quantize.web_constraints import UnionFind
 
 
 def simplify(model: Model, fuses_lstm: bool = False, keeps_state: bool = True) -> Model:
-    """The Model with fewer operators and constants for loop variables, and products hoisted out of loops.
+    """The Model with fewer operators and constants for loop variables, and with products hoisted out of loops.
 
-    fuses_lstm, keeps_state  products of loops that are such LSTM layers stay inside, as do those of stateful layers
+    fuses_lstm, keeps_state  loops that are such LSTM layers stay as they are, as do those of stateful layers
     """
     model = _with_constants(model)
     layers = {b: layer for b, layer in find_lstm_loops(model, keeps_state).items() if isinstance(layer, LstmLoop)}
     fused = {body for body, layer in layers.items() if fuses_lstm or layer.is_stateful}
-    return with_own_buffers(with_hoisted_products(model, fused))
+    return with_own_buffers(with_moved_biases(with_hoisted_products(model, fused), fused))
 
 
 def lstm_loops_of(model: Model, keeps_state: bool = True) -> dict[int, LstmLoop | str]:

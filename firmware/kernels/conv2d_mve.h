@@ -77,15 +77,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
                                            tflmgen_conv2d_mve_block_function *run_short,
                                            tflmgen_conv2d_mve_block_function *run_long)
 {
-    const int32_t passes = (p->chunks - 1 + 3) / 4;
-    const int32_t skipped = passes > 1 ? 4 * passes - (p->chunks - 1) : 5 - p->chunks;
-    tflmgen_conv2d_mve_block_function *const run_block = passes > 1 ? run_long : run_short;
-    struct tflmgen_conv2d_mve_block block = {passes,
-                                             skipped * TFLMGEN_CONV2D_MVE_CHUNK_BYTES,
-                                             p->output_channels,
-                                             p->output_zero_point,
-                                             3,
-                                             p->output_channels > 1};
+    tflmgen_conv2d_mve_block_function *const run_block = p->chunks > TFLMGEN_CONV2D_MVE_SHORT ? run_long : run_short;
+    struct tflmgen_conv2d_mve_block block = tflmgen_conv2d_mve_block_of(p->chunks, p->output_zero_point);
     const int32_t channels = p->input_channels;
     const int32_t line = p->input_width * channels;
     const int32_t row = p->filter_width * channels;
@@ -109,18 +102,26 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
     next.cut.bounds.table = stream;
     next.cut.bounds.chunks = p->chunks;
     tflmgen_conv2d_mve_go_to_row(&next, 0, p);
+    tflmgen_conv2d_mve_place(&block, p->output_channels, 3, p->output_channels == 1);
     stream += has_table ? TFLMGEN_CONV2D_MVE_TABLE_BYTES * p->chunks : 0;
     int32_t left = all;
     if (p->filter_height == 1 && p->filter_width == 1 && p->output_width == all && p->input_width == all) {
         for (; left >= TFLMGEN_CONV2D_MVE_PIXELS; left -= TFLMGEN_CONV2D_MVE_PIXELS) {
             const int32_t x = p->backward ? left - TFLMGEN_CONV2D_MVE_PIXELS : all - left;
-            if (by_rows) {
+            const int8_t *windows = column;
+            block.pixel = 16;
+            if (p->chunks == 1 && (x + 3) * channels + 16 <= all * channels) {
+                /* Lanes behind a pixel have weights of zero. */
+                windows = input + x * channels;
+                block.pixel = channels;
+            } else if (by_rows) {
                 tflmgen_conv2d_mve_copy_four(column, input + x * channels, &four);
             } else {
                 tflmgen_conv2d_mve_table_four(column, input + x * channels, &four);
             }
-            run_block(column, stream, output + x * p->output_channels, &block);
+            run_block(windows, stream, output + x * p->output_channels, &block);
         }
+        block.pixel = 16;
         next.out_x = all - left;
         at = output + next.out_x * p->output_channels;
     }
@@ -150,7 +151,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
             next.out_x += TFLMGEN_CONV2D_MVE_PIXELS;
         } else {
             const int32_t lanes = tflmgen_min_s32(left, TFLMGEN_CONV2D_MVE_PIXELS);
-            block.last = (uint32_t)(lanes - 1);
+            tflmgen_conv2d_mve_place(&block, p->output_channels, lanes - 1, p->output_channels == 1);
             for (int32_t lane = 0; lane < lanes; ++lane) {
                 tflmgen_conv2d_mve_gather_next(column + 16 * lane, &next, p);
             }
@@ -171,7 +172,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run_on_stack(const int8_t *input, const i
                                                     tflmgen_conv2d_mve_block_function *run_short,
                                                     tflmgen_conv2d_mve_block_function *run_long)
 {
-    int8_t column[TFLMGEN_CONV2D_MVE_STACK_BYTES];
+    int8_t column[TFLMGEN_CONV2D_MVE_STACK_BYTES] __attribute__((aligned(4)));
     tflmgen_conv2d_mve_run(input, stream, column, output, p, run_short, run_long);
 }
 

@@ -109,7 +109,7 @@ def pair_stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:
         pair = [first, min(first + 1, channels - 1)]
         row[: 8 * chunks] = packed[pair].transpose(1, 0, 2).reshape(-1)
         row[8 * chunks :] = np.column_stack([biases[pair], scales[pair]]).reshape(-1)
-        row[-4] = (row[-4] & 255) + (following - first << 8)
+        row[-1] = (row[-1] & 255) + ((following - first or -1) << 8) % 2**32
     return stream.reshape(-1)
 
 
@@ -119,10 +119,11 @@ def read_pairs(data: bytes, call: PackedCall, channels: int, terms: int, signed:
     scales = [("bias", "<i4", ()), ("m", "<i4", ()), ("shift", "i1", ()), ("next", "i1", (3,))]
     stream = records(data, [("weights", "i1", (chunks, 2, 16)), ("scales", scales, (2,))], count)
     firsts, distances = pairs_of(channels)
-    known, following = stream["scales"], np.zeros((count, 4), dtype="i1")
-    following[:, :3] = known["next"][:, 0]
-    signs = np.where(known["shift"][:, 1] < 0, -1, 0)[:, None]
-    if (following.view("<i4")[:, 0] != distances).any() or (known["next"][:, 1] != signs).any():
+    known = stream["scales"]
+    following = np.where(known["next"][:, 1, 2] < 0, -1, 0).astype("i1")
+    following = np.column_stack([known["next"][:, 1], following]).copy().view("<i4")[:, 0]
+    signs = np.where(known["shift"][:, 0] < 0, -1, 0)[:, None]
+    if (following != np.where(distances, distances, -1)).any() or (known["next"][:, 0] != signs).any():
         raise ValueError("a pair of channels is not followed by the next one")
     rows = np.minimum(firsts[:, None] + [0, 1], channels - 1).reshape(-1)
     weights, *constants = agreeing(

@@ -13,19 +13,30 @@
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
-/* What a block needs to know, in the order in which the assembly reads it. */
-struct tflmgen_conv2d_mve_block {
+/* Blocks of four pixels, in the order in which the assembly reads it. What is before `pixel` moves on from block to
+ * block. */
+struct tflmgen_conv2d_mve_blocks {
+    const int8_t *windows; /* the first 16 values of the first pixel */
+    int8_t *output;
+    int32_t count; /* blocks left; 0 for one block */
     int32_t pixel; /* bytes from a pixel's first 16 values to the next pixel's */
-    int32_t rest;  /* bytes from the column's beginning to its fourth last chunk; of long windows to its end */
+    int32_t rest;  /* 16s of a window but the first */
     int32_t skip;  /* bytes of code that the first pass leaves out */
+    const int8_t *end; /* of the column */
+    const int8_t *stream;
     int32_t zero_point;
+    int32_t copied;         /* 16s of each pixel that are copied to the column from behind the first: all, or none */
     tflmgen_u16 outputs[8]; /* where the outputs of a pair of channels go, pixel after pixel */
+    int32_t next[4];        /* added to the first four numbers after each block */
 };
 
-typedef void tflmgen_conv2d_mve_block_function(const int8_t *column, const int8_t *stream, int8_t *output,
-                                               const struct tflmgen_conv2d_mve_block *block);
+typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks *blocks);
 
 #define TFLMGEN_CONV2D_MVE_PIXELS 4 /* of a block */
+
+/* A column on the stack: windows of 16 * 9 values. */
+#define TFLMGEN_CONV2D_MVE_STACK_BYTES (64 * 9)
+
 #define TFLMGEN_CONV2D_MVE_CHUNK_BYTES 56
 #define TFLMGEN_CONV2D_MVE_SHORT 5 /* chunks that are straight code */
 
@@ -63,62 +74,72 @@ typedef void tflmgen_conv2d_mve_block_function(const int8_t *column, const int8_
     "vshr.s32 q6, " sums ", #31\n\t"    \
     "vadd.i32 " sums ", " sums ", q6\n\t"
 
-/* Up to five chunks are straight code, at fixed distances from the fourth last one. r3: zero point. */
-#define TFLMGEN_CONV2D_MVE_SHORT_ENTER \
-    "mov r3, r8\n\t"                   \
-    "add r5, r0, r5\n\t"
-#define TFLMGEN_CONV2D_MVE_SHORT_LOAD(at) "vldrw.u32 q6, [r5, #" at "]\n\t"
+/* Up to five chunks are straight code, at fixed distances from the end of the column. r3: zero point. */
+#define TFLMGEN_CONV2D_MVE_SHORT_ENTER "mov r3, r9\n\t"
+#define TFLMGEN_CONV2D_MVE_SHORT_LOAD(at) "vldrw.u32 q6, [r7, #" at "]\n\t"
 /* clang-format off */
 #define TFLMGEN_CONV2D_MVE_SHORT_LOOP                                                          \
-    ".irp at, 0, 64, 128, 192\n\t"                                                             \
+    ".irp at, -256, -192, -128, -64\n\t"                                                       \
     TFLMGEN_CONV2D_MVE_CHUNK(TFLMGEN_CONV2D_MVE_SHORT_LOAD("\\at"),                            \
                              TFLMGEN_CONV2D_MVE_SHORT_LOAD("\\at + 16"),                       \
                              TFLMGEN_CONV2D_MVE_SHORT_LOAD("\\at + 32"),                       \
                              TFLMGEN_CONV2D_MVE_SHORT_LOAD("\\at + 48"))                       \
     ".endr\n\t"
 
-/* More of them are a loop that is unrolled 4 times. r1: column, r3: its end. Stack: zero point. */
-#define TFLMGEN_CONV2D_MVE_LONG_ENTER \
-    "push {r8}\n\t"                  \
-    "add r3, r0, r5\n\t"             \
-    "add r5, r0, #64\n\t"
+/* More of them are a loop that is unrolled 4 times. r1: column, r3: where it begins. Stack: zero point. */
+#define TFLMGEN_CONV2D_MVE_LONG_ENTER   \
+    "str r9, [sp, #4]\n\t"              \
+    "sub r3, r7, r5, lsl #6\n\t"
 #define TFLMGEN_CONV2D_MVE_LONG_LOAD "vldrb.8 q6, [r1], #16\n\t"
 #define TFLMGEN_CONV2D_MVE_LONG_LOOP                                                        \
     ".rept 4\n\t"                                                                           \
     TFLMGEN_CONV2D_MVE_CHUNK(TFLMGEN_CONV2D_MVE_LONG_LOAD, TFLMGEN_CONV2D_MVE_LONG_LOAD,     \
                              TFLMGEN_CONV2D_MVE_LONG_LOAD, TFLMGEN_CONV2D_MVE_LONG_LOAD)     \
     ".endr\n\t"                                                                             \
-    "cmp r1, r3\n\t"                                                                        \
-    "bne.w 2b\n\t"
+    "cmp r1, r7\n\t"                                                                        \
+    "bne.w 6b\n\t"
 
-/* Registers: q0 to q3 first 16s, r5 from where the others are, r7 entry of the first pass, r9 stream, r11 output; q7
- * where the outputs of a pair go, pixel after pixel. A pair of channels costs 1 instruction beside its chunks and 18
- * (22 where signed) after them, for 8 outputs; and where there are more than five chunks, 2, and 2 for every four. */
-#define TFLMGEN_CONV2D_MVE_BLOCK(name, ENTER, BEGIN, LOOP, REST, zero_point, LEAVE, FIX)                                 \
-    TFLMGEN_SHARED void name(const int8_t *column, const int8_t *stream, int8_t *output,                               \
-                             const struct tflmgen_conv2d_mve_block *block)                                             \
+/* Registers: q0 to q3 first 16s, r5 entry of the first pass, r7 end of the column, r9 stream, r11 output; q7 where the
+ * outputs of a pair go, pixel after pixel. A pair of channels costs 1 instruction beside its chunks and 18 (22 where
+ * signed) after them, for 8 outputs; and where there are more than five chunks, 2, and 2 for every four. A block costs
+ * 25, and 9 for each 16 values of four pixels that are copied. Stack: blocks. */
+#define TFLMGEN_CONV2D_MVE_BLOCK(name, ENTER, BEGIN, LOOP, REST, zero_point, FIX)                                      \
+    TFLMGEN_SHARED void name(struct tflmgen_conv2d_mve_blocks *blocks)                                                 \
     {                                                                                                                  \
-        TFLMGEN_IN_REGISTERS_4(column, stream, output, block);                                                         \
-        __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
-                         "ldmia r3!, {r4, r5, r6, r8}\n\t"                                                             \
-                         "mov r9, r1\n\t"                                                                              \
-                         "mov r11, r2\n\t"                                                                             \
-                         "vldrw.u32 q7, [r3]\n\t"                                                                      \
-                         ENTER                                                                                         \
-                         "adr r7, 2f\n\t"                                                                              \
-                         "add r7, r7, r6\n\t"                                                                          \
-                         "orr r7, r7, #1\n\t"                                                                          \
-                         "vldrb.8 q0, [r0]\n\t"                                                                        \
-                         "add r0, r0, r4\n\t"                                                                          \
-                         "vldrb.8 q1, [r0]\n\t"                                                                        \
-                         "add r0, r0, r4\n\t"                                                                          \
-                         "vldrb.8 q2, [r0]\n\t"                                                                        \
-                         "add r0, r0, r4\n\t"                                                                          \
-                         "vldrb.8 q3, [r0]\n"                                                                           \
-                         "1:\n\t" BEGIN TFLMGEN_CONV2D_MVE_FIRST_CHUNK                                                 \
-                         "mov pc, r7\n\t"                                                                              \
+        TFLMGEN_IN_REGISTERS_1(blocks);                                                                                \
+        __asm__ volatile("push {r0, r1, r4-r11, lr}\n"                                                                 \
+                         "1:\n\t"                                                                                      \
+                         "vldrw.u32 q7, [r0, #40]\n\t"                                                                 \
+                         "ldmia r0, {r0, r1, r2, r4, r5, r6, r7, r8, r9, r10}\n\t"                                     \
+                         "mov r11, r1\n\t"                                                                             \
+                         "add r2, r0, r4\n\t"                                                                          \
+                         "add r3, r2, r4\n\t"                                                                          \
+                         "add r4, r3, r4\n\t"                                                                          \
+                         "vldrb.8 q0, [r0], #16\n\t"                                                                   \
+                         "vldrb.8 q1, [r2], #16\n\t"                                                                   \
+                         "vldrb.8 q2, [r3], #16\n\t"                                                                   \
+                         "vldrb.8 q3, [r4], #16\n\t"                                                                   \
+                         "sub r1, r7, r5, lsl #6\n\t"                                                                  \
+                         "wls lr, r10, 3f\n"                                                                           \
+                         "2:\n\t"                                                                                      \
+                         "vldrb.8 q4, [r0], #16\n\t"                                                                   \
+                         "vldrb.8 q5, [r2], #16\n\t"                                                                   \
+                         "vldrb.8 q6, [r3], #16\n\t"                                                                   \
+                         "vstrb.8 q4, [r1], #16\n\t"                                                                   \
+                         "vldrb.8 q4, [r4], #16\n\t"                                                                   \
+                         "vstrb.8 q5, [r1], #16\n\t"                                                                   \
+                         "vstrb.8 q6, [r1], #16\n\t"                                                                   \
+                         "vstrb.8 q4, [r1], #16\n\t"                                                                   \
+                         "le lr, 2b\n"                                                                                 \
+                         "3:\n\t" ENTER                                                                                \
+                         "adr r5, 6f\n\t"                                                                              \
+                         "add r5, r5, r6\n\t"                                                                          \
+                         "orr r5, r5, #1\n\t"                                                                          \
+                         "mov r9, r8\n"                                                                                \
+                         "5:\n\t" BEGIN TFLMGEN_CONV2D_MVE_FIRST_CHUNK                                                 \
+                         "mov pc, r5\n\t"                                                                              \
                          ".p2align 2\n"                                                                                \
-                         "2:\n\t" LOOP                                                                                 \
+                         "6:\n\t" LOOP                                                                                 \
                          "vmov d8, r0, r2\n\t"                                                                         \
                          "vmov d9, r4, r6\n\t"                                                                         \
                          "vmov d10, r8, r10\n\t"                                                                       \
@@ -136,19 +157,27 @@ typedef void tflmgen_conv2d_mve_block_function(const int8_t *column, const int8_
                          "vqmovnb.s16 q4, q4\n\t"                                                                      \
                          "vstrb.16 q4, [r11, q7]\n\t"                                                                  \
                          "adds.w r11, r11, r10, asr #8\n\t"                                                            \
-                         "bcc.w 1b\n\t" LEAVE                                                                          \
-                         "pop {r4-r11, lr}"                                                                            \
-                         : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
+                         "bcc.w 5b\n\t"                                                                                \
+                         "ldr r0, [sp]\n\t"                                                                            \
+                         "vldrw.u32 q4, [r0]\n\t"                                                                      \
+                         "vldrw.u32 q5, [r0, #56]\n\t"                                                                 \
+                         "vadd.i32 q4, q4, q5\n\t"                                                                     \
+                         "vstrw.u32 q4, [r0]\n\t"                                                                      \
+                         "ldr r1, [r0, #8]\n\t"                                                                        \
+                         "cmp r1, #0\n\t"                                                                              \
+                         "bne.w 1b\n\t"                                                                                \
+                         "pop {r0, r1, r4-r11, lr}"                                                                    \
+                         : "+r"(r0)                                                                                    \
                          :                                                                                             \
-                         : "r12", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");                     \
+                         : "r1", "r2", "r3", "r12", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");   \
     }
 /* clang-format on */
 
-#define TFLMGEN_CONV2D_MVE_SHORT_BLOCK(name, FIX)                                                                  \
-    TFLMGEN_CONV2D_MVE_BLOCK(name, TFLMGEN_CONV2D_MVE_SHORT_ENTER, "", TFLMGEN_CONV2D_MVE_SHORT_LOOP, "", "r3", "", FIX)
-#define TFLMGEN_CONV2D_MVE_LONG_BLOCK(name, FIX)                                                            \
-    TFLMGEN_CONV2D_MVE_BLOCK(name, TFLMGEN_CONV2D_MVE_LONG_ENTER, "mov r1, r5\n\t",                         \
-                             TFLMGEN_CONV2D_MVE_LONG_LOOP, "ldr r12, [sp]\n\t", "r12", "add sp, sp, #4\n\t", FIX)
+#define TFLMGEN_CONV2D_MVE_SHORT_BLOCK(name, FIX) \
+    TFLMGEN_CONV2D_MVE_BLOCK(name, TFLMGEN_CONV2D_MVE_SHORT_ENTER, "", TFLMGEN_CONV2D_MVE_SHORT_LOOP, "", "r3", FIX)
+#define TFLMGEN_CONV2D_MVE_LONG_BLOCK(name, FIX)                                                                   \
+    TFLMGEN_CONV2D_MVE_BLOCK(name, TFLMGEN_CONV2D_MVE_LONG_ENTER, "mov r1, r3\n\t", TFLMGEN_CONV2D_MVE_LONG_LOOP,  \
+                             "ldr r12, [sp, #4]\n\t", "r12", FIX)
 
 /* For outputs clamped at the zero point, and for those that are not. */
 TFLMGEN_CONV2D_MVE_SHORT_BLOCK(tflmgen_conv2d_mve_short_clamped, TFLMGEN_CONV2D_MVE_CLAMPED)
@@ -156,29 +185,52 @@ TFLMGEN_CONV2D_MVE_SHORT_BLOCK(tflmgen_conv2d_mve_short_signed, TFLMGEN_CONV2D_M
 TFLMGEN_CONV2D_MVE_LONG_BLOCK(tflmgen_conv2d_mve_long_clamped, TFLMGEN_CONV2D_MVE_CLAMPED)
 TFLMGEN_CONV2D_MVE_LONG_BLOCK(tflmgen_conv2d_mve_long_signed, TFLMGEN_CONV2D_MVE_SIGNED)
 
-/* A block of windows of `chunks` 16s in a column. */
-TFLMGEN_HELPER struct tflmgen_conv2d_mve_block tflmgen_conv2d_mve_block_of(int32_t chunks, int32_t zero_point)
+/* One block at a time of windows of `chunks` 16s in a column. */
+TFLMGEN_HELPER struct tflmgen_conv2d_mve_blocks tflmgen_conv2d_mve_blocks_of(const int8_t *column, const int8_t *stream,
+                                                                             int32_t chunks, int32_t zero_point)
 {
     const int32_t rest = chunks - 1;
-    const bool is_short = chunks <= TFLMGEN_CONV2D_MVE_SHORT;
-    const struct tflmgen_conv2d_mve_block block = {16,
-                                                   64 * (is_short ? chunks - 4 : chunks),
-                                                   (is_short ? 4 - rest : -rest & 3) * TFLMGEN_CONV2D_MVE_CHUNK_BYTES,
-                                                   zero_point,
-                                                   {0, 0, 0, 0, 0, 0, 0, 0}};
-    return block;
+    const int32_t skipped = chunks <= TFLMGEN_CONV2D_MVE_SHORT ? 4 - rest : -rest & 3;
+    const struct tflmgen_conv2d_mve_blocks blocks = {column,
+                                                     NULL,
+                                                     0,
+                                                     16,
+                                                     rest,
+                                                     skipped * TFLMGEN_CONV2D_MVE_CHUNK_BYTES,
+                                                     column + 64 * chunks,
+                                                     stream,
+                                                     zero_point,
+                                                     0,
+                                                     {0, 0, 0, 0, 0, 0, 0, 0},
+                                                     {0, 0, 0, 0}};
+    return blocks;
 }
 
 /* Where outputs go: `pixel` bytes from a pixel to the next one, pixels behind the last one repeat it, and so does a
  * pair's second output where there is but one channel. */
-TFLMGEN_SHARED void tflmgen_conv2d_mve_place(struct tflmgen_conv2d_mve_block *block, int32_t pixel, int32_t last,
+TFLMGEN_SHARED void tflmgen_conv2d_mve_place(struct tflmgen_conv2d_mve_blocks *blocks, int32_t pixel, int32_t last,
                                              bool is_single)
 {
     const uint16x8_t lanes = vidupq_n_u16(0, 1);
     const uint16x8_t pixels = vminq_u16(vshrq_n_u16(lanes, 1), vdupq_n_u16((uint16_t)last));
     const uint16x8_t second = vandq_u16(lanes, vdupq_n_u16(is_single ? 0 : 1));
-    vst1q_u16(block->outputs, vmlaq_n_u16(second, pixels, (uint16_t)pixel));
+    vst1q_u16(blocks->outputs, vmlaq_n_u16(second, pixels, (uint16_t)pixel));
 }
+
+/* A kernel, KERNEL_run and KERNEL_run_on_stack by one kind of blocks. column: scratch, or NULL where
+ * TFLMGEN_CONV2D_MVE_STACK_BYTES are enough. */
+#define TFLMGEN_CONV2D_MVE(kernel, name, KIND)                                                                         \
+    TFLMGEN_SHARED void kernel##_##name(const int8_t *input, const tflmgen_u32 *stream, void *column, int8_t *output,  \
+                                        const struct kernel##_s8 *p)                                                   \
+    {                                                                                                                  \
+        if (column) {                                                                                                  \
+            kernel##_run(input, (const int8_t *)stream, (int8_t *)column, output, p,                                   \
+                         tflmgen_conv2d_mve_short_##KIND, tflmgen_conv2d_mve_long_##KIND);                             \
+        } else {                                                                                                       \
+            kernel##_run_on_stack(input, (const int8_t *)stream, output, p, tflmgen_conv2d_mve_short_##KIND,           \
+                                  tflmgen_conv2d_mve_long_##KIND);                                                     \
+        }                                                                                                              \
+    }
 
 #endif
 

@@ -20,7 +20,6 @@ struct tflmgen_conv2d_mve_s8 {
     int32_t padding_value;
     int32_t chunks; /* 16s of values in a window */
     int32_t output_zero_point;
-    bool backward; /* blocks from the last to the first; windows of one pixel in one line only */
     int32_t output_min;
     int32_t output_max;
 };

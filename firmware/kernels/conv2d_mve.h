@@ -8,17 +8,17 @@
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
-/* A column on the stack: windows of 16 * 9 values. */
-#define TFLMGEN_CONV2D_MVE_STACK_BYTES (64 * 9)
-
-/* The next window: of its row, what there is to know of windows of either kind. */
+/* The next window: of its row, what there is to know of windows that a table gathers (cut), or of others. */
 struct tflmgen_conv2d_mve_cursor {
     const int8_t *image;
     const int8_t *row; /* the first one of the input that windows reach */
     int32_t out_y;
     int32_t out_x;
-    struct tflmgen_conv2d_mve_window window;
-    struct tflmgen_conv2d_mve_cut cut;
+    int32_t y; /* of the row's windows in the input */
+    union {
+        struct tflmgen_conv2d_mve_window window;
+        struct tflmgen_conv2d_mve_cut cut;
+    } kind;
 };
 
 /* Whether there is a table before the stream. */
@@ -39,13 +39,17 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_go_to_row(struct tflmgen_conv2d_mve_curso
     }
     next->out_y = out_y;
     next->out_x = 0;
-    next->cut.bounds.y = out_y * p->stride_height - p->padding_top;
-    const struct tflmgen_taps taps =
-        tflmgen_taps_inside(next->cut.bounds.y, p->dilation_height, p->filter_height, p->input_height);
-    next->row = next->image + (next->cut.bounds.y + taps.first * p->dilation_height) * line;
-    next->window.above = taps.first * row;
-    next->window.rows = taps.end - taps.first;
-    next->window.below = (p->filter_height - taps.end) * row;
+    next->y = out_y * p->stride_height - p->padding_top;
+    if (tflmgen_conv2d_mve_has_table(p)) {
+        next->kind.cut.bounds.y = next->y;
+    } else {
+        const struct tflmgen_taps taps =
+            tflmgen_taps_inside(next->y, p->dilation_height, p->filter_height, p->input_height);
+        next->row = next->image + (next->y + taps.first * p->dilation_height) * line;
+        next->kind.window.above = taps.first * row;
+        next->kind.window.rows = taps.end - taps.first;
+        next->kind.window.below = (p->filter_height - taps.end) * row;
+    }
 }
 
 /* The next window into one lane, whatever it is. */
@@ -58,16 +62,16 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_gather_next(int8_t *lane, struct tflmgen_
     const int32_t channels = p->input_channels;
     const int32_t x = next->out_x++ * p->stride_width - p->padding_left;
     if (tflmgen_conv2d_mve_has_table(p)) {
-        const int32_t first = (next->cut.bounds.y * p->input_width + x) * channels;
-        next->cut.bounds.x = x;
-        tflmgen_conv2d_mve_table_one(lane, (uint32_t)(uintptr_t)next->image + (uint32_t)first, &next->cut.bounds);
+        const int32_t first = (next->y * p->input_width + x) * channels;
+        next->kind.cut.bounds.x = x;
+        tflmgen_conv2d_mve_table_one(lane, (uint32_t)(uintptr_t)next->image + (uint32_t)first, &next->kind.cut.bounds);
     } else {
         const int32_t first = tflmgen_max_s32(-x, 0);
         const int32_t end = tflmgen_min_s32(p->input_width - x, p->filter_width);
-        next->window.left = first * channels / 16;
-        next->window.inside = (end - first) * channels / 16;
-        next->window.right = (p->filter_width - end) * channels / 16;
-        tflmgen_conv2d_mve_copy_one(lane, next->row + (x + first) * channels, &next->window);
+        next->kind.window.left = first * channels / 16;
+        next->kind.window.inside = (end - first) * channels / 16;
+        next->kind.window.right = (p->filter_width - end) * channels / 16;
+        tflmgen_conv2d_mve_copy_one(lane, next->row + (x + first) * channels, &next->kind.window);
     }
 }
 
@@ -78,7 +82,9 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
                                            tflmgen_conv2d_mve_block_function *run_long)
 {
     tflmgen_conv2d_mve_block_function *const run_block = p->chunks > TFLMGEN_CONV2D_MVE_SHORT ? run_long : run_short;
-    struct tflmgen_conv2d_mve_block block = tflmgen_conv2d_mve_block_of(p->chunks, p->output_zero_point);
+    struct tflmgen_conv2d_mve_blocks blocks = tflmgen_conv2d_mve_blocks_of(
+        column, stream + (tflmgen_conv2d_mve_has_table(p) ? TFLMGEN_CONV2D_MVE_TABLE_BYTES * p->chunks : 0), p->chunks,
+        p->output_zero_point);
     const int32_t channels = p->input_channels;
     const int32_t line = p->input_width * channels;
     const int32_t row = p->filter_width * channels;
@@ -92,47 +98,24 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
     struct tflmgen_conv2d_mve_cursor next;
     int8_t *at = output;
     next.image = input;
-    next.window.padding = p->padding_value;
-    next.window.line = p->dilation_height * line;
-    next.cut.pixel = four.pixel;
-    next.cut.step = p->stride_width;
-    next.cut.bounds.height = p->input_height;
-    next.cut.bounds.width = p->input_width;
-    next.cut.bounds.padding = p->padding_value;
-    next.cut.bounds.table = stream;
-    next.cut.bounds.chunks = p->chunks;
-    tflmgen_conv2d_mve_go_to_row(&next, 0, p);
-    tflmgen_conv2d_mve_place(&block, p->output_channels, 3, p->output_channels == 1);
-    stream += has_table ? TFLMGEN_CONV2D_MVE_TABLE_BYTES * p->chunks : 0;
-    int32_t left = all;
-    if (p->filter_height == 1 && p->filter_width == 1 && p->output_width == all && p->input_width == all) {
-        for (; left >= TFLMGEN_CONV2D_MVE_PIXELS; left -= TFLMGEN_CONV2D_MVE_PIXELS) {
-            const int32_t x = p->backward ? left - TFLMGEN_CONV2D_MVE_PIXELS : all - left;
-            const int8_t *windows = column;
-            block.pixel = 16;
-            if (p->chunks == 1 && (x + 3) * channels + 16 <= all * channels) {
-                /* Lanes behind a pixel have weights of zero. */
-                windows = input + x * channels;
-                block.pixel = channels;
-            } else if (by_rows) {
-                tflmgen_conv2d_mve_copy_four(column, input + x * channels, &four);
-            } else {
-                tflmgen_conv2d_mve_table_four(column, input + x * channels, &four);
-            }
-            run_block(windows, stream, output + x * p->output_channels, &block);
-        }
-        block.pixel = 16;
-        next.out_x = all - left;
-        at = output + next.out_x * p->output_channels;
+    if (has_table) {
+        const struct tflmgen_conv2d_mve_bounds bounds = {
+            0, 0, p->input_height, p->input_width, p->padding_value, stream, p->chunks};
+        next.kind.cut.pixel = four.pixel;
+        next.kind.cut.step = p->stride_width;
+        next.kind.cut.bounds = bounds;
+    } else {
+        next.kind.window.padding = p->padding_value;
+        next.kind.window.line = p->dilation_height * line;
     }
+    tflmgen_conv2d_mve_go_to_row(&next, 0, p);
+    tflmgen_conv2d_mve_place(&blocks, p->output_channels, 3, p->output_channels == 1);
+    int32_t left = all;
     for (; left > 0; left -= TFLMGEN_CONV2D_MVE_PIXELS, at += TFLMGEN_CONV2D_MVE_PIXELS * p->output_channels) {
-        if (p->backward) {
-            next.out_x = tflmgen_max_s32(left - TFLMGEN_CONV2D_MVE_PIXELS, 0);
-            at = output + next.out_x * p->output_channels;
-        } else if (next.out_x == p->output_width) {
+        if (next.out_x == p->output_width) {
             tflmgen_conv2d_mve_go_to_row(&next, next.out_y + 1, p);
         }
-        const int32_t y = next.cut.bounds.y;
+        const int32_t y = next.y;
         const int32_t x = next.out_x * p->stride_width - p->padding_left;
         if (left >= TFLMGEN_CONV2D_MVE_PIXELS && next.out_x + TFLMGEN_CONV2D_MVE_PIXELS <= p->output_width && y >= 0 &&
             y < y_end && x >= 0 && x < x_end) {
@@ -145,13 +128,13 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
             next.out_x += TFLMGEN_CONV2D_MVE_PIXELS;
         } else if (has_table && left >= TFLMGEN_CONV2D_MVE_PIXELS &&
                    next.out_x + TFLMGEN_CONV2D_MVE_PIXELS <= p->output_width) {
-            next.cut.bounds.x = x;
-            next.cut.from = (uint32_t)(uintptr_t)next.image + (uint32_t)(y * line + x * channels);
-            tflmgen_conv2d_mve_table_cut(column, &next.cut);
+            next.kind.cut.bounds.x = x;
+            next.kind.cut.from = (uint32_t)(uintptr_t)next.image + (uint32_t)(y * line + x * channels);
+            tflmgen_conv2d_mve_table_cut(column, &next.kind.cut);
             next.out_x += TFLMGEN_CONV2D_MVE_PIXELS;
         } else {
             const int32_t lanes = tflmgen_min_s32(left, TFLMGEN_CONV2D_MVE_PIXELS);
-            tflmgen_conv2d_mve_place(&block, p->output_channels, lanes - 1, p->output_channels == 1);
+            tflmgen_conv2d_mve_place(&blocks, p->output_channels, lanes - 1, p->output_channels == 1);
             for (int32_t lane = 0; lane < lanes; ++lane) {
                 tflmgen_conv2d_mve_gather_next(column + 16 * lane, &next, p);
             }
@@ -162,7 +145,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
                 }
             }
         }
-        run_block(column, stream, at, &block);
+        blocks.output = at;
+        run_block(&blocks);
     }
     tflmgen_clamp_dsp_s8(output, all * p->output_channels, p->output_min, p->output_max);
 }
@@ -176,23 +160,9 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run_on_stack(const int8_t *input, const i
     tflmgen_conv2d_mve_run(input, stream, column, output, p, run_short, run_long);
 }
 
-/* column: scratch, or NULL where TFLMGEN_CONV2D_MVE_STACK_BYTES are enough. */
-#define TFLMGEN_CONV2D_MVE(name, KIND)                                                                                 \
-    TFLMGEN_SHARED void name(const int8_t *input, const tflmgen_u32 *stream, void *column, int8_t *output,             \
-                             const struct tflmgen_conv2d_mve_s8 *p)                                                    \
-    {                                                                                                                  \
-        if (column) {                                                                                                  \
-            tflmgen_conv2d_mve_run(input, (const int8_t *)stream, (int8_t *)column, output, p,                         \
-                                   tflmgen_conv2d_mve_short_##KIND, tflmgen_conv2d_mve_long_##KIND);                   \
-        } else {                                                                                                       \
-            tflmgen_conv2d_mve_run_on_stack(input, (const int8_t *)stream, output, p, tflmgen_conv2d_mve_short_##KIND, \
-                                            tflmgen_conv2d_mve_long_##KIND);                                           \
-        }                                                                                                              \
-    }
-
 /* Any outputs, or those clamped at the zero point (relu). */
-TFLMGEN_CONV2D_MVE(tflmgen_conv2d_mve_s8, signed)
-TFLMGEN_CONV2D_MVE(tflmgen_conv2d_mve_relu_s8, clamped)
+TFLMGEN_CONV2D_MVE(tflmgen_conv2d_mve, s8, signed)
+TFLMGEN_CONV2D_MVE(tflmgen_conv2d_mve, relu_s8, clamped)
 
 #endif
 

@@ -41,11 +41,11 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run_part(const int8_t *input, const int8_
     const int32_t last = tflmgen_min_s32(p->output_width, 4) - 1;
     tflmgen_conv2d_mve_block_function *const run_block =
         chunks > TFLMGEN_CONV2D_MVE_SHORT ? tflmgen_conv2d_mve_long_signed : tflmgen_conv2d_mve_short_signed;
-    struct tflmgen_conv2d_mve_block block = tflmgen_conv2d_mve_block_of(chunks, zero_point);
+    struct tflmgen_conv2d_mve_blocks blocks = tflmgen_conv2d_mve_blocks_of(column, stream, chunks, zero_point);
     const struct tflmgen_conv2d_mve_four four = {p->stride_width * p->pixel, 0, 0, 0, table, chunks};
     struct tflmgen_conv2d_mve_cut cut = {
         0, p->stride_width * p->pixel, p->stride_width, {0, 0, p->height, p->width, p->padding_value, table, chunks}};
-    tflmgen_conv2d_mve_place(&block, p->output_pixel, last, p->is_single);
+    tflmgen_conv2d_mve_place(&blocks, p->output_pixel, last, p->is_single);
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->height * p->width * p->pixel) {
         for (int32_t y = 0; y < p->output_height; ++y) {
             int8_t *const line = output + batch * p->output_image + y * p->output_line;
@@ -71,7 +71,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run_part(const int8_t *input, const int8_
                                                      &cut.bounds);
                     }
                 }
-                run_block(column, stream, line + begin * p->output_pixel, &block);
+                blocks.output = line + begin * p->output_pixel;
+                run_block(&blocks);
             }
         }
     }

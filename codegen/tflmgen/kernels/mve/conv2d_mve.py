@@ -27,7 +27,7 @@ from tflmgen.kernels.numeric.int8_layer import Integers, Layer
 from tflmgen.kernels.numeric.kernel_requantisation import Rounding
 from tflmgen.kernels.numeric.packed_readers import agreeing, pairs_of, records, without_padding
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
-from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.numeric.window import Fields, Window
 from tflmgen.kernels.requests import Convolution
 from tflmgen.kernels.rules import input_type, zero_point
 
@@ -35,7 +35,7 @@ HEADER = "conv2d_mve.h"
 BLOCK = header_constant("conv2d_block_mve.h", "TFLMGEN_CONV2D_MVE_PIXELS")
 """Pixels whose windows are read before any of their outputs is written."""
 
-STACK_BYTES = header_constant(HEADER, "TFLMGEN_CONV2D_MVE_STACK_BYTES")
+STACK_BYTES = header_constant("conv2d_block_mve.h", "TFLMGEN_CONV2D_MVE_STACK_BYTES")
 """Bytes of an im2col buffer on the stack; a longer one is scratch."""
 
 CHUNK = 16
@@ -46,38 +46,45 @@ COLUMN_BYTES = BLOCK * CHUNK
 
 
 def conv2d_mve(request: Convolution) -> Kernel | None:
-    """The kernel; None where it would not be exact."""
+    """The kernel, of single pixels or of any windows; None where it would not be exact."""
     op, window, layer = request.op, request.window, request.layer
-    channels = len(layer.weights)
+    channels, inputs = len(layer.weights), window.input[3]
     exact = fit(layer)
     if exact is None:
         return None
     packed = padded_bytes(layer.weights)
     chunks = packed.shape[1]
-    fields = params(
-        "tflmgen_conv2d_mve_s8",
-        window.flat.fields(channels),
-        window.dilation_fields,
-        (("padding_value", zero_point(input_type(op, 0))), ("chunks", chunks)),
-        (("output_zero_point", layer.zero_point),),
-        FORWARD,
-        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+    is_line = window.is_pointwise and not any(window.steps.before + window.steps.after)
+    name, table = "conv2d_pixels_mve" if is_line else "conv2d_mve", None
+    fields: Fields
+    if is_line:
+        pixels = window.flat.input[2]
+        fields = (("pixels", pixels), ("input_channels", inputs), ("output_channels", channels))
+    else:
+        fields = (*window.fields(channels), *window.dilation_fields, ("padding_value", zero_point(input_type(op, 0))))
+        if inputs % 16 or window.steps.dilation_width > 1:
+            table = table_of(window, inputs)
+            if table is None:
+                return None
+    ends = (layer.low, layer.high) if exact.clamped else (-128, 127)
+    numbers = params(
+        f"tflmgen_{name}_s8",
+        fields,
+        (("chunks", chunks), ("output_zero_point", layer.zero_point)),
+        FORWARD if is_line else (),
+        (("output_min", ends[0]), ("output_max", ends[1])),
     )
     column = COLUMN_BYTES * chunks
-    table = np.zeros(0, dtype=np.uint32)
-    if window.input[3] % 16 or window.steps.dilation_width > 1:
-        values = table_of(window.flat, window.input[3])
-        if values is None:
-            return None
-        table = values
-    stream = ConstantArray.of("stream", np.concatenate([table, pair_stream(packed, layer)]), DType.UINT32)
+    pairs = pair_stream(packed, layer)
+    stream = ConstantArray.of("stream", pairs if table is None else np.concatenate([table, pairs]), DType.UINT32)
     scratch = Null() if column <= STACK_BYTES else Scratch(column)
-    function = f"tflmgen_conv2d_mve{'' if exact.signed else '_relu'}_s8"
+    function = f"tflmgen_{name}{'' if exact.signed else '_relu'}_s8"
     operands: tuple[Operand, ...] = (Input(0), stream, scratch, Output(0))
     distance = window.block_distance(channels, BLOCK)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
-    kernel = Kernel(function, HEADER, operands, fields, overlaps, request.macs, "mve")
-    return go_backward(op, kernel, window, range(window.flat.input[2] % BLOCK, window.flat.input[2], BLOCK))
+    kernel = Kernel(function, f"{name}.h", operands, numbers, overlaps, request.macs, "mve")
+    firsts = range(window.flat.input[2] % BLOCK, window.flat.input[2], BLOCK)
+    return go_backward(op, kernel, window, firsts) if is_line else kernel
 
 
 def table_of(window: Window, channels: int) -> NDArray[np.uint32] | None:
@@ -178,5 +185,6 @@ KERNEL = KernelDeclaration(
         )
     },
     (Cases("scaled_conv2d scaled_grouped"),),
+    ("conv2d_pixels_mve.h",),
     read=_read,
 )

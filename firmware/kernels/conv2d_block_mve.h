@@ -38,7 +38,7 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
 #define TFLMGEN_CONV2D_MVE_STACK_BYTES (64 * 9)
 
 #define TFLMGEN_CONV2D_MVE_CHUNK_BYTES 56
-#define TFLMGEN_CONV2D_MVE_SHORT 5 /* chunks that are straight code */
+#define TFLMGEN_CONV2D_MVE_SHORT 9 /* chunks that are straight code */
 
 /* 16 values of four pixels times two channels, 128 MACs: 6 loads + 8 VMLADAVA = 14 instructions. The accumulators are
  * the eight even registers. */
@@ -74,12 +74,14 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
     "vshr.s32 q6, " sums ", #31\n\t"    \
     "vadd.i32 " sums ", " sums ", q6\n\t"
 
-/* Up to five chunks are straight code, at fixed distances from the end of the column. r3: zero point. */
-#define TFLMGEN_CONV2D_MVE_SHORT_ENTER "mov r3, r9\n\t"
+/* Up to nine chunks are straight code, at fixed distances from the end of the column less 256 bytes. r3: zero point. */
+#define TFLMGEN_CONV2D_MVE_SHORT_ENTER \
+    "mov r3, r9\n\t"                   \
+    "sub r7, r7, #256\n\t"
 #define TFLMGEN_CONV2D_MVE_SHORT_LOAD(at) "vldrw.u32 q6, [r7, #" at "]\n\t"
 /* clang-format off */
 #define TFLMGEN_CONV2D_MVE_SHORT_LOOP                                                          \
-    ".irp at, -256, -192, -128, -64\n\t"                                                       \
+    ".irp at, -256, -192, -128, -64, 0, 64, 128, 192\n\t"                                       \
     TFLMGEN_CONV2D_MVE_CHUNK(TFLMGEN_CONV2D_MVE_SHORT_LOAD("\\at"),                            \
                              TFLMGEN_CONV2D_MVE_SHORT_LOAD("\\at + 16"),                       \
                              TFLMGEN_CONV2D_MVE_SHORT_LOAD("\\at + 32"),                       \
@@ -101,8 +103,8 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
 
 /* Registers: q0 to q3 first 16s, r5 entry of the first pass, r7 end of the column, r9 stream, r11 output; q7 where the
  * outputs of a pair go, pixel after pixel. A pair of channels costs 1 instruction beside its chunks and 18 (22 where
- * signed) after them, for 8 outputs; and where there are more than five chunks, 2, and 2 for every four. A block costs
- * 25, and 9 for each 16 values of four pixels that are copied. Stack: blocks. */
+ * signed) after them, for 8 outputs; and where there are more than nine chunks, 2, and 2 for every four. A block costs
+ * 26, and 9 for each 16 values of four pixels that are copied. Stack: blocks. */
 #define TFLMGEN_CONV2D_MVE_BLOCK(name, ENTER, BEGIN, LOOP, REST, zero_point, FIX)                                      \
     TFLMGEN_SHARED void name(struct tflmgen_conv2d_mve_blocks *blocks)                                                 \
     {                                                                                                                  \
@@ -190,7 +192,7 @@ TFLMGEN_HELPER struct tflmgen_conv2d_mve_blocks tflmgen_conv2d_mve_blocks_of(con
                                                                              int32_t chunks, int32_t zero_point)
 {
     const int32_t rest = chunks - 1;
-    const int32_t skipped = chunks <= TFLMGEN_CONV2D_MVE_SHORT ? 4 - rest : -rest & 3;
+    const int32_t skipped = chunks <= TFLMGEN_CONV2D_MVE_SHORT ? TFLMGEN_CONV2D_MVE_SHORT - chunks : -rest & 3;
     const struct tflmgen_conv2d_mve_blocks blocks = {column,
                                                      NULL,
                                                      0,

@@ -20,9 +20,9 @@ struct tflmgen_conv2d_mve_blocks {
     int8_t *output;
     int32_t count; /* blocks left; 0 for one block */
     int32_t pixel; /* bytes from a pixel's first 16 values to the next pixel's */
-    int32_t rest;  /* 16s of a window but the first */
+    int32_t rest;  /* from the column's second 16s of pixels to `end`, in 64 bytes */
     int32_t skip;  /* bytes of code that the first pass leaves out */
-    const int8_t *end; /* of the column */
+    const int8_t *end; /* of the column; of short windows what the loads' distances count from */
     const int8_t *stream;
     int32_t zero_point;
     int32_t copied;         /* 16s of each pixel that are copied to the column from behind the first: all, or none */
@@ -75,9 +75,7 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
     "vadd.i32 " sums ", " sums ", q6\n\t"
 
 /* Up to nine chunks are straight code, at fixed distances from the end of the column less 256 bytes. r3: zero point. */
-#define TFLMGEN_CONV2D_MVE_SHORT_ENTER \
-    "mov r3, r9\n\t"                   \
-    "sub r7, r7, #256\n\t"
+#define TFLMGEN_CONV2D_MVE_SHORT_ENTER "mov r3, r9\n\t"
 #define TFLMGEN_CONV2D_MVE_SHORT_LOAD(at) "vldrw.u32 q6, [r7, #" at "]\n\t"
 /* clang-format off */
 #define TFLMGEN_CONV2D_MVE_SHORT_LOOP                                                          \
@@ -104,7 +102,7 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
 /* Registers: q0 to q3 first 16s, r5 entry of the first pass, r7 end of the column, r9 stream, r11 output; q7 where the
  * outputs of a pair go, pixel after pixel. A pair of channels costs 1 instruction beside its chunks and 18 (22 where
  * signed) after them, for 8 outputs; and where there are more than nine chunks, 2, and 2 for every four. A block costs
- * 26, and 9 for each 16 values of four pixels that are copied. Stack: blocks. */
+ * 24, and 9 for each 16 values of four pixels that are copied. Stack: blocks. */
 #define TFLMGEN_CONV2D_MVE_BLOCK(name, ENTER, BEGIN, LOOP, REST, zero_point, FIX)                                      \
     TFLMGEN_SHARED void name(struct tflmgen_conv2d_mve_blocks *blocks)                                                 \
     {                                                                                                                  \
@@ -134,9 +132,8 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
                          "vstrb.8 q4, [r1], #16\n\t"                                                                   \
                          "le lr, 2b\n"                                                                                 \
                          "3:\n\t" ENTER                                                                                \
-                         "adr r5, 6f\n\t"                                                                              \
+                         "adr.w r5, 6f + 1\n\t"                                                                        \
                          "add r5, r5, r6\n\t"                                                                          \
-                         "orr r5, r5, #1\n\t"                                                                          \
                          "mov r9, r8\n"                                                                                \
                          "5:\n\t" BEGIN TFLMGEN_CONV2D_MVE_FIRST_CHUNK                                                 \
                          "mov pc, r5\n\t"                                                                              \
@@ -191,15 +188,16 @@ TFLMGEN_CONV2D_MVE_LONG_BLOCK(tflmgen_conv2d_mve_long_signed, TFLMGEN_CONV2D_MVE
 TFLMGEN_HELPER struct tflmgen_conv2d_mve_blocks tflmgen_conv2d_mve_blocks_of(const int8_t *column, const int8_t *stream,
                                                                              int32_t chunks, int32_t zero_point)
 {
-    const int32_t rest = chunks - 1;
-    const int32_t skipped = chunks <= TFLMGEN_CONV2D_MVE_SHORT ? TFLMGEN_CONV2D_MVE_SHORT - chunks : -rest & 3;
+    const bool is_short = chunks <= TFLMGEN_CONV2D_MVE_SHORT;
+    const int32_t skipped = is_short ? TFLMGEN_CONV2D_MVE_SHORT - chunks : (1 - chunks) & 3;
+    const int32_t behind = is_short ? TFLMGEN_CONV2D_MVE_SHORT / 2 : 0;
     const struct tflmgen_conv2d_mve_blocks blocks = {column,
                                                      NULL,
                                                      0,
                                                      16,
-                                                     rest,
+                                                     chunks - 1 - behind,
                                                      skipped * TFLMGEN_CONV2D_MVE_CHUNK_BYTES,
-                                                     column + 64 * chunks,
+                                                     column + 64 * (chunks - behind),
                                                      stream,
                                                      zero_point,
                                                      0,

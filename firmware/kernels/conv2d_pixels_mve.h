@@ -58,7 +58,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_pixels_mve_run(const int8_t *input, const int
         if (readable >= TFLMGEN_CONV2D_MVE_PIXELS) {
             blocks.windows = input + first * channels;
             blocks.pixel = channels;
-            blocks.copied = blocks.rest;
+            blocks.copied = p->chunks - 1;
             blocks.count = readable / TFLMGEN_CONV2D_MVE_PIXELS;
             left -= TFLMGEN_CONV2D_MVE_PIXELS * blocks.count;
         } else {

@@ -124,11 +124,12 @@ TFLMGEN_SHARED int8_t *tflmgen_depthwise_patch_mve_interleave(int8_t *to, int32_
     "ldrsb r5, [r8, #-1]\n\t"             \
     "ldrd r1, r3, [r8], #8\n\t"
 
-#define TFLMGEN_DEPTHWISE_PATCH_MVE_LEAVE \
-    "3:\n\t"                              \
-    "add r9, r9, #1\n\t"                  \
-    "add r12, r12, #1\n\t"                \
+#define TFLMGEN_DEPTHWISE_PATCH_MVE_NEXT \
+    "add r9, r9, #1\n\t"                 \
+    "add r12, r12, #1\n\t"               \
     "le lr, 1b\n\t"
+
+#define TFLMGEN_DEPTHWISE_PATCH_MVE_LEAVE "3:\n\t" TFLMGEN_DEPTHWISE_PATCH_MVE_NEXT
 
 #define TFLMGEN_DEPTHWISE_PATCH_MVE_RETURN "pop {r2, r4-r11, lr}"
 
@@ -194,7 +195,7 @@ TFLMGEN_SHARED int8_t *tflmgen_depthwise_patch_mve_interleave(int8_t *to, int32_
                          "vadd.i32 q3, q3, r11\n\t"                                                                    \
                          TFLMGEN_DEPTHWISE_SQUARES_MVE_ONE(FIX)                                                        \
                          "vsub.i32 q3, q3, r11\n\t"                                                                    \
-                         "b 3b\n"                                                                                      \
+                         TFLMGEN_DEPTHWISE_PATCH_MVE_NEXT                                                              \
                          "5:\n\t"                                                                                      \
                          TFLMGEN_DEPTHWISE_PATCH_MVE_RETURN                                                            \
                          : "+r"(r0), "+r"(r1), "+r"(r2)                                                                \
@@ -324,20 +325,20 @@ TFLMGEN_SHARED void tflmgen_depthwise_patch_mve_run(const int8_t *input, const i
                 tflmgen_depthwise_patch_mve_place(&block, pixels, lower, p);
             }
             vst1q_u32(rows.at, vmlaq_n_u32(vld1q_u32(starts), vld1q_u32(rows.step), (uint32_t)(in_x + first)));
+            tflmgen_depthwise_patch_mve_pad(piece, first, p->padding_value);
+            tflmgen_depthwise_patch_mve_pad(piece + end * TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN, columns - end,
+                                            p->padding_value);
             for (int32_t left = p->input_channels; left > 0; left -= 16, at += 16) {
                 int8_t *to = piece + first * TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN;
                 block.channels = tflmgen_min_s32(left, 16);
-                tflmgen_depthwise_patch_mve_pad(piece, first, p->padding_value);
-                to = tflmgen_depthwise_patch_mve_interleave(to, end - first, block.channels, &rows);
-                tflmgen_depthwise_patch_mve_pad(to, columns - end, p->padding_value);
+                tflmgen_depthwise_patch_mve_interleave(to, end - first, block.channels, &rows);
                 /* Where less than four outputs are wanted, all four go to the last column, which is free then. */
                 to = piece + (TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMNS - 1) * TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN;
                 function(weights, pixels < 4 ? to : at, &block);
                 for (int32_t k = 0; pixels < 4 && k < pixels; ++k, to += 16) {
                     tflmgen_copy_mve(at + k * p->input_channels, to, block.channels);
                 }
-                const uint32x4_t next = vminq_u32(vld1q_u32(rows.step), vdupq_n_u32((uint32_t)block.channels));
-                vst1q_u32(rows.at, vaddq_u32(vld1q_u32(rows.at), next));
+                vst1q_u32(rows.at, vaddq_u32(vld1q_u32(rows.at), vminq_u32(vld1q_u32(rows.step), vdupq_n_u32(16))));
                 weights += 16 * TFLMGEN_DEPTHWISE_PATCH_MVE_CHANNEL;
             }
         }

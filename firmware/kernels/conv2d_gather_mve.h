@@ -30,8 +30,6 @@ struct tflmgen_conv2d_mve_four {
     int32_t row;   /* bytes */
     int32_t line;  /* bytes from a row to the next one */
     int32_t rows;
-    const int8_t *table;
-    int32_t chunks;
 };
 
 /* Row by row: of 16 values of each window 4 VLDRB, 4 VSTRB, LETP; 8 per row. */
@@ -65,42 +63,6 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_copy_four(int8_t *column, const int8_t *f
                      : "+r"(r0), "+r"(r1), "+r"(r2)
                      :
                      : "r3", "q0", "q1", "q2", "q3", "cc", "memory");
-}
-
-/* Eight values of four windows, at q0 from each. */
-#define TFLMGEN_CONV2D_MVE_TABLE_FOUR(half)     \
-    "vldrw.u32 q0, [r2], #32\n\t"               \
-    "vldrb.u16 q1, [r1, q0]\n\t"                \
-    "vldrb.u16 q2, [r4, q0]\n\t"                \
-    "vldrb.u16 q3, [r5, q0]\n\t"                \
-    "vldrb.u16 q4, [r6, q0]\n\t"                \
-    "vstrb.16 q1, [r0, #8 * " half "]\n\t"      \
-    "vstrb.16 q2, [r0, #16 + 8 * " half "]\n\t" \
-    "vstrb.16 q3, [r0, #32 + 8 * " half "]\n\t" \
-    "vstrb.16 q4, [r0, #48 + 8 * " half "]\n\t"
-
-/* Value by value: of 16 values of each window 2 VLDRW, 8 VLDRB, 8 VSTRB, ADD, LE. */
-TFLMGEN_SHARED void tflmgen_conv2d_mve_table_four(int8_t *column, const int8_t *from,
-                                                  const struct tflmgen_conv2d_mve_four *four)
-{
-    TFLMGEN_IN_REGISTERS_3(column, from, four);
-    /* clang-format off */
-    __asm__ volatile("push {r4-r6, lr}\n\t"
-                     "ldr r3, [r2, #20]\n\t"
-                     "dls lr, r3\n\t"
-                     "ldr r3, [r2]\n\t"
-                     "ldr r2, [r2, #16]\n\t"
-                     "add r4, r1, r3\n\t"
-                     "add r5, r4, r3\n\t"
-                     "add r6, r5, r3\n"
-                     "1:\n\t" TFLMGEN_CONV2D_MVE_TABLE_FOUR("0") TFLMGEN_CONV2D_MVE_TABLE_FOUR("1")
-                     "add r0, r0, #64\n\t"
-                     "le lr, 1b\n\t"
-                     "pop {r4-r6, lr}"
-                     : "+r"(r0), "+r"(r1), "+r"(r2)
-                     :
-                     : "r3", "q0", "q1", "q2", "q3", "q4", "cc", "memory");
-    /* clang-format on */
 }
 
 /* Which values of a window are inside the input, and what the others are; in the order in which the assembly reads
@@ -162,6 +124,42 @@ struct tflmgen_conv2d_mve_cut {
     int32_t step;  /* pixels from a window to the next one */
     struct tflmgen_conv2d_mve_bounds bounds;
 };
+
+/* Eight values of four windows, at q0 from each. */
+#define TFLMGEN_CONV2D_MVE_TABLE_FOUR(half)     \
+    "vldrw.u32 q0, [r2], #32\n\t"               \
+    "vldrb.u16 q1, [r1, q0]\n\t"                \
+    "vldrb.u16 q2, [r4, q0]\n\t"                \
+    "vldrb.u16 q3, [r5, q0]\n\t"                \
+    "vldrb.u16 q4, [r6, q0]\n\t"                \
+    "vstrb.16 q1, [r0, #8 * " half "]\n\t"      \
+    "vstrb.16 q2, [r0, #16 + 8 * " half "]\n\t" \
+    "vstrb.16 q3, [r0, #32 + 8 * " half "]\n\t" \
+    "vstrb.16 q4, [r0, #48 + 8 * " half "]\n\t"
+
+/* Windows inside the input, value by value: of 16 values of each window 2 VLDRW, 8 VLDRB, 8 VSTRB, ADD, LE. */
+TFLMGEN_SHARED void tflmgen_conv2d_mve_table_four(int8_t *column, const int8_t *from,
+                                                  const struct tflmgen_conv2d_mve_cut *cut)
+{
+    TFLMGEN_IN_REGISTERS_3(column, from, cut);
+    /* clang-format off */
+    __asm__ volatile("push {r4-r6, lr}\n\t"
+                     "ldr r3, [r2, #36]\n\t"
+                     "dls lr, r3\n\t"
+                     "ldr r3, [r2, #4]\n\t"
+                     "ldr r2, [r2, #32]\n\t"
+                     "add r4, r1, r3\n\t"
+                     "add r5, r4, r3\n\t"
+                     "add r6, r5, r3\n"
+                     "1:\n\t" TFLMGEN_CONV2D_MVE_TABLE_FOUR("0") TFLMGEN_CONV2D_MVE_TABLE_FOUR("1")
+                     "add r0, r0, #64\n\t"
+                     "le lr, 1b\n\t"
+                     "pop {r4-r6, lr}"
+                     : "+r"(r0), "+r"(r1), "+r"(r2)
+                     :
+                     : "r3", "q0", "q1", "q2", "q3", "q4", "cc", "memory");
+    /* clang-format on */
+}
 
 /* Eight values of one of them, where the columns are in q0, or are none. */
 #define TFLMGEN_CONV2D_MVE_CUT_ONE(from, x, to) \

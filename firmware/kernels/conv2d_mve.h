@@ -90,8 +90,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
     const int32_t row = p->filter_width * channels;
     const bool has_table = tflmgen_conv2d_mve_has_table(p);
     const bool by_rows = p->dilation_width == 1 && (row % 16 == 0 || p->filter_height == 1);
-    const struct tflmgen_conv2d_mve_four four = {p->stride_width * channels, row,    p->dilation_height * line,
-                                                 p->filter_height,           stream, p->chunks};
+    const struct tflmgen_conv2d_mve_four four = {p->stride_width * channels, row, p->dilation_height * line,
+                                                 p->filter_height};
     const int32_t y_end = p->input_height - (p->filter_height - 1) * p->dilation_height;
     const int32_t x_end = p->input_width - (p->filter_width - 1) * p->dilation_width - 3 * p->stride_width;
     const int32_t all = p->batches * p->output_height * p->output_width;
@@ -123,7 +123,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
             if (by_rows) {
                 tflmgen_conv2d_mve_copy_four(column, from, &four);
             } else {
-                tflmgen_conv2d_mve_table_four(column, from, &four);
+                tflmgen_conv2d_mve_table_four(column, from, &next.kind.cut);
             }
             next.out_x += TFLMGEN_CONV2D_MVE_PIXELS;
         } else if (has_table && left >= TFLMGEN_CONV2D_MVE_PIXELS &&

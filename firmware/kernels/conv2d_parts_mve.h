@@ -42,7 +42,6 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run_part(const int8_t *input, const int8_
     tflmgen_conv2d_mve_block_function *const run_block =
         chunks > TFLMGEN_CONV2D_MVE_SHORT ? tflmgen_conv2d_mve_long_signed : tflmgen_conv2d_mve_short_signed;
     struct tflmgen_conv2d_mve_blocks blocks = tflmgen_conv2d_mve_blocks_of(column, stream, chunks, zero_point);
-    const struct tflmgen_conv2d_mve_four four = {p->stride_width * p->pixel, 0, 0, 0, table, chunks};
     struct tflmgen_conv2d_mve_cut cut = {
         0, p->stride_width * p->pixel, p->stride_width, {0, 0, p->height, p->width, p->padding_value, table, chunks}};
     tflmgen_conv2d_mve_place(&blocks, p->output_pixel, last, p->is_single);
@@ -58,7 +57,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run_part(const int8_t *input, const int8_
                 const int32_t in_x = begin * p->stride_width - p->padding_left;
                 const int32_t at = (in_y * p->width + in_x) * p->pixel;
                 if (is_inside && last == 3 && in_x >= 0 && in_x < x_end) {
-                    tflmgen_conv2d_mve_table_four(column, input + at, &four);
+                    tflmgen_conv2d_mve_table_four(column, input + at, &cut);
                 } else if (last == 3) {
                     cut.bounds.x = in_x;
                     cut.from = (uint32_t)(uintptr_t)input + (uint32_t)at;

@@ -99,6 +99,26 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
     "cmp r1, r7\n\t"                                                                        \
     "bne.w 6b\n\t"
 
+/* The outputs of a pair of channels, from its sums. The carry is set at the end of the stream. q6 is free. */
+#define TFLMGEN_CONV2D_MVE_OUTPUTS(REST, zero_point, FIX) \
+    "vmov d8, r0, r2\n\t"                                 \
+    "vmov d9, r4, r6\n\t"                                 \
+    "vmov d10, r8, r10\n\t"                               \
+    "vmov d11, r12, lr\n\t" REST                          \
+    "ldmia.w r9!, {r0, r2, r4, r6, r8, r10}\n\t"          \
+    "vadd.i32 q4, q4, r0\n\t"                             \
+    "vqrdmulh.s32 q4, q4, r2\n\t" FIX("q4")               \
+    "vrshl.s32 q4, r4\n\t"                                \
+    "vadd.i32 q5, q5, r6\n\t"                             \
+    "vqrdmulh.s32 q5, q5, r8\n\t" FIX("q5")               \
+    "vrshl.s32 q5, r10\n\t"                               \
+    "vqmovnb.s32 q4, q4\n\t"                              \
+    "vqmovnt.s32 q4, q5\n\t"                              \
+    "vqadd.s16 q4, q4, " zero_point "\n\t"                \
+    "vqmovnb.s16 q4, q4\n\t"                              \
+    "vstrb.16 q4, [r11, q7]\n\t"                          \
+    "adds.w r11, r11, r10, asr #8\n\t"
+
 /* Registers: q0 to q3 first 16s, r5 entry of the first pass, r7 end of the column, r9 stream, r11 output; q7 where the
  * outputs of a pair go, pixel after pixel. A pair of channels costs 1 instruction beside its chunks and 18 (22 where
  * signed) after them, for 8 outputs; and where there are more than nine chunks, 2, and 2 for every four. A block costs
@@ -139,23 +159,7 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
                          "mov pc, r5\n\t"                                                                              \
                          ".p2align 2\n"                                                                                \
                          "6:\n\t" LOOP                                                                                 \
-                         "vmov d8, r0, r2\n\t"                                                                         \
-                         "vmov d9, r4, r6\n\t"                                                                         \
-                         "vmov d10, r8, r10\n\t"                                                                       \
-                         "vmov d11, r12, lr\n\t" REST                                                                  \
-                         "ldmia.w r9!, {r0, r2, r4, r6, r8, r10}\n\t"                                                  \
-                         "vadd.i32 q4, q4, r0\n\t"                                                                     \
-                         "vqrdmulh.s32 q4, q4, r2\n\t" FIX("q4")                                                       \
-                         "vrshl.s32 q4, r4\n\t"                                                                        \
-                         "vadd.i32 q5, q5, r6\n\t"                                                                     \
-                         "vqrdmulh.s32 q5, q5, r8\n\t" FIX("q5")                                                       \
-                         "vrshl.s32 q5, r10\n\t"                                                                       \
-                         "vqmovnb.s32 q4, q4\n\t"                                                                      \
-                         "vqmovnt.s32 q4, q5\n\t"                                                                      \
-                         "vqadd.s16 q4, q4, " zero_point "\n\t"                                                        \
-                         "vqmovnb.s16 q4, q4\n\t"                                                                      \
-                         "vstrb.16 q4, [r11, q7]\n\t"                                                                  \
-                         "adds.w r11, r11, r10, asr #8\n\t"                                                            \
+                         TFLMGEN_CONV2D_MVE_OUTPUTS(REST, zero_point, FIX)                                             \
                          "bcc.w 5b\n\t"                                                                                \
                          "ldr r0, [sp]\n\t"                                                                            \
                          "vldrw.u32 q4, [r0]\n\t"                                                                      \
@@ -208,13 +212,12 @@ TFLMGEN_HELPER struct tflmgen_conv2d_mve_blocks tflmgen_conv2d_mve_blocks_of(con
 
 /* Where outputs go: `pixel` bytes from a pixel to the next one, pixels behind the last one repeat it, and so does a
  * pair's second output where there is but one channel. */
-TFLMGEN_SHARED void tflmgen_conv2d_mve_place(struct tflmgen_conv2d_mve_blocks *blocks, int32_t pixel, int32_t last,
-                                             bool is_single)
+TFLMGEN_SHARED void tflmgen_conv2d_mve_place(tflmgen_u16 *outputs, int32_t pixel, int32_t last, bool is_single)
 {
     const uint16x8_t lanes = vidupq_n_u16(0, 1);
     const uint16x8_t pixels = vminq_u16(vshrq_n_u16(lanes, 1), vdupq_n_u16((uint16_t)last));
     const uint16x8_t second = vandq_u16(lanes, vdupq_n_u16(is_single ? 0 : 1));
-    vst1q_u16(blocks->outputs, vmlaq_n_u16(second, pixels, (uint16_t)pixel));
+    vst1q_u16(outputs, vmlaq_n_u16(second, pixels, (uint16_t)pixel));
 }
 
 /* A kernel, KERNEL_run and KERNEL_run_on_stack by one kind of blocks. column: scratch, or NULL where

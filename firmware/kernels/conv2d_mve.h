@@ -109,7 +109,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
         next.kind.window.line = p->dilation_height * line;
     }
     tflmgen_conv2d_mve_go_to_row(&next, 0, p);
-    tflmgen_conv2d_mve_place(&blocks, p->output_channels, 3, p->output_channels == 1);
+    tflmgen_conv2d_mve_place(blocks.outputs, p->output_channels, 3, p->output_channels == 1);
     int32_t left = all;
     for (; left > 0; left -= TFLMGEN_CONV2D_MVE_PIXELS, at += TFLMGEN_CONV2D_MVE_PIXELS * p->output_channels) {
         if (next.out_x == p->output_width) {
@@ -134,7 +134,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
             next.out_x += TFLMGEN_CONV2D_MVE_PIXELS;
         } else {
             const int32_t lanes = tflmgen_min_s32(left, TFLMGEN_CONV2D_MVE_PIXELS);
-            tflmgen_conv2d_mve_place(&blocks, p->output_channels, lanes - 1, p->output_channels == 1);
+            tflmgen_conv2d_mve_place(blocks.outputs, p->output_channels, lanes - 1, p->output_channels == 1);
             for (int32_t lane = 0; lane < lanes; ++lane) {
                 tflmgen_conv2d_mve_gather_next(column + 16 * lane, &next, p);
             }

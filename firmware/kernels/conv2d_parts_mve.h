@@ -44,7 +44,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run_part(const int8_t *input, const int8_
     struct tflmgen_conv2d_mve_blocks blocks = tflmgen_conv2d_mve_blocks_of(column, stream, chunks, zero_point);
     struct tflmgen_conv2d_mve_cut cut = {
         0, p->stride_width * p->pixel, p->stride_width, {0, 0, p->height, p->width, p->padding_value, table, chunks}};
-    tflmgen_conv2d_mve_place(&blocks, p->output_pixel, last, p->is_single);
+    tflmgen_conv2d_mve_place(blocks.outputs, p->output_pixel, last, p->is_single);
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->height * p->width * p->pixel) {
         for (int32_t y = 0; y < p->output_height; ++y) {
             int8_t *const line = output + batch * p->output_image + y * p->output_line;

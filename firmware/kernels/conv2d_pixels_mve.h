@@ -50,7 +50,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_pixels_mve_run(const int8_t *input, const int
     blocks.next[0] = step * channels;
     blocks.next[1] = step * p->output_channels;
     blocks.next[2] = -1;
-    tflmgen_conv2d_mve_place(&blocks, p->output_channels, TFLMGEN_CONV2D_MVE_PIXELS - 1, p->output_channels == 1);
+    tflmgen_conv2d_mve_place(blocks.outputs, p->output_channels, TFLMGEN_CONV2D_MVE_PIXELS - 1, p->output_channels == 1);
     while (left > 0) {
         const int32_t first = p->backward ? tflmgen_max_s32(left - TFLMGEN_CONV2D_MVE_PIXELS, 0) : p->pixels - left;
         const int32_t readable = p->backward ? (left <= whole ? left : 0) : whole - first;
@@ -64,7 +64,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_pixels_mve_run(const int8_t *input, const int
         } else {
             const int32_t count = tflmgen_min_s32(left, TFLMGEN_CONV2D_MVE_PIXELS);
             tflmgen_conv2d_pixels_mve_copy(column, input + first * channels, count, channels);
-            tflmgen_conv2d_mve_place(&blocks, p->output_channels, count - 1, p->output_channels == 1);
+            tflmgen_conv2d_mve_place(blocks.outputs, p->output_channels, count - 1, p->output_channels == 1);
             blocks.windows = column;
             blocks.pixel = 16;
             blocks.copied = 0;

@@ -82,7 +82,7 @@ def conv2d_mve(request: Convolution) -> Kernel | None:
     operands: tuple[Operand, ...] = (Input(0), stream, scratch, Output(0))
     distance = window.block_distance(channels, BLOCK)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
-    kernel = Kernel(function, f"{name}.h", operands, numbers, overlaps, request.macs, "mve")
+    kernel = Kernel(function, f"{name}.h", operands, numbers, overlaps, request.macs, "mve", family=name)
     firsts = range(window.flat.input[2] % BLOCK, window.flat.input[2], BLOCK)
     return go_backward(op, kernel, window, firsts) if is_line else kernel
 
@@ -182,7 +182,8 @@ KERNEL = KernelDeclaration(
     {
         "conv2d_mve": convolution_cost(
             "conv2d", "line line_gather gathered_step single_step alone_single_value block step", 4, 2, 16
-        )
+        ),
+        "conv2d_pixels_mve": convolution_cost("conv2d", "line_gather scaled_block block step", 4, 2, 16),
     },
     (Cases("scaled_conv2d scaled_grouped"),),
     ("conv2d_pixels_mve.h",),

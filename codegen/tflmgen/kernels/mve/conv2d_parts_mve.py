@@ -152,7 +152,7 @@ KERNEL = KernelDeclaration(
             "conv2d in groups", "part border cut_value line_gather line_gather_step block step", 4, 2, 16
         ),
         "transpose_conv_mve": transposed_cost(
-            "transpose_conv", "line border padding_value line_gather line_step block", 4, 2, 16
+            "transpose_conv", "part border cut_value line_gather line_gather_step line_four full_step", 4, 2, 16
         ),
     },
     (Cases("scaled_grouped transpose_conv"),),

@@ -177,9 +177,7 @@ KERNEL = KernelDeclaration(
     "mve",
     (Computes(DepthwiseConvolution, depthwise_patch_mve),),
     {
-        "depthwise_squares_mve": depthwise_cost(
-            "depthwise 3x3 vectors", "tap line_four line_vector left_over signed clamp", 8
-        ),
+        "depthwise_squares_mve": depthwise_cost("depthwise 3x3 vectors", "line line_vector tile signed", 8),
         "depthwise_line_mve": depthwise_cost(
             "depthwise 3x3 vectors", "line alone vector_tap line_four left_over signed clamp", 8
         ),

@@ -18,10 +18,10 @@
 struct tflmgen_conv2d_mve_blocks {
     const int8_t *windows; /* the first 16 values of the first pixel */
     int8_t *output;
-    int32_t count; /* blocks left; 0 for one block */
-    int32_t pixel; /* bytes from a pixel's first 16 values to the next pixel's */
-    int32_t rest;  /* from the column's second 16s of pixels to `end`, in 64 bytes */
-    int32_t skip;  /* bytes of code that the first pass leaves out */
+    int32_t count;     /* blocks left; 0 for one block */
+    int32_t pixel;     /* bytes from a pixel's first 16 values to the next pixel's */
+    int32_t rest;      /* from the column's second 16s of pixels to `end`, in 64 bytes */
+    int32_t skip;      /* bytes of code that the first pass leaves out */
     const int8_t *end; /* of the column; of short windows what the loads' distances count from */
     const int8_t *stream;
     int32_t zero_point;
@@ -178,8 +178,8 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
 
 #define TFLMGEN_CONV2D_MVE_SHORT_BLOCK(name, FIX) \
     TFLMGEN_CONV2D_MVE_BLOCK(name, TFLMGEN_CONV2D_MVE_SHORT_ENTER, "", TFLMGEN_CONV2D_MVE_SHORT_LOOP, "", "r3", FIX)
-#define TFLMGEN_CONV2D_MVE_LONG_BLOCK(name, FIX)                                                                   \
-    TFLMGEN_CONV2D_MVE_BLOCK(name, TFLMGEN_CONV2D_MVE_LONG_ENTER, "mov r1, r3\n\t", TFLMGEN_CONV2D_MVE_LONG_LOOP,  \
+#define TFLMGEN_CONV2D_MVE_LONG_BLOCK(name, FIX)                                                                  \
+    TFLMGEN_CONV2D_MVE_BLOCK(name, TFLMGEN_CONV2D_MVE_LONG_ENTER, "mov r1, r3\n\t", TFLMGEN_CONV2D_MVE_LONG_LOOP, \
                              "ldr r12, [sp, #4]\n\t", "r12", FIX)
 
 /* For outputs clamped at the zero point, and for those that are not. */
@@ -222,17 +222,17 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_place(tflmgen_u16 *outputs, int32_t pixel
 
 /* A kernel, KERNEL_run and KERNEL_run_on_stack by one kind of blocks. column: scratch, or NULL where
  * TFLMGEN_CONV2D_MVE_STACK_BYTES are enough. */
-#define TFLMGEN_CONV2D_MVE(kernel, name, KIND)                                                                         \
-    TFLMGEN_SHARED void kernel##_##name(const int8_t *input, const tflmgen_u32 *stream, void *column, int8_t *output,  \
-                                        const struct kernel##_s8 *p)                                                   \
-    {                                                                                                                  \
-        if (column) {                                                                                                  \
-            kernel##_run(input, (const int8_t *)stream, (int8_t *)column, output, p,                                   \
-                         tflmgen_conv2d_mve_short_##KIND, tflmgen_conv2d_mve_long_##KIND);                             \
-        } else {                                                                                                       \
-            kernel##_run_on_stack(input, (const int8_t *)stream, output, p, tflmgen_conv2d_mve_short_##KIND,           \
-                                  tflmgen_conv2d_mve_long_##KIND);                                                     \
-        }                                                                                                              \
+#define TFLMGEN_CONV2D_MVE(kernel, name, KIND)                                                                        \
+    TFLMGEN_SHARED void kernel##_##name(const int8_t *input, const tflmgen_u32 *stream, void *column, int8_t *output, \
+                                        const struct kernel##_s8 *p)                                                  \
+    {                                                                                                                 \
+        if (column) {                                                                                                 \
+            kernel##_run(input, (const int8_t *)stream, (int8_t *)column, output, p, tflmgen_conv2d_mve_short_##KIND, \
+                         tflmgen_conv2d_mve_long_##KIND);                                                             \
+        } else {                                                                                                      \
+            kernel##_run_on_stack(input, (const int8_t *)stream, output, p, tflmgen_conv2d_mve_short_##KIND,          \
+                                  tflmgen_conv2d_mve_long_##KIND);                                                    \
+        }                                                                                                             \
     }
 
 #endif

@@ -50,7 +50,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_pixels_mve_run(const int8_t *input, const int
     blocks.next[0] = step * channels;
     blocks.next[1] = step * p->output_channels;
     blocks.next[2] = -1;
-    tflmgen_conv2d_mve_place(blocks.outputs, p->output_channels, TFLMGEN_CONV2D_MVE_PIXELS - 1, p->output_channels == 1);
+    tflmgen_conv2d_mve_place(blocks.outputs, p->output_channels, TFLMGEN_CONV2D_MVE_PIXELS - 1,
+                             p->output_channels == 1);
     while (left > 0) {
         const int32_t first = p->backward ? tflmgen_max_s32(left - TFLMGEN_CONV2D_MVE_PIXELS, 0) : p->pixels - left;
         const int32_t readable = p->backward ? (left <= whole ? left : 0) : whole - first;

@@ -1,8 +1,8 @@
 /* The inner loops of CONV_2D in int8 for cores with MVE: four pixels times all output channels, two at a time.
  *
- * The four windows are gathered in a column: 16 values of each pixel, then the next 16. The first 16s stay in registers;
- * where a window has no more, they are read from where the input has them. The weights are a stream of channel pairs, in
- * the order of use, where a window is filled up with zero weights to whole 16s:
+ * The four windows are gathered in a column: 16 values of each pixel, then the next 16. The first 16s stay in
+ * registers; where a window has no more, they are read from where the input has them. The weights are a stream of
+ * channel pairs, in the order of use, where a window is filled up with zero weights to whole 16s:
  *     16 weights of each, times `chunks` | bias0 m0 s0 bias1 m1 s1
  * where the low byte of s0 and s1 is -r, and s1 / 256 the bytes to the next pair, -1 at the end.
  */

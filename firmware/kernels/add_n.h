@@ -43,8 +43,7 @@ TFLMGEN_KERNEL void tflmgen_add_all_s8(const tflmgen_s32 *layout, int8_t *output
         for (int32_t input = 0; input < layout[TFLMGEN_ADD_N_INPUTS]; input++) {
             sum = tflmgen_add_wrap_s32(sum, (((const int8_t *)inputs[input])[i] + offset) * (1 << 19));
         }
-        const int32_t scaled =
-            tflmgen_requantize_down(sum, layout[TFLMGEN_ADD_N_MULTIPLIER], layout[TFLMGEN_ADD_N_SHIFT]);
+        const int32_t scaled = tflmgen_requantize(sum, layout[TFLMGEN_ADD_N_MULTIPLIER], layout[TFLMGEN_ADD_N_SHIFT]);
         output[i] = (int8_t)tflmgen_clamp_s32(scaled + layout[TFLMGEN_ADD_N_OUTPUT_OFFSET], INT8_MIN, INT8_MAX);
     }
 }

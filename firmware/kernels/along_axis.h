@@ -106,7 +106,7 @@ TFLMGEN_KERNEL void tflmgen_cumsum_s8(const int8_t *input, int8_t *output, const
                 const int32_t before = sum;
                 sum = tflmgen_add_wrap_s32(sum, (input[place] + params->input_offset) * (1 << 19));
                 const int32_t scaled =
-                    tflmgen_requantize_down(params->exclusive ? before : sum, params->multiplier, params->shift);
+                    tflmgen_requantize(params->exclusive ? before : sum, params->multiplier, params->shift);
                 output[place] = (int8_t)tflmgen_clamp_s32(scaled + params->output_offset, INT8_MIN, INT8_MAX);
                 place += step;
             }

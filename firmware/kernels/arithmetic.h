@@ -189,98 +189,28 @@ struct tflmgen_add_quantized {
     int32_t greatest;
 };
 
-/* tflmgen_requantize_down for -2^30 <= value < 2^30, which holds for inputs with their headroom and for their sums. */
-TFLMGEN_HELPER int32_t tflmgen_add_requantize(int32_t value, int32_t multiplier, int32_t shift)
-{
-#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
-    return tflmgen_requantize_dsp(value, multiplier, -shift);
-#else
-    return tflmgen_requantize_down(value, multiplier, shift);
-#endif
-}
-
-/* Where the range is known to be that of int16, one SSAT. */
-TFLMGEN_HELPER int32_t tflmgen_clamp_result(int32_t value, int32_t least, int32_t greatest)
-{
-#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
-    if (__builtin_constant_p(least) && __builtin_constant_p(greatest) && least == INT16_MIN && greatest == INT16_MAX) {
-        return tflmgen_saturate_dsp_s16(value);
-    }
-#endif
-    return tflmgen_clamp_s32(value, least, greatest);
-}
-
 TFLMGEN_HELPER int32_t tflmgen_add_scale1(int32_t value, const struct tflmgen_add_quantized *params)
 {
     const int32_t shifted = (value + params->offset1) * (1 << params->left_shift);
-    return tflmgen_add_requantize(shifted, params->multiplier1, params->shift1);
+    return tflmgen_requantize_s31(shifted, params->multiplier1, params->shift1);
 }
 
 TFLMGEN_HELPER int32_t tflmgen_add_scale2(int32_t value, const struct tflmgen_add_quantized *params)
 {
     const int32_t shifted = (value + params->offset2) * (1 << params->left_shift);
-    return tflmgen_add_requantize(shifted, params->multiplier2, params->shift2);
+    return tflmgen_requantize_s31(shifted, params->multiplier2, params->shift2);
 }
 
 TFLMGEN_HELPER int32_t tflmgen_add_finish(int32_t sum, const struct tflmgen_add_quantized *params)
 {
-    const int32_t scaled = tflmgen_add_requantize(sum, params->multiplier_output, params->shift_output);
-    return tflmgen_clamp_result(scaled + params->output_offset, params->least, params->greatest);
+    const int32_t scaled = tflmgen_requantize_s31(sum, params->multiplier_output, params->shift_output);
+    return tflmgen_clamp_s32(scaled + params->output_offset, params->least, params->greatest);
 }
 
 TFLMGEN_DEFINE_BINARY(tflmgen_add_s8, int8_t, int8_t, tflmgen_add_quantized,
                       tflmgen_add_finish(tflmgen_add_scale1(a, params) + tflmgen_add_scale2(b, params), params))
 TFLMGEN_DEFINE_BINARY(tflmgen_sub_s8, int8_t, int8_t, tflmgen_add_quantized,
                       tflmgen_add_finish(tflmgen_add_scale1(a, params) - tflmgen_add_scale2(b, params), params))
-
-#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
-/* input1 + sign * input2, of which a row meets a row or, first or second, a single element. Zero points of int16 are 0.
- * The input of the larger scale has the factor 1/2, which is exact. */
-TFLMGEN_HELPER void tflmgen_sum_s16(const tflmgen_s16 *input1, const tflmgen_s16 *input2, tflmgen_s16 *output,
-                                    int32_t sign, const struct tflmgen_add_quantized *params)
-{
-    const bool one1 = !params->stride1[params->rank - 1];
-    const bool one2 = !params->stride2[params->rank - 1];
-    const bool second = one1 || (!one2 && params->multiplier1 == 1 << 30 && params->shift1 == 0);
-    const struct tflmgen_rows_s16 p = {
-        params->extent[params->rank - 1],
-        second ? tflmgen_scale_mve_of(params->multiplier2, params->shift2)
-               : tflmgen_scale_mve_of(params->multiplier1, params->shift1),
-        second ? sign : 1,
-        (second ? 1 : sign) * (1 << 14),
-        tflmgen_scale_mve_of(params->multiplier_output, params->shift_output),
-        params->least,
-        params->greatest,
-    };
-    if (one1) {
-        TFLMGEN_EACH_BINARY_ROW(tflmgen_s16, input1, input2, output, params,
-                                tflmgen_add_one_s16(row2, tflmgen_add_scale1(*row1, params), output, &p));
-    } else if (one2) {
-        TFLMGEN_EACH_BINARY_ROW(tflmgen_s16, input1, input2, output, params,
-                                tflmgen_add_one_s16(row1, sign * tflmgen_add_scale2(*row2, params), output, &p));
-    } else {
-        TFLMGEN_EACH_BINARY_ROW(tflmgen_s16, input1, input2, output, params,
-                                tflmgen_add_rows_s16(second ? row2 : row1, second ? row1 : row2, output, &p));
-    }
-}
-
-TFLMGEN_KERNEL void tflmgen_add_s16(const tflmgen_s16 *input1, const tflmgen_s16 *input2, tflmgen_s16 *output,
-                                    const struct tflmgen_add_quantized *params)
-{
-    tflmgen_sum_s16(input1, input2, output, 1, params);
-}
-
-TFLMGEN_KERNEL void tflmgen_sub_s16(const tflmgen_s16 *input1, const tflmgen_s16 *input2, tflmgen_s16 *output,
-                                    const struct tflmgen_add_quantized *params)
-{
-    tflmgen_sum_s16(input1, input2, output, -1, params);
-}
-#else
-TFLMGEN_DEFINE_BINARY(tflmgen_add_s16, tflmgen_s16, tflmgen_s16, tflmgen_add_quantized,
-                      tflmgen_add_finish(tflmgen_add_scale1(a, params) + tflmgen_add_scale2(b, params), params))
-TFLMGEN_DEFINE_BINARY(tflmgen_sub_s16, tflmgen_s16, tflmgen_s16, tflmgen_add_quantized,
-                      tflmgen_add_finish(tflmgen_add_scale1(a, params) - tflmgen_add_scale2(b, params), params))
-#endif
 
 struct tflmgen_mul_quantized {
     TFLMGEN_BINARY_NEST
@@ -300,31 +230,71 @@ TFLMGEN_HELPER int32_t tflmgen_mul_finish(int32_t a, int32_t b, const struct tfl
     return tflmgen_clamp_s32(tflmgen_add_wrap_s32(scaled, params->output_offset), params->least, params->greatest);
 }
 
-/* Zero points other than 0, which int16 rarely has. */
-TFLMGEN_HELPER bool tflmgen_has_offsets(const struct tflmgen_mul_quantized *params)
-{
-    return params->offset1 != 0 || params->offset2 != 0 || params->output_offset != 0;
-}
-
-/* The same for int16: without offsets, of all products only that of the two least values, 2^30, does not fit 31 bits.
- */
-TFLMGEN_HELPER int32_t tflmgen_mul_finish_s16(int32_t a, int32_t b, const struct tflmgen_mul_quantized *params)
-{
-#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
-    if (params->shift <= 0 && !tflmgen_has_offsets(params)) {
-        const int32_t product = a * b;
-        const int32_t high = product < 1 << 30 ? tflmgen_smmulr((int32_t)((uint32_t)product * 2u), params->multiplier)
-                                               : (int32_t)(((uint32_t)params->multiplier + 1u) / 2u);
-        return tflmgen_clamp_result(tflmgen_round_down_dsp(high, -params->shift), params->least, params->greatest);
-    }
-#endif
-    return tflmgen_mul_finish(a, b, params);
-}
-
 TFLMGEN_DEFINE_BINARY(tflmgen_mul_s8, int8_t, int8_t, tflmgen_mul_quantized, tflmgen_mul_finish(a, b, params))
+TFLMGEN_DEFINE_BINARY(tflmgen_mul_offset_s16, tflmgen_s16, tflmgen_s16, tflmgen_mul_quantized,
+                      tflmgen_mul_finish(a, b, params))
+
+/* ADD and SUB. The inputs are brought to twice the greater one's scale, with 15 bits of headroom: of the input of that
+ * scale that is 2^14 times the element, exactly. It comes first. The other one is below 2^31 / 2 times as large, and so
+ * its shift is to the right. */
+struct tflmgen_add_s16 {
+    TFLMGEN_BINARY_NEST
+    int32_t factor1; /* 2^14, negative where the first input is subtracted */
+    int32_t sign2;   /* 1, or -1 where the second one is */
+    int32_t multiplier2;
+    int32_t right2; /* at least 1 */
+    int32_t multiplier_output;
+    int32_t shift_output; /* at most 0 */
+    int32_t least;
+    int32_t greatest;
+};
+
+TFLMGEN_HELPER int32_t tflmgen_add_scaled_s16(int32_t value, int32_t multiplier, int32_t right)
+{
+    return tflmgen_rounding_shift_right(tflmgen_doubling_high_product_s16(value, multiplier), right);
+}
+
+/* MUL without zero points. */
+struct tflmgen_mul_s16 {
+    TFLMGEN_BINARY_NEST
+    int32_t multiplier;
+    int32_t shift;
+    int32_t least;
+    int32_t greatest;
+};
+
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+/* A row meets a row or, first or second, a single element. */
+TFLMGEN_KERNEL void tflmgen_add_s16(const tflmgen_s16 *input1, const tflmgen_s16 *input2, tflmgen_s16 *output,
+                                    const struct tflmgen_add_s16 *params)
+{
+    const bool one1 = !params->stride1[params->rank - 1];
+    const bool one2 = !one1 && !params->stride2[params->rank - 1];
+    const struct tflmgen_rows_s16 p = {
+        params->extent[params->rank - 1],
+        one2 ? tflmgen_scale_mve_of(1 << 30, 0) : tflmgen_scale_mve_of(params->multiplier2, -params->right2),
+        one2 ? params->factor1 / (1 << 14) : params->sign2,
+        params->factor1,
+        tflmgen_scale_mve_of(params->multiplier_output, params->shift_output),
+        params->least,
+        params->greatest,
+    };
+    if (one1) {
+        TFLMGEN_EACH_BINARY_ROW(tflmgen_s16, input1, input2, output, params,
+                                tflmgen_add_one_s16(row2, *row1 * params->factor1, output, &p));
+    } else if (one2) {
+        TFLMGEN_EACH_BINARY_ROW(
+            tflmgen_s16, input1, input2, output, params,
+            tflmgen_add_one_s16(
+                row1, tflmgen_add_scaled_s16(*row2, params->multiplier2, params->right2) * params->sign2, output, &p));
+    } else {
+        TFLMGEN_EACH_BINARY_ROW(tflmgen_s16, input1, input2, output, params,
+                                tflmgen_add_rows_s16(row2, row1, output, &p));
+    }
+}
+
 TFLMGEN_KERNEL void tflmgen_mul_s16(const tflmgen_s16 *input1, const tflmgen_s16 *input2, tflmgen_s16 *output,
-                                    const struct tflmgen_mul_quantized *params)
+                                    const struct tflmgen_mul_s16 *params)
 {
     const bool one1 = !params->stride1[params->rank - 1];
     const bool one2 = !params->stride2[params->rank - 1];
@@ -339,12 +309,7 @@ TFLMGEN_KERNEL void tflmgen_mul_s16(const tflmgen_s16 *input1, const tflmgen_s16
         params->least,
         params->greatest,
     };
-    if (tflmgen_has_offsets(params)) {
-        TFLMGEN_EACH_BINARY_ROW(
-            tflmgen_s16, input1, input2, output, params, for (int32_t i = 0; i < p.elements; ++i) {
-                output[i] = (int16_t)tflmgen_mul_finish(row1[one1 ? 0 : i], row2[one2 ? 0 : i], params);
-            });
-    } else if (one1 || one2) {
+    if (one1 || one2) {
         TFLMGEN_EACH_BINARY_ROW(
             tflmgen_s16, input1, input2, output, params,
             tflmgen_mul_one_s16(one1 ? row2 : row1, (int32_t)((uint32_t)(one1 ? *row1 : *row2) << left), output, &p));
@@ -354,9 +319,70 @@ TFLMGEN_KERNEL void tflmgen_mul_s16(const tflmgen_s16 *input1, const tflmgen_s16
     }
 }
 #else
-TFLMGEN_DEFINE_BINARY(tflmgen_mul_s16, tflmgen_s16, tflmgen_s16, tflmgen_mul_quantized,
-                      tflmgen_mul_finish_s16(a, b, params))
+/* The range of int16, and then the output's, which is none where it is all of int16. */
+TFLMGEN_HELPER int16_t tflmgen_saturated_s16(int32_t value)
+{
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+    return (int16_t)tflmgen_saturate_dsp_s16(value);
+#else
+    return (int16_t)tflmgen_clamp_s32(value, INT16_MIN, INT16_MAX);
+#endif
+}
 
+TFLMGEN_HELPER void tflmgen_clamp_all_s16(tflmgen_s16 *values, int32_t count, int32_t least, int32_t greatest)
+{
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+    tflmgen_clamp_dsp_s16(values, count, least, greatest);
+#else
+    for (int32_t i = least > INT16_MIN || greatest < INT16_MAX ? 0 : count; i < count; ++i) {
+        values[i] = (int16_t)tflmgen_clamp_s32(values[i], least, greatest);
+    }
+#endif
+}
+
+/* Kernels of int16 tensors, whose zero points are 0: for each pair of elements `a`, `b` of the inputs, output = value,
+ * clamped. `p` is a copy of the params, which stores to the output leave in registers. */
+#define TFLMGEN_DEFINE_BINARY_S16(name, params_struct, value)                                                     \
+    TFLMGEN_KERNEL void name(const tflmgen_s16 *input1, const tflmgen_s16 *input2, tflmgen_s16 *output,           \
+                             const struct params_struct *params)                                                  \
+    {                                                                                                             \
+        const struct params_struct p = *params;                                                                   \
+        const int32_t row = params->rank - 1;                                                                     \
+        const int32_t step1 = params->stride1[row], step2 = params->stride2[row];                                 \
+        tflmgen_s16 *const first = output;                                                                        \
+        struct tflmgen_nest_cursor cursor = {{0}, 0, 0};                                                          \
+        do {                                                                                                      \
+            const tflmgen_s16 *row1 = input1 + cursor.offset1;                                                    \
+            const tflmgen_s16 *row2 = input2 + cursor.offset2;                                                    \
+            for (const tflmgen_s16 *const end = output + params->extent[row]; output != end;) {                   \
+                const int32_t a = *row1;                                                                          \
+                const int32_t b = *row2;                                                                          \
+                row1 += step1;                                                                                    \
+                row2 += step2;                                                                                    \
+                *output++ = tflmgen_saturated_s16(value);                                                         \
+            }                                                                                                     \
+        } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->stride1, params->stride2)); \
+        tflmgen_clamp_all_s16(first, (int32_t)(output - first), p.least, p.greatest);                             \
+    }
+
+/* 14 instructions with the DSP extension. */
+TFLMGEN_DEFINE_BINARY_S16(tflmgen_add_s16, tflmgen_add_s16,
+                          tflmgen_requantize_s31(a *p.factor1 +
+                                                     tflmgen_add_scaled_s16(b, p.multiplier2, p.right2) * p.sign2,
+                                                 p.multiplier_output, p.shift_output))
+
+/* tflmgen_requantize of a product, which is 2^30 at most: twice its negative fits SMMULR. */
+TFLMGEN_HELPER int32_t tflmgen_mul_finish_s16(int32_t product, int32_t multiplier, int32_t shift)
+{
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+    if (shift < 0) {
+        return tflmgen_rounding_shift_right(tflmgen_smmulr(product * -2, -multiplier), -shift);
+    }
+#endif
+    return tflmgen_requantize(product, multiplier, shift);
+}
+
+TFLMGEN_DEFINE_BINARY_S16(tflmgen_mul_s16, tflmgen_mul_s16, tflmgen_mul_finish_s16(a *b, p.multiplier, p.shift))
 #endif
 
 #endif

@@ -25,24 +25,36 @@ struct tflmgen_copy {
     int32_t output_offset;
 };
 
-/* Goes through the nest, from `begin` of the input on, element by element. */
-#define TFLMGEN_COPY_ELEMENTS(word, begin)                                   \
+/* A row from `from` to `to`, element by element. */
+#define TFLMGEN_COPY_ROW(word, from, to)                \
+    for (int32_t i = 0; i < params->extent[row]; i++) { \
+        *to = *from;                                    \
+        from += params->input_stride[row];              \
+        to += params->output_stride[row];               \
+    }
+
+/* The same of tensors that are apart: as a whole where it is contiguous in both. */
+#define TFLMGEN_MOVE_ROW(word, from, to)                                     \
+    if (params->input_stride[row] == 1 && params->output_stride[row] == 1) { \
+        tflmgen_move(to, from, params->extent[row] * (int32_t)sizeof(word)); \
+    } else {                                                                 \
+        TFLMGEN_COPY_ROW(word, from, to)                                     \
+    }
+
+/* Goes through the nest, from `begin` of the input on, row by row. */
+#define TFLMGEN_COPY_ROWS(word, begin, ROW)                                  \
     const int32_t row = params->rank - 1;                                    \
     struct tflmgen_nest_cursor cursor = {{0}, begin, params->output_offset}; \
     do {                                                                     \
         const word *from = (const word *)input + cursor.offset1;             \
         word *to = (word *)output + cursor.offset2;                          \
-        for (int32_t i = 0; i < params->extent[row]; i++) {                  \
-            *to = *from;                                                     \
-            from += params->input_stride[row];                               \
-            to += params->output_stride[row];                                \
-        }                                                                    \
+        ROW(word, from, to)                                                  \
     } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->input_stride, params->output_stride));
 
 #define TFLMGEN_DEFINE_COPY(name, word)                                                          \
     TFLMGEN_KERNEL void name(const void *input, void *output, const struct tflmgen_copy *params) \
     {                                                                                            \
-        TFLMGEN_COPY_ELEMENTS(word, params->input_offset)                                        \
+        TFLMGEN_COPY_ROWS(word, params->input_offset, TFLMGEN_COPY_ROW)                          \
     }
 
 TFLMGEN_DEFINE_COPY(tflmgen_copy_8, tflmgen_word8)
@@ -68,24 +80,31 @@ TFLMGEN_KERNEL void tflmgen_copy_rows(const void *input, void *output, const str
     } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->input_stride, params->output_stride));
 }
 
+/* Elements that all become `filler`. */
+#define TFLMGEN_FILL_8(output, filler, elements) tflmgen_fill(output, (filler) * 0x01010101u, elements)
+#define TFLMGEN_FILL_16(output, filler, elements) tflmgen_fill(output, (filler) * 0x00010001u, 2 * (elements))
+#define TFLMGEN_FILL_32(output, filler, elements) tflmgen_fill(output, filler, 4 * (elements))
+#define TFLMGEN_FILL_64(output, filler, elements)   \
+    for (int32_t i = 0; i < (elements); i++) {      \
+        ((tflmgen_word64 *)(output))[i] = (filler); \
+    }
+
 struct tflmgen_fill {
     int32_t elements;
 };
 
 /* Every element of the output becomes *value. */
-#define TFLMGEN_DEFINE_FILL(name, word)                                                          \
-    TFLMGEN_KERNEL void name(const void *value, void *output, const struct tflmgen_fill *params) \
-    {                                                                                            \
-        const word filler = *(const word *)value;                                                \
-        for (int32_t i = 0; i < params->elements; i++) {                                         \
-            ((word *)output)[i] = filler;                                                        \
-        }                                                                                        \
+#define TFLMGEN_DEFINE_FILL(bits)                                                                               \
+    TFLMGEN_KERNEL void tflmgen_fill_##bits(const void *value, void *output, const struct tflmgen_fill *params) \
+    {                                                                                                           \
+        const tflmgen_word##bits filler = *(const tflmgen_word##bits *)value;                                   \
+        TFLMGEN_FILL_##bits(output, filler, params->elements);                                                  \
     }
 
-TFLMGEN_DEFINE_FILL(tflmgen_fill_8, tflmgen_word8)
-TFLMGEN_DEFINE_FILL(tflmgen_fill_16, tflmgen_word16)
-TFLMGEN_DEFINE_FILL(tflmgen_fill_32, tflmgen_word32)
-TFLMGEN_DEFINE_FILL(tflmgen_fill_64, tflmgen_word64)
+TFLMGEN_DEFINE_FILL(8)
+TFLMGEN_DEFINE_FILL(16)
+TFLMGEN_DEFINE_FILL(32)
+TFLMGEN_DEFINE_FILL(64)
 
 /* PAD: the members of struct tflmgen_copy, for the input's place in the output, and the output's size. */
 struct tflmgen_pad {
@@ -97,19 +116,19 @@ struct tflmgen_pad {
     int32_t elements;
 };
 
-#define TFLMGEN_DEFINE_PAD(name, word)                                                                             \
-    TFLMGEN_KERNEL void name(const void *input, const void *value, void *output, const struct tflmgen_pad *params) \
-    {                                                                                                              \
-        const word filler = *(const word *)value;                                                                  \
-        for (int32_t i = 0; i < params->elements; i++) {                                                           \
-            ((word *)output)[i] = filler;                                                                          \
-        }                                                                                                          \
-        TFLMGEN_COPY_ELEMENTS(word, 0)                                                                             \
+#define TFLMGEN_DEFINE_PAD(bits)                                                                        \
+    TFLMGEN_KERNEL void tflmgen_pad_##bits(const void *restrict input, const void *value, void *output, \
+                                           const struct tflmgen_pad *params)                            \
+    {                                                                                                   \
+        typedef tflmgen_word##bits word;                                                                \
+        const word filler = *(const word *)value;                                                       \
+        TFLMGEN_FILL_##bits(output, filler, params->elements);                                          \
+        TFLMGEN_COPY_ROWS(word, 0, TFLMGEN_MOVE_ROW)                                                    \
     }
 
-TFLMGEN_DEFINE_PAD(tflmgen_pad_8, tflmgen_word8)
-TFLMGEN_DEFINE_PAD(tflmgen_pad_16, tflmgen_word16)
-TFLMGEN_DEFINE_PAD(tflmgen_pad_32, tflmgen_word32)
-TFLMGEN_DEFINE_PAD(tflmgen_pad_64, tflmgen_word64)
+TFLMGEN_DEFINE_PAD(8)
+TFLMGEN_DEFINE_PAD(16)
+TFLMGEN_DEFINE_PAD(32)
+TFLMGEN_DEFINE_PAD(64)
 
 #endif

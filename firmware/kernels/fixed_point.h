@@ -29,12 +29,7 @@ TFLMGEN_HELPER int32_t tflmgen_fixed_mean(int32_t a, int32_t b)
 /* 32 for 0. */
 TFLMGEN_HELPER int32_t tflmgen_leading_zeros(uint32_t value)
 {
-    int32_t zeros = 0;
-    while (zeros < 32 && !(value & 0x80000000u)) {
-        value <<= 1;
-        ++zeros;
-    }
-    return zeros;
+    return value ? __builtin_clz(value) : 32;
 }
 
 /* 1 / (1 + x) in Q0.31 for x in [0, 1) in Q0.31: three Newton steps from 48/17 - 32/17 d with d = (1 + x) / 2. */

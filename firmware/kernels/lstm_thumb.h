@@ -22,22 +22,21 @@ TFLMGEN_HELPER int32_t tflmgen_lstm_thumb_cell(const tflmgen_s32 *sums, const tf
 {
     int32_t gates[4];
     for (int32_t gate = 0; gate < 4; ++gate) {
-        int32_t sum = tflmgen_requantize_thumb(sums[gate], p->multipliers[gate], p->shifts[gate]);
+        int32_t sum = tflmgen_requantize(sums[gate], p->multipliers[gate], p->shifts[gate]);
         const int32_t other =
-            tflmgen_requantize_thumb(recurrent[gate], p->recurrent_multipliers[gate], p->recurrent_shifts[gate]);
+            tflmgen_requantize(recurrent[gate], p->recurrent_multipliers[gate], p->recurrent_shifts[gate]);
         sum = 3 * tflmgen_saturate_s16(tflmgen_saturate_s16(sum) + tflmgen_saturate_s16(other));
         gates[gate] =
             gate == TFLMGEN_LSTM_CELL ? tflmgen_tanh_of_steps(sigmoid, sum) : tflmgen_logistic_of_steps(sigmoid, sum);
     }
     const int32_t let_in = gates[TFLMGEN_LSTM_INPUT] * gates[TFLMGEN_LSTM_CELL];
-    const int32_t kept =
-        tflmgen_requantize_thumb(gates[TFLMGEN_LSTM_FORGET] * *cell, p->forget_multiplier, p->forget_shift);
-    const int32_t added = tflmgen_requantize_thumb(let_in, p->input_multiplier, p->input_shift);
+    const int32_t kept = tflmgen_requantize(gates[TFLMGEN_LSTM_FORGET] * *cell, p->forget_multiplier, p->forget_shift);
+    const int32_t added = tflmgen_requantize(let_in, p->input_multiplier, p->input_shift);
     int32_t sum = tflmgen_saturate_s16(tflmgen_saturate_s16(kept) + tflmgen_saturate_s16(added));
     sum = p->cell_clip ? tflmgen_clamp_s32(sum, -p->cell_clip, p->cell_clip) : sum;
     *cell = (int16_t)sum;
     sum = tflmgen_tanh_of_steps(sigmoid, tflmgen_sigmoid_steps(sum, p->steps_multiplier, p->steps_shift));
-    sum = tflmgen_requantize_thumb(sum * gates[TFLMGEN_LSTM_OUTPUT], p->output_multiplier, p->output_shift);
+    sum = tflmgen_requantize(sum * gates[TFLMGEN_LSTM_OUTPUT], p->output_multiplier, p->output_shift);
     return tflmgen_clamp_s32(tflmgen_add_wrap_s32(sum, p->output_zero_point), INT8_MIN, INT8_MAX);
 }
 

@@ -2,15 +2,60 @@
 #ifndef TFLMGEN_KERNELS_REQUANTIZE_H
 #define TFLMGEN_KERNELS_REQUANTIZE_H
 
-#include "common.h"
+#include "dsp.h"
 
-/* round(a * b / 2^31), halves up; the one product that overflows, INT32_MIN squared, saturates. */
+/* Armv6-M and Armv8-M Baseline have no long multiplication. */
+#if defined(__thumb__) && !defined(__thumb2__)
+#define TFLMGEN_HAS_LONG_MULTIPLY 0
+#elif !defined(TFLMGEN_HAS_LONG_MULTIPLY)
+#define TFLMGEN_HAS_LONG_MULTIPLY 1
+#endif
+
+/* round(a * b / 2^31), halves up; not of INT32_MIN squared, which does not fit. Without a long multiplication four
+ * short ones: the lowest product's lower half stands below the bit that is rounded at, and carries nothing. */
+TFLMGEN_HELPER int32_t tflmgen_doubling_high_product(int32_t a, int32_t b)
+{
+#if TFLMGEN_HAS_LONG_MULTIPLY
+    return (int32_t)(((int64_t)a * b + ((int64_t)1 << 30)) >> 31);
+#else
+    const uint32_t a_low = (uint32_t)a & 0xFFFFu, b_low = (uint32_t)b & 0xFFFFu;
+    const uint32_t a_high = (uint32_t)(a >> 16), b_high = (uint32_t)(b >> 16);
+    const int32_t first = (int32_t)(a_low * b_high + (a_low * b_low >> 16) + (1u << 14));
+    const int32_t second = (int32_t)(a_high * b_low);
+    const int32_t mean = (first & second) + ((first ^ second) >> 1); /* rounded down */
+    return (int32_t)(2u * (a_high * b_high) + (uint32_t)(mean >> 14));
+#endif
+}
+
+/* The same for any factors: INT32_MIN squared saturates. */
 TFLMGEN_HELPER int32_t tflmgen_doubling_high_multiply(int32_t a, int32_t b)
 {
-    if (a == INT32_MIN && b == INT32_MIN) {
-        return INT32_MAX;
-    }
-    return (int32_t)(((int64_t)a * b + ((int64_t)1 << 30)) >> 31);
+    return a == INT32_MIN && b == INT32_MIN ? INT32_MAX : tflmgen_doubling_high_product(a, b);
+}
+
+/* round(value * multiplier / 2^16), halves up: tflmgen_doubling_high_product of 2^15 times an int16. */
+TFLMGEN_HELPER int32_t tflmgen_doubling_high_product_s16(int32_t value, int32_t multiplier)
+{
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+    return tflmgen_smmulr(value * (1 << 16), multiplier);
+#elif TFLMGEN_HAS_LONG_MULTIPLY
+    return tflmgen_doubling_high_product(value * (1 << 15), multiplier);
+#else
+    const int32_t low = value * (multiplier & 0xFFFF);
+    return value * (multiplier >> 16) + ((low + (1 << 15)) >> 16);
+#endif
+}
+
+/* The upper 32 bits of a * b + 2^30 + 2^32 * add, of a and b below 2^31; the sum is below 2^64. */
+TFLMGEN_HELPER uint32_t tflmgen_high_sum(uint32_t a, uint32_t b, uint32_t add)
+{
+#if TFLMGEN_HAS_LONG_MULTIPLY
+    return (uint32_t)(((uint64_t)a * b + (((uint64_t)add << 32) | (1u << 30))) >> 32);
+#else
+    const uint32_t a_low = a & 0xFFFFu, b_low = b & 0xFFFFu, a_high = a >> 16, b_high = b >> 16;
+    const uint32_t middle = (a_low * b_low >> 16) + a_low * b_high + a_high * b_low + (1u << 14);
+    return a_high * b_high + (middle >> 16) + add;
+#endif
 }
 
 /* round(value / 2^exponent), halves away from zero; 0 <= exponent <= 31. */
@@ -21,19 +66,41 @@ TFLMGEN_HELPER int32_t tflmgen_rounding_divide_by_power(int32_t value, int32_t e
     return (value >> exponent) + ((value & mask) > threshold ? 1 : 0);
 }
 
-/* value * multiplier * 2^(shift - 31); -31 <= shift <= 30. A left shift that overflows wraps. */
-TFLMGEN_HELPER int32_t tflmgen_requantize(int32_t value, int32_t multiplier, int32_t shift)
+/* The same for INT32_MIN < value and 1 <= exponent: 3 instructions. ASR leaves the last bit that it shifts out, which
+ * is what ADC adds. */
+TFLMGEN_HELPER int32_t tflmgen_rounding_shift_right(int32_t value, int32_t exponent)
 {
-    const int32_t left = shift > 0 ? shift : 0;
-    const int32_t right = shift > 0 ? 0 : -shift;
-    const int32_t shifted = (int32_t)((uint32_t)value << left);
-    return tflmgen_rounding_divide_by_power(tflmgen_doubling_high_multiply(shifted, multiplier), right);
+    value += tflmgen_sign_mask(value);
+#if defined(__thumb2__)
+    __asm__("asrs %0, %0, %1\n\tadc %0, %0, #0" : "+r"(value) : "rI"(exponent) : "cc");
+    return value;
+#elif defined(__thumb__)
+    __asm__(".syntax unified\n\tasrs %0, %1\n\tadcs %0, %2" : "+l"(value) : "lI"(exponent), "l"(0) : "cc");
+    return value;
+#else
+    return (value >> exponent) + (value >> (exponent - 1) & 1);
+#endif
 }
 
-/* The same for a multiplier known to be at most 1 (shift <= 0). */
-TFLMGEN_HELPER int32_t tflmgen_requantize_down(int32_t value, int32_t multiplier, int32_t shift)
+/* value * multiplier * 2^(shift - 31); -31 <= shift <= 30. A left shift that overflows wraps. The multiplier is above
+ * INT32_MIN, so that the first rounding gives no INT32_MIN. */
+TFLMGEN_HELPER int32_t tflmgen_requantize(int32_t value, int32_t multiplier, int32_t shift)
 {
-    return tflmgen_rounding_divide_by_power(tflmgen_doubling_high_multiply(value, multiplier), -shift);
+    if (shift >= 0) {
+        return tflmgen_doubling_high_product((int32_t)((uint32_t)value << shift), multiplier);
+    }
+    return tflmgen_rounding_shift_right(tflmgen_doubling_high_product(value, multiplier), -shift);
+}
+
+/* The same for -2^30 <= value < 2^30 and shift <= 0. */
+TFLMGEN_HELPER int32_t tflmgen_requantize_s31(int32_t value, int32_t multiplier, int32_t shift)
+{
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+    const int32_t high = tflmgen_smmulr(value * 2, multiplier);
+#else
+    const int32_t high = tflmgen_doubling_high_product(value, multiplier);
+#endif
+    return shift < 0 ? tflmgen_rounding_shift_right(high, -shift) : high;
 }
 
 /* An int8 output of a sum and a bias. */

@@ -92,33 +92,32 @@ TFLMGEN_HELPER struct tflmgen_between_s8 tflmgen_between_s8_of(int32_t position,
     return between;
 }
 
-#define TFLMGEN_RESIZE_BILINEAR_IN_USE(suffix, type)                                                             \
-    TFLMGEN_KERNEL void tflmgen_resize_bilinear_in_use_##suffix(                                                 \
-        const type *input, const tflmgen_s32 *height, const tflmgen_s32 *width, const tflmgen_s32 *new_height,   \
-        const tflmgen_s32 *new_width, type *output, const struct tflmgen_resize_in_use *params)                  \
-    {                                                                                                            \
-        const int32_t channels = params->channels;                                                               \
-        for (int32_t batch = 0; batch < params->batches; ++batch) {                                              \
-            for (int32_t y = 0; y < *new_height; ++y) {                                                          \
-                const struct tflmgen_between_##suffix down =                                                     \
-                    tflmgen_between_##suffix##_of(y, *height, *new_height, params);                              \
-                const type *upper = input + down.first * params->input_width * channels;                         \
-                const type *lower = input + down.second * params->input_width * channels;                        \
-                type *to = output + y * params->output_width * channels;                                         \
-                for (int32_t x = 0; x < *new_width; ++x) {                                                       \
-                    const struct tflmgen_between_##suffix across =                                               \
-                        tflmgen_between_##suffix##_of(x, *width, *new_width, params);                            \
-                    const int32_t left = across.first * channels;                                                \
-                    const int32_t right = across.second * channels;                                              \
-                    for (int32_t c = 0; c < channels; ++c) {                                                     \
-                        *to++ = tflmgen_interpolate_##suffix(upper[left + c], upper[right + c], lower[left + c], \
-                                                             lower[right + c], down.fraction, across.fraction);  \
-                    }                                                                                            \
-                }                                                                                                \
-            }                                                                                                    \
-            input += params->input_height * params->input_width * channels;                                      \
-            output += params->output_height * params->output_width * channels;                                   \
-        }                                                                                                        \
+#define TFLMGEN_RESIZE_BILINEAR_IN_USE(suffix, type)                                                                 \
+    TFLMGEN_KERNEL void tflmgen_resize_bilinear_in_use_##suffix(                                                     \
+        const type *input, const tflmgen_s32 *height, const tflmgen_s32 *width, const tflmgen_s32 *new_height,       \
+        const tflmgen_s32 *new_width, type *output, const struct tflmgen_resize_in_use *params)                      \
+    {                                                                                                                \
+        const int32_t channels = params->channels;                                                                   \
+        for (int32_t batch = 0; batch < params->batches; ++batch) {                                                  \
+            for (int32_t y = 0; y < *new_height; ++y) {                                                              \
+                const struct tflmgen_between_##suffix down =                                                         \
+                    tflmgen_between_##suffix##_of(y, *height, *new_height, params);                                  \
+                const type *upper = input + down.first * params->input_width * channels;                             \
+                const type *lower = input + down.second * params->input_width * channels;                            \
+                type *to = output + y * params->output_width * channels;                                             \
+                for (int32_t x = 0; x < *new_width; ++x) {                                                           \
+                    const struct tflmgen_between_##suffix across =                                                   \
+                        tflmgen_between_##suffix##_of(x, *width, *new_width, params);                                \
+                    const int32_t left = across.first * channels;                                                    \
+                    const int32_t right = across.second * channels;                                                  \
+                    tflmgen_resize_bilinear_pixel_##suffix(upper + left, upper + right, lower + left, lower + right, \
+                                                           to, channels, down.fraction, across.fraction);            \
+                    to += channels;                                                                                  \
+                }                                                                                                    \
+            }                                                                                                        \
+            input += params->input_height * params->input_width * channels;                                          \
+            output += params->output_height * params->output_width * channels;                                       \
+        }                                                                                                            \
     }
 
 TFLMGEN_RESIZE_BILINEAR_IN_USE(f32, tflmgen_f32)

@@ -22,34 +22,54 @@ struct tflmgen_softmax_s8 {
 TFLMGEN_HELPER int32_t tflmgen_row_max_s8(const int8_t *row, int32_t depth)
 {
     int32_t greatest = INT8_MIN;
-    for (int32_t i = 0; i < depth; ++i) {
+    int32_t i = 0;
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+    /* Four at a time, the last of which may overlap those before; two halves of what they leave are compared twice. */
+    if (depth >= 4) {
+        uint32_t most = tflmgen_load4(row + depth - 4);
+        for (; i < depth - 4; i += 4) {
+            most = tflmgen_max4(most, tflmgen_load4(row + i));
+        }
+        most = tflmgen_max4(most, most >> 16);
+        return (int8_t)tflmgen_max4(most, most >> 8);
+    }
+#endif
+    for (; i < depth; ++i) {
         greatest = tflmgen_max_s32(greatest, row[i]);
     }
     return greatest;
 }
 
-/* The sum of exponentials of a row in Q12.19; at least 1. */
+/* The sum of exponentials of a row in Q12.19, each rounded; at least 1. */
 TFLMGEN_HELPER int32_t tflmgen_sum_of_exps(const int8_t *row, int32_t depth, int32_t greatest, const tflmgen_s32 *exps,
                                            int32_t entries)
 {
-    int32_t sum = 0;
-    for (int32_t i = 0; i < depth; ++i) {
-        const int32_t below = greatest - row[i];
-        sum += below < entries ? tflmgen_rounding_divide_by_power(exps[below], 12) : 0;
+    uint32_t sum = 0;
+    for (const int8_t *const end = row + depth; row != end;) {
+        const int32_t below = greatest - *row++;
+        sum += below < entries ? ((uint32_t)exps[below] + (1u << 11)) >> 12 : 0;
     }
-    return sum;
+    return (int32_t)sum;
 }
 
-/* The probabilities of a row, to which `least` is added. */
+/* The probabilities of a row, to which `least` is added.
+ *
+ * Neither factor of a product is negative, and so TFLite's two roundings, of the product in Q0.31 and of its shift to
+ * the right by `exponent`, are one sum and one shift: a number rounded down twice is rounded down once. From a shift by
+ * 32 on the result is 0. */
 #define TFLMGEN_DEFINE_PROBABILITIES(name, element, most)                                                      \
     TFLMGEN_HELPER void name(const int8_t *row, int32_t depth, int32_t greatest, const tflmgen_s32 *exps,      \
                              int32_t entries, int32_t scale, int32_t exponent, int32_t least, element *output) \
     {                                                                                                          \
-        for (int32_t i = 0; i < depth; ++i) {                                                                  \
-            const int32_t below = greatest - row[i];                                                           \
-            const int32_t part = below < entries ? tflmgen_fixed_multiply(scale, exps[below]) : 0;             \
-            const int32_t result = exponent > 31 ? 0 : tflmgen_rounding_divide_by_power(part, exponent);       \
-            output[i] = (element)tflmgen_clamp_s32(result + least, least, most);                               \
+        const int32_t right = tflmgen_min_s32(exponent, 32) - 1;                                               \
+        const uint32_t half = (uint32_t)1 << (right - 1);                                                      \
+        for (const int8_t *const end = row + depth; row != end;) {                                             \
+            const int32_t below = greatest - *row++;                                                           \
+            uint32_t result = 0;                                                                               \
+            if (below < entries) {                                                                             \
+                result = tflmgen_high_sum((uint32_t)scale, (uint32_t)exps[below], half) >> right;              \
+            }                                                                                                  \
+            *output++ = (element)(tflmgen_min_s32((int32_t)result, (most) - least) + least);                   \
         }                                                                                                      \
     }
 

@@ -53,31 +53,6 @@ TFLMGEN_HELPER void tflmgen_sums_thumb_next(struct tflmgen_sums_thumb *sums, tfl
     sums->stream += groups * sums->group_words;
 }
 
-/* tflmgen_doubling_high_multiply by a multiplier above 0. Armv6-M has no long multiplication: four short ones. */
-TFLMGEN_HELPER int32_t tflmgen_doubling_high_multiply_thumb(int32_t a, int32_t b)
-{
-#if defined(__ARM_ARCH_6M__)
-    const int32_t a_high = a >> 16, b_high = b >> 16;
-    const uint32_t a_low = a & 0xffff, b_low = b & 0xffff;
-    const int32_t first = a_high * (int32_t)b_low + (int32_t)(a_low * b_low >> 16);
-    const int32_t second = (int32_t)a_low * b_high;
-    const int32_t rest = (first & 0xffff) + (second & 0xffff) + (1 << 14);
-    return 2 * (a_high * b_high + (first >> 16) + (second >> 16)) + (rest >> 15);
-#else
-    return (int32_t)(((int64_t)a * b + ((int64_t)1 << 30)) >> 31);
-#endif
-}
-
-/* tflmgen_requantize by a multiplier above 0: the first rounding leaves nothing that the second could make overflow. */
-TFLMGEN_HELPER int32_t tflmgen_requantize_thumb(int32_t value, int32_t multiplier, int32_t shift)
-{
-    if (shift >= 0) {
-        return tflmgen_doubling_high_multiply_thumb((int32_t)((uint32_t)value << shift), multiplier);
-    }
-    const int32_t high = tflmgen_doubling_high_multiply_thumb(value, multiplier);
-    return (((high + tflmgen_sign_mask(high)) >> (-1 - shift)) + 1) >> 1;
-}
-
 #endif
 
 #endif

@@ -33,7 +33,7 @@
                         const int32_t left = tflmgen_min_s32(filters - filter, TFLMGEN_SVDF_THUMB_FILTERS);      \
                         tflmgen_sums_thumb_next(&rows, sums, (left + 3) / 4);                                    \
                     }                                                                                            \
-                    const int32_t sum = tflmgen_requantize_thumb(sums[place], p->multiplier, p->shift);          \
+                    const int32_t sum = tflmgen_requantize(sums[place], p->multiplier, p->shift);                \
                     const element newest = (element)(tflmgen_clamp_s32(sum, least, most) + p->state_zero_point); \
                     for (int32_t i = 1; i < memory; ++i) {                                                       \
                         const element activation = state_in[i];                                                  \
@@ -46,7 +46,7 @@
                     state_in += memory;                                                                          \
                     weights += memory;                                                                           \
                 }                                                                                                \
-                total = tflmgen_requantize_thumb(total, p->output_multiplier, p->output_shift);                  \
+                total = tflmgen_requantize(total, p->output_multiplier, p->output_shift);                        \
                 total = tflmgen_add_wrap_s32(total, p->output_zero_point);                                       \
                 *output++ = (int8_t)tflmgen_clamp_s32(total, INT8_MIN, INT8_MAX);                                \
             }                                                                                                    \

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support import tight_cases
-from support.emulated_kernels import M4, M55, Machine, Run, check_on, kernel_for
+from support.emulated_kernels import M0, M4, M55, Machine, Run, check_on, kernel_for
 from support.int16_cases import CASES, elementwise
 from support.kernel_harness import Case, broken_rules, claims, run_kernels
 from support.tight_claims import check_claims_are_tight
@@ -43,7 +43,11 @@ def test_one_element_less_is_too_little(machine: Machine, tmp_path: Path) -> Non
     check_claims_are_tight(machine, cases, tmp_path)
 
 
-@pytest.mark.parametrize(("machine", "optimize"), [(M4, "-O2"), (M4, "-Os"), (M55, "-O2")], ids=["m4", "m4s", "m55"])
+@pytest.mark.parametrize(
+    ("machine", "optimize"),
+    [(M4, "-O2"), (M4, "-Os"), (M0, "-O2"), (M55, "-O2")],
+    ids=["m4", "m4s", "m0", "m55"],
+)
 def test_elementwise_operators_are_exact(machine: Machine, optimize: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     cases = [case for case in (elementwise(rng) for _ in range(60)) if not broken_rules(case[0])]

@@ -1,4 +1,4 @@
-"""tflmgen_move on cores with and without words at any address and MVE: every length, address and distance."""
+"""tflmgen_move and tflmgen_fill on cores with and without words at any address and MVE: every length and address."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ static void compare(uint32_t number)
 int main(void)
 {
     uint32_t cases = 0;
-    for (uint32_t length = 0; length <= 50; ++length) {
+    for (uint32_t length = 0; length <= 90; ++length) {
         for (uint32_t from = 64; from < 68; ++from) {
-            for (uint32_t to = from - 20; to < from + 72; ++to) {
+            for (uint32_t to = from - 20; to < from + 112; ++to) {
                 if (to < from + length && from < to + length) {
                     continue;
                 }
@@ -45,6 +45,18 @@ int main(void)
                 move(ram + to, ram + from, (int32_t)length);
                 compare(++cases);
             }
+        }
+    }
+    for (uint32_t length = 0; length <= 50; ++length) {
+        for (uint32_t to = 64; to < 68; ++to) {
+            for (uint32_t i = 0; i < 256; ++i) {
+                ram[i] = expected[i] = (uint8_t)(i * 7 + 1);
+            }
+            for (uint32_t i = 0; i < length; ++i) {
+                expected[to + i] = (uint8_t)(0x04030201u >> i % 4 * 8);
+            }
+            tflmgen_fill(ram + to, 0x04030201u, (int32_t)length);
+            compare(++cases);
         }
     }
     say("done ", cases);

@@ -90,7 +90,7 @@ def reference(pairs: Sequence[tuple[int, int]], zeros: tuple[int, int, int], sig
 
 
 def _rescale(values: Integers, pair: tuple[int, int]) -> Integers:
-    """tflmgen_requantize_down."""
+    """tflmgen_requantize, with a shift to the right."""
     multiplier, shift = pair
     high = (values * multiplier + (1 << 30)) >> 31
     right = -shift

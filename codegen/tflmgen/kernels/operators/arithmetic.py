@@ -105,10 +105,12 @@ def _kernel(
         if dtype is DType.INT64:
             return binary_kernel(op, function, HEADER)
         ends = output_limits(op, op.attributes.activation)
-        if dtype in QUANTIZED:
+        if dtype is DType.INT16:
+            return _mul_s16(op, ends) if name == "mul" else _sum_s16(op, 1 if name == "add" else -1, ends)
+        if dtype is DType.INT8:
             struct = "tflmgen_mul_quantized" if name == "mul" else "tflmgen_add_quantized"
             kernel = binary_kernel(op, function, HEADER, struct, _offsets(op) + quantized_fields(op) + ends)
-            return replace(kernel, family="mul_s8" if name == "mul" else "add_s8") if dtype is DType.INT8 else kernel
+            return replace(kernel, family="mul_s8" if name == "mul" else "add_s8")
         return binary_kernel(op, function, HEADER, f"tflmgen_arithmetic_{SUFFIX[dtype]}", ends)
 
     return kernel
@@ -125,6 +127,38 @@ def _add_fields(op: OperatorInstance) -> Fields:
 def _mul_fields(op: OperatorInstance) -> Fields:
     multiplier, shift = quantize_multiplier(mul_scale(op))
     return ("multiplier", multiplier), ("shift", shift)
+
+
+def _mul_s16(op: OperatorInstance, ends: Fields) -> Kernel:
+    """Zero points of int16 are rarely other than 0: a kernel of its own has them."""
+    offsets = _offsets(op)
+    if any(offset for _, offset in offsets):
+        fields = offsets + _mul_fields(op) + ends
+        return binary_kernel(op, "tflmgen_mul_offset_s16", HEADER, "tflmgen_mul_quantized", fields)
+    return binary_kernel(op, "tflmgen_mul_s16", HEADER, "tflmgen_mul_s16", _mul_fields(op) + ends)
+
+
+def _sum_s16(op: OperatorInstance, sign: int, ends: Fields) -> Kernel:
+    """The kernel of first + sign * second, whose first operand is the one of the greater scale.
+
+    That one's factor is 1/2, so that 2^14 times an element is exact. Where the other's is 1/2 too, the kernel takes
+    (2^31 - 1) / 2^32 for it, which gives the same for every int16.
+    """
+    factors = add_scales(op)
+    swapped = factors[0] < factors[1]
+    multiplier, shift = quantize_multiplier(min(factors[:2]))
+    if shift == 0:
+        multiplier, shift = 2**31 - 1 if multiplier else 0, -1
+    last = quantize_multiplier(factors[2])
+    fields = (
+        ("factor1", (sign if swapped else 1) << (LEFT_SHIFT[DType.INT16] - 1)),
+        ("sign2", 1 if swapped else sign),
+        ("multiplier2", multiplier),
+        ("right2", -shift),
+        ("multiplier_output", last[0]),
+        ("shift_output", last[1]),
+    )
+    return binary_kernel(op, "tflmgen_add_s16", HEADER, "tflmgen_add_s16", fields + ends, swapped=swapped)
 
 
 def is_quantized(op: OperatorInstance) -> bool:

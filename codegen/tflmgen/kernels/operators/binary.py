@@ -67,23 +67,31 @@ def binary_overlaps(op: OperatorInstance) -> tuple[Overlap, ...]:
 
 
 def binary_kernel(
-    op: OperatorInstance, function: str, header: str, struct: str = "tflmgen_binary", fields: Fields = ()
+    op: OperatorInstance,
+    function: str,
+    header: str,
+    struct: str = "tflmgen_binary",
+    fields: Fields = (),
+    swapped: bool = False,
 ) -> Kernel:
-    """The call of a kernel made by TFLMGEN_DEFINE_BINARY whose params end in `fields`."""
-    loops = nest_fields(op)
-    return Kernel(
-        function, header, (Input(0), Input(1), Output(0)), Params(struct, loops + fields), overlaps=binary_overlaps(op)
-    )
+    """The call of a kernel made by TFLMGEN_DEFINE_BINARY whose params end in `fields`.
+
+    swapped: whether the kernel's first operand is the operator's second input.
+    """
+    operands = (Input(1), Input(0), Output(0)) if swapped else (Input(0), Input(1), Output(0))
+    params = Params(struct, nest_fields(op, swapped) + fields)
+    return Kernel(function, header, operands, params, overlaps=binary_overlaps(op))
 
 
-def nest_fields(op: OperatorInstance) -> Fields:
+def nest_fields(op: OperatorInstance, swapped: bool = False) -> Fields:
     """The fields that TFLMGEN_BINARY_NEST declares: extents of the loop nest, and both inputs' strides in elements."""
     nest = binary_nest(op)
+    first, second = nest.strides[::-1] if swapped else nest.strides
     return (
         ("rank", nest.rank),
         ("extent", nest.padded(nest.extents)),
-        ("stride1", nest.padded(nest.strides[0])),
-        ("stride2", nest.padded(nest.strides[1])),
+        ("stride1", nest.padded(first)),
+        ("stride2", nest.padded(second)),
     )
 
 

@@ -37,7 +37,8 @@ def examples() -> Iterator[Example]:
         for hop in (2, 4):
             yield Example("MLPerf Tiny KWS: 9 convolutions, SAME", "real/mlperf_kws_int8.tflite", "input_1", hop)
     yield Example("DS-CNN of 7 convolutions, SAME", "ds_cnn", "t0", 1, ds_cnn())
-    yield Example("TC-ResNet, strides 2 and 2, SAME", "tc_resnet", "t0", 4, tc_resnet())
+    for hop in (4, 8):
+        yield Example("TC-ResNet, strides 2 and 2, SAME", "tc_resnet", "t0", hop, tc_resnet())
     yield Example("5 convolutions, VALID", "valid_cnn", "t0", 1, valid_cnn())
     yield Example("TCN, dilations 1 to 8, causal, last row", "causal_tcn", "t0", 1, causal_tcn())
     yield Example("TCN, dilations 1 to 4, residual, SAME, every row", "dilated_tcn", "t0", 1, dilated_tcn())

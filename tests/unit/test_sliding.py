@@ -113,11 +113,11 @@ def test_windows_that_cannot_slide(slide: str, words: str) -> None:
         compiled(ds_cnn(), slide)
 
 
-def test_a_hop_that_strides_do_not_divide_names_the_operator() -> None:
-    with pytest.raises(ModelError, match=r"operator \d+ \(CONV_2D\): .*moves 2 rows at a time.*Choose twice the HOP"):
-        compiled(tc_resnet(), "t0=1,2")
-    with pytest.raises(ModelError, match="Choose twice the HOP"):
-        compiled(tc_resnet(), "t0=1,1")
+@pytest.mark.parametrize(("hop", "rows"), [(1, "1 row"), (2, "1 row"), (3, "3 rows")])
+def test_a_hop_that_strides_do_not_divide_names_the_operator(hop: int, rows: str) -> None:
+    words = rf"operator \d+ \(CONV_2D\): .*moves 2 rows at a time, and a hop has {rows} of .*Choose twice the HOP"
+    with pytest.raises(ModelError, match=words):
+        compiled(tc_resnet(), f"t0=1,{hop}")
 
 
 @pytest.mark.parametrize(("hop", "phases"), [(1, 4), (2, 2), (3, 4), (4, 1), (6, 2)])
@@ -364,7 +364,7 @@ def test_the_page_has_the_share_of_each_network() -> None:
     """Networks but MLPerf's, whose file may be absent."""
     page = (ROOT / "docs" / "use" / "windows.md").read_text(encoding="utf-8").split("<!-- figures -->")[1]
     known = [example for example in examples() if example.data is not None]
-    assert len(known) == 7
+    assert len(known) == 8
     for example in known:
         assert example.data is not None
         (work,) = compiled(example.data, f"t0=1,{example.hop}", target=load_board(BOARD).target).module.hops
@@ -374,14 +374,17 @@ def test_the_page_has_the_share_of_each_network() -> None:
 
 
 def test_the_page_reaches_what_sliding_is_for() -> None:
-    """Instructions of a hop by those of a window: at most 0.48 of MLPerf's in hops of 2, 0.12 without padding."""
+    """Instructions of a hop by those of a window: at most 0.49 of MLPerf's, 0.12 without padding; the cone holds."""
     page = (ROOT / "docs" / "use" / "windows.md").read_text(encoding="utf-8").split("<!-- figures -->")[1]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
     table = [cells for cells in rows if len(cells) == 10 and cells[1] != "Rows"]
     assert len(table) == len([example for example in examples() if example.data is not None]) + 2
     assert all(float(cells[4]) <= 1.15 for cells in table)
-    table = [cells for cells in table if "MLPerf" not in cells[0] or cells[2] == "2"]
-    for words, limit in (("MLPerf", 0.48), ("VALID", 0.15), ("5 convolutions, VALID", 0.12), ("causal", 0.12)):
+    kws = {cells[2]: float(cells[7]) for cells in table if "MLPerf" in cells[0]}
+    assert kws.keys() == {"2", "4"}
+    assert kws["2"] <= 0.46
+    assert kws["4"] <= 0.49
+    for words, limit in (("VALID", 0.15), ("5 convolutions, VALID", 0.12), ("causal", 0.12)):
         parts = [float(cells[7]) for cells in table if words in cells[0]]
         assert parts, words
         assert max(parts) <= limit, words

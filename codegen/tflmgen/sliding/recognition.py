@@ -149,7 +149,8 @@ class Recognition:
             return None  # TFLite quantises the input of int8 weights beside floats by the range of all its rows
         moved = self._in_steps(track, stride)
         if moved is None:
-            self._fail(op, f"moves {stride} rows at a time, and a hop has {track.hop} rows of its input", stride, track)
+            rows = f"{track.hop} row{'s' * (track.hop != 1)}"
+            self._fail(op, f"moves {stride} rows at a time, and a hop has {rows} of its input", stride, track)
         first = min(max(0, -(-(track.first + padding) // stride)), extent.output)
         end = min(max(first, (track.end - reach + padding) // stride + 1), extent.output)
         own = replace(moved, rows=extent.output, hop=moved.hop // stride, first=first, end=end)

@@ -172,7 +172,11 @@ def read_units(data: bytes, units: int, depth: int, constants: int, masked: bool
     if values[units:].any() or words[units:].any() or values[:, depth:].any() or single["front"].any():
         raise ValueError("what fills up a group or a row is not zero")
     if masked:
-        _check_masks(whole["bytes"].astype(np.int64) - 128, stream[:, at])
+        # What fills up a row meets no product, and a unit that fills up a group is an upper half, which is not stored.
+        own = whole["bytes"].astype(np.int64) - 128
+        own[:, depth:] = 0
+        own[-1, :, 4 - (4 * groups - units + left) :] = 0
+        _check_masks(own, stream[:, at])
     weights = values[:units, :depth] - 128
     outputs = Halves(wrapped(words[:units]), 128 * weights.sum(axis=1)).outputs
     return UnpackedPart(np.arange(units), weights, outputs), data[cut + end :]

@@ -13,7 +13,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -40,6 +41,17 @@ TEMPORARY = "temporary"
 there, and removes it only when it ends by itself."""
 
 
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C within raises its KeyboardInterrupt at the end: between the start of a process and its name there is none
+    who could end it."""
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+
 class TensorFlowProcess:
     """A running process with a folder for files. Use it in a `with` statement.
 
@@ -64,7 +76,7 @@ class TensorFlowProcess:
         environment |= {name: str(temporary) for name in ("TMPDIR", "TEMP", "TMP")}
         words = [self._interpreter, "-c", _START, str(Path(tflmgen.__file__).parent.parent), str(self.folder)]
         try:
-            with self._log.open("wb") as log:
+            with self._log.open("wb") as log, _interrupts_held():
                 self._process = subprocess.Popen(
                     words,
                     stdin=subprocess.PIPE,
@@ -75,23 +87,27 @@ class TensorFlowProcess:
                     start_new_session=True,
                 )
         except OSError as error:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self._end_process()
             raise self._error(f"{self._interpreter} cannot be started: {error.strerror}", _INSTALL) from None
+        except BaseException:
+            self._end_process()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        process = self._process
-        assert process is not None
-        process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                try:
-                    stream.close()
-                except BrokenPipeError:
-                    continue
+        self._end_process()
+
+    def _end_process(self) -> None:
+        """Ends the process if it was started, and removes its folder."""
+        if process := self._process:
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    with suppress(BrokenPipeError):
+                        stream.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def ask(self, request: str, **details: Any) -> dict[str, Any]:

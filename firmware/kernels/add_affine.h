@@ -1,6 +1,6 @@
 /* ADD and SUB of int8 tensors as one affine map: what its kernels for all instruction sets have in common.
  *
- * TFLite's three rescalings are one affine map, proved at build time over all pairs of inputs:
+ * TFLite's three requantisations are one affine map, proved at build time over all pairs of inputs:
  * (a A + b B + C) >> shift, saturated.
  */
 #ifndef TFLMGEN_KERNELS_ADD_AFFINE_H

@@ -138,10 +138,10 @@ typedef void tflmgen_conv2d_dsp_block_function(tflmgen_u32 *column, const tflmge
     "bne.w 2b\n\t"
 /* clang-format on */
 
-#define TFLMGEN_CONV2D_DSP_RESCALE_CLAMPED(sum, m, ra) "smmla " sum ", " sum ", " m ", " ra "\n\t"
-#define TFLMGEN_CONV2D_DSP_RESCALE_SIGNED(sum, m, ra) \
-    "asr lr, " sum ", #31\n\t"                        \
-    "smmla " sum ", " sum ", " m ", " ra "\n\t"       \
+#define TFLMGEN_CONV2D_DSP_REQUANTIZE_CLAMPED(sum, m, ra) "smmla " sum ", " sum ", " m ", " ra "\n\t"
+#define TFLMGEN_CONV2D_DSP_REQUANTIZE_SIGNED(sum, m, ra) \
+    "asr lr, " sum ", #31\n\t"                           \
+    "smmla " sum ", " sum ", " m ", " ra "\n\t"          \
     "add " sum ", " sum ", lr, lsl #7\n\t"
 
 #define TFLMGEN_CONV2D_DSP_ROUND(sum) \
@@ -159,10 +159,10 @@ typedef void tflmgen_conv2d_dsp_block_function(tflmgen_u32 *column, const tflmge
 /* After the last step of a pair of channels, whose sums are r7 to r12. On the stack: the output, its channels, its
  * end, and the column, where r0 goes again. Each channel with its own shift: 32 instructions, 44 where signed. */
 /* clang-format off */
-#define TFLMGEN_CONV2D_DSP_FINISH(RESCALE)                                        \
+#define TFLMGEN_CONV2D_DSP_FINISH(REQUANTIZE)                                        \
     "ldmia.w r1!, {r2, r3, r4, r5, r6}\n\t"                                       \
-    RESCALE("r7", "r2", "r3") RESCALE("r8", "r2", "r3") RESCALE("r9", "r2", "r3") \
-    RESCALE("r10", "r4", "r5") RESCALE("r11", "r4", "r5") RESCALE("r12", "r4", "r5") \
+    REQUANTIZE("r7", "r2", "r3") REQUANTIZE("r8", "r2", "r3") REQUANTIZE("r9", "r2", "r3") \
+    REQUANTIZE("r10", "r4", "r5") REQUANTIZE("r11", "r4", "r5") REQUANTIZE("r12", "r4", "r5") \
     TFLMGEN_CONV2D_DSP_ROUND("r7") TFLMGEN_CONV2D_DSP_ROUND("r8")                 \
     TFLMGEN_CONV2D_DSP_ROUND("r9")                                                \
     "lsrs r6, r6, #8\n\t"                                                         \
@@ -176,8 +176,8 @@ typedef void tflmgen_conv2d_dsp_block_function(tflmgen_u32 *column, const tflmge
     "ldr r0, [sp, #12]\n\t"                                                       \
     "bne.w 1b\n\t"
 /* clang-format on */
-#define TFLMGEN_CONV2D_DSP_FINISH_clamped TFLMGEN_CONV2D_DSP_FINISH(TFLMGEN_CONV2D_DSP_RESCALE_CLAMPED)
-#define TFLMGEN_CONV2D_DSP_FINISH_signed TFLMGEN_CONV2D_DSP_FINISH(TFLMGEN_CONV2D_DSP_RESCALE_SIGNED)
+#define TFLMGEN_CONV2D_DSP_FINISH_clamped TFLMGEN_CONV2D_DSP_FINISH(TFLMGEN_CONV2D_DSP_REQUANTIZE_CLAMPED)
+#define TFLMGEN_CONV2D_DSP_FINISH_signed TFLMGEN_CONV2D_DSP_FINISH(TFLMGEN_CONV2D_DSP_REQUANTIZE_SIGNED)
 
 /* All channels with the shift TFLMGEN_DSP_SHIFT, which SSAT takes along: 24 instructions. */
 /* clang-format off */
@@ -261,7 +261,7 @@ TFLMGEN_HELPER struct tflmgen_conv2d_dsp_block tflmgen_conv2d_dsp_block_of(int32
     return block;
 }
 
-/* One pixel, for what is left after the last whole block. sign_fix: what a negative sum's rescaled value loses.
+/* One pixel, for what is left after the last whole block. sign_fix: what a negative sum's requantised value loses.
  * uniform: all channels have the shift TFLMGEN_DSP_SHIFT, and no control words. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_pixel(const tflmgen_u32 *lane, const tflmgen_u32 *stream, int8_t *output,
                                              int32_t steps, int32_t channels, int32_t sign_fix, bool uniform)

@@ -91,7 +91,7 @@ typedef void tflmgen_conv2d_thumb_block_function(const tflmgen_u32 *column, cons
 /* clang-format off */
 #define TFLMGEN_CONV2D_THUMB_STORE_SIGNED(SUM, PUT)    \
     SUM "negs r2, r2\n\t" TFLMGEN_THUMB_SIGN           \
-        TFLMGEN_THUMB_RESCALE("adds r2, r2, r0\n\t")   \
+        TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t")   \
     "ldr r0, [sp, #16]\n\t" PUT
 #define TFLMGEN_CONV2D_THUMB_OUTPUTS_SIGNED                       \
     "str r1, [sp, #48]\n\t"                                       \
@@ -107,7 +107,7 @@ typedef void tflmgen_conv2d_thumb_block_function(const tflmgen_u32 *column, cons
  * mask, r8-r11 S1 and S2, r12 0x8000, lr end of the column. Stack: column, entry, constants, masks, output,
  * group_step, end of the group, end, unused, pixels, one word. The mask's topmost bit is taken off for each pass,
  * until only the 1 behind its bits is left and taken. A pass over 8 weights takes 62 instructions by fours, 74 or 75
- * by twos; a channel 14 before its weights, and 27 beside the rescaling of its four outputs. */
+ * by twos; a channel 14 before its weights, and 27 beside the requantisation of its four outputs. */
 #define TFLMGEN_CONV2D_THUMB_BLOCK(name, START, OUTPUTS)                                                               \
     TFLMGEN_SHARED void name(const tflmgen_u32 *column, const int8_t *weights, int8_t *output,                         \
                              const struct tflmgen_conv2d_thumb_block *block)                                           \

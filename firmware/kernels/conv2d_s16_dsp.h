@@ -9,7 +9,7 @@
  * A word has the weights of values 0, 2, 1, 3 as bytes, so that SXTB16 takes out two that lie side by side. The last
  * pair overlaps the one before where the channels are odd in number, and its bytes to the next outputs are 0.
  *
- * Rescaling is one SMMULR: the multiplier, of 15 bits, was shifted left at build time by 32 less the right shift.
+ * Requantisation is one SMMULR: the multiplier, of 15 bits, was shifted left at build time by 32 less the right shift.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_S16_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_S16_DSP_H
@@ -50,8 +50,8 @@ struct tflmgen_conv2d_s16_dsp {
     "smlad r7, r2, r4, r7\n\tsmlad r8, r2, r5, r8\n\tsmlad r9, r2, r6, r9\n\t" \
     "smlad r10, r3, r4, r10\n\tsmlad r11, r3, r5, r11\n\tsmlad r12, r3, r6, r12\n\t"
 
-#define TFLMGEN_CONV2D_S16_DSP_RESCALE(sum, multiplier) \
-    "smmulr " sum ", " sum ", " multiplier "\n\t"       \
+#define TFLMGEN_S16_DSP_REQUANTIZE(sum, multiplier) \
+    "smmulr " sum ", " sum ", " multiplier "\n\t"   \
     "ssat " sum ", #16, " sum "\n\t"
 
 /* column: 6 * steps words. stride: bytes from the output of a pixel to that of the next. */
@@ -80,10 +80,10 @@ TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_block(const tflmgen_u32 *column, cons
                      "subs lr, lr, #1\n\t"
                      "bne 2b\n"
                      "3:\n\t"
-                     "ldmia r1!, {r2, r3, r4}\n\t" TFLMGEN_CONV2D_S16_DSP_RESCALE("r7", "r2")
-                         TFLMGEN_CONV2D_S16_DSP_RESCALE("r8", "r2") TFLMGEN_CONV2D_S16_DSP_RESCALE("r9", "r2")
-                             TFLMGEN_CONV2D_S16_DSP_RESCALE("r10", "r3") TFLMGEN_CONV2D_S16_DSP_RESCALE("r11", "r3")
-                                 TFLMGEN_CONV2D_S16_DSP_RESCALE("r12", "r3")
+                     "ldmia r1!, {r2, r3, r4}\n\t" TFLMGEN_S16_DSP_REQUANTIZE("r7", "r2")
+                         TFLMGEN_S16_DSP_REQUANTIZE("r8", "r2") TFLMGEN_S16_DSP_REQUANTIZE("r9", "r2")
+                             TFLMGEN_S16_DSP_REQUANTIZE("r10", "r3") TFLMGEN_S16_DSP_REQUANTIZE("r11", "r3")
+                                 TFLMGEN_S16_DSP_REQUANTIZE("r12", "r3")
                      "ldr r0, [sp, #4]\n\t"
                      "ldr r6, [sp, #12]\n\t"
                      "pkhbt r7, r7, r10, lsl #16\n\t"

@@ -141,10 +141,10 @@ TFLMGEN_SHARED void tflmgen_winograd_dsp_gather(tflmgen_u32 *quads, const int8_t
     TFLMGEN_WINOGRAD_DSP_SUM(b, "1", column, tile)            \
     TFLMGEN_WINOGRAD_DSP_SUM(c, "2", column, tile) TFLMGEN_WINOGRAD_DSP_SUM(d, "3", column, tile)
 
-#define TFLMGEN_WINOGRAD_DSP_RESCALE_CLAMPED(sum) "smmla " sum ", " sum ", r9, r10\n\t"
-#define TFLMGEN_WINOGRAD_DSP_RESCALE_SIGNED(sum) \
-    "asr r1, " sum ", #31\n\t"                   \
-    "smmla " sum ", " sum ", r9, r10\n\t"        \
+#define TFLMGEN_WINOGRAD_DSP_REQUANTIZE_CLAMPED(sum) "smmla " sum ", " sum ", r9, r10\n\t"
+#define TFLMGEN_WINOGRAD_DSP_REQUANTIZE_SIGNED(sum) \
+    "asr r1, " sum ", #31\n\t"                      \
+    "smmla " sum ", " sum ", r9, r10\n\t"           \
     "add " sum ", " sum ", r1, lsl #1\n\t"
 #define TFLMGEN_WINOGRAD_DSP_ROUND(sum) \
     "asr " sum ", " sum ", r11\n\t"     \
@@ -152,61 +152,61 @@ TFLMGEN_SHARED void tflmgen_winograd_dsp_gather(tflmgen_u32 *quads, const int8_t
 
 /* One channel of a tile's outputs r3 (first), r4 (right), r5 (below) and r6 (across). Of columns 1 and 2 the sums
  * and the differences, column 0 is added to the left outputs, column 3 subtracted from the right ones: 16 LDR, 25
- * additions, 12 to rescale (20 where signed), 7 to store = 60 instructions, 67 cycles. */
+ * additions, 12 to requantise (20 where signed), 7 to store = 60 instructions, 67 cycles. */
 /* clang-format off */
-#define TFLMGEN_WINOGRAD_DSP_OUTPUTS(RESCALE, tile)                                                            \
-    TFLMGEN_WINOGRAD_DSP_COLUMN("r3", "r5", "r1", "r12", "1", tile)                                            \
-    TFLMGEN_WINOGRAD_DSP_COLUMN("r4", "r6", "r7", "lr", "2", tile)                                             \
-    "add r5, r5, r8\n\t"                                                                                       \
-    "add r3, r3, r5\n\tadd r3, r3, r1\n\tsub r5, r5, r1\n\tsub r5, r5, r12\n\t"                                \
-    "add r4, r4, r6\n\tadd r4, r4, r7\n\tsub r6, r6, r7\n\tsub r6, r6, lr\n\t"                                 \
-    "sub r1, r3, r4\n\tadd r3, r3, r4\n\tsub r7, r5, r6\n\tadd r5, r5, r6\n\t"                                 \
-    TFLMGEN_WINOGRAD_DSP_COLUMN("r4", "r6", "r12", "lr", "0", tile)                                            \
-    "add r3, r3, r4\n\tadd r3, r3, r6\n\tadd r3, r3, r12\n\t"                                                  \
-    "add r5, r5, r6\n\tsub r5, r5, r12\n\tsub r5, r5, lr\n\t"                                                  \
-    TFLMGEN_WINOGRAD_DSP_COLUMN("r4", "r6", "r12", "lr", "3", tile)                                            \
-    "sub r4, r1, r4\n\tsub r4, r4, r6\n\tsub r4, r4, r12\n\t"                                                  \
-    "sub r6, r7, r6\n\tadd r6, r6, r12\n\tadd r6, r6, lr\n\t"                                                  \
-    RESCALE("r3") RESCALE("r4") RESCALE("r5") RESCALE("r6")                                                    \
-    TFLMGEN_WINOGRAD_DSP_ROUND("r3") TFLMGEN_WINOGRAD_DSP_ROUND("r4")                                          \
-    TFLMGEN_WINOGRAD_DSP_ROUND("r5") TFLMGEN_WINOGRAD_DSP_ROUND("r6")                                          \
-    "ldrd r1, r7, [r2, #(16 * " tile ")]\n\t"                                                                  \
-    "ldrd r12, lr, [r2, #(16 * " tile " + 8)]\n\t"                                                             \
-    "strb r6, [r1, lr]\n\t"                                                                                    \
-    "strb r5, [r1, r12]\n\t"                                                                                   \
-    "strb r4, [r1, r7]\n\t"                                                                                    \
-    "strb r3, [r1], #1\n\t"                                                                                    \
+#define TFLMGEN_WINOGRAD_DSP_OUTPUTS(REQUANTIZE, tile)                          \
+    TFLMGEN_WINOGRAD_DSP_COLUMN("r3", "r5", "r1", "r12", "1", tile)             \
+    TFLMGEN_WINOGRAD_DSP_COLUMN("r4", "r6", "r7", "lr", "2", tile)              \
+    "add r5, r5, r8\n\t"                                                        \
+    "add r3, r3, r5\n\tadd r3, r3, r1\n\tsub r5, r5, r1\n\tsub r5, r5, r12\n\t" \
+    "add r4, r4, r6\n\tadd r4, r4, r7\n\tsub r6, r6, r7\n\tsub r6, r6, lr\n\t"  \
+    "sub r1, r3, r4\n\tadd r3, r3, r4\n\tsub r7, r5, r6\n\tadd r5, r5, r6\n\t"  \
+    TFLMGEN_WINOGRAD_DSP_COLUMN("r4", "r6", "r12", "lr", "0", tile)             \
+    "add r3, r3, r4\n\tadd r3, r3, r6\n\tadd r3, r3, r12\n\t"                   \
+    "add r5, r5, r6\n\tsub r5, r5, r12\n\tsub r5, r5, lr\n\t"                   \
+    TFLMGEN_WINOGRAD_DSP_COLUMN("r4", "r6", "r12", "lr", "3", tile)             \
+    "sub r4, r1, r4\n\tsub r4, r4, r6\n\tsub r4, r4, r12\n\t"                   \
+    "sub r6, r7, r6\n\tadd r6, r6, r12\n\tadd r6, r6, lr\n\t"                   \
+    REQUANTIZE("r3") REQUANTIZE("r4") REQUANTIZE("r5") REQUANTIZE("r6")         \
+    TFLMGEN_WINOGRAD_DSP_ROUND("r3") TFLMGEN_WINOGRAD_DSP_ROUND("r4")           \
+    TFLMGEN_WINOGRAD_DSP_ROUND("r5") TFLMGEN_WINOGRAD_DSP_ROUND("r6")           \
+    "ldrd r1, r7, [r2, #(16 * " tile ")]\n\t"                                   \
+    "ldrd r12, lr, [r2, #(16 * " tile " + 8)]\n\t"                              \
+    "strb r6, [r1, lr]\n\t"                                                     \
+    "strb r5, [r1, r12]\n\t"                                                    \
+    "strb r4, [r1, r7]\n\t"                                                     \
+    "strb r3, [r1], #1\n\t"                                                     \
     "str r1, [r2, #(16 * " tile ")]\n\t"
 
 /* The outputs of two channels of two tiles. Registers: r0 sums, r2 tiles, r8-r11 bias, multiplier, addend and shift
  * of a channel. Stack: the next channel's, their end. */
-#define TFLMGEN_WINOGRAD_DSP_FINISH(name, RESCALE)                                                       \
-    TFLMGEN_SHARED void name(const tflmgen_s32 *sums, const tflmgen_u32 *scales,                         \
-                             struct tflmgen_winograd_dsp_tile *tiles)                                    \
-    {                                                                                                    \
-        TFLMGEN_IN_REGISTERS_3(sums, scales, tiles);                                                     \
-        __asm__ volatile("push {r4-r11, lr}\n\t"                                                         \
-                         "add.w r3, r1, #32\n\t"                                                         \
-                         "push {r1, r3}\n"                                                               \
-                         "1:\n\t"                                                                        \
-                         "ldr r1, [sp]\n\t"                                                              \
-                         "ldmia.w r1!, {r8, r9, r10, r11}\n\t"                                           \
-                         "str r1, [sp]\n\t"                                                              \
-                         TFLMGEN_WINOGRAD_DSP_OUTPUTS(RESCALE, "0")                                      \
-                         TFLMGEN_WINOGRAD_DSP_OUTPUTS(RESCALE, "1")                                      \
-                         "add.w r0, r0, #8\n\t"                                                          \
-                         "ldrd r1, r3, [sp]\n\t"                                                         \
-                         "cmp r1, r3\n\t"                                                                \
-                         "bne.w 1b\n\t"                                                                  \
-                         "add sp, sp, #8\n\t"                                                            \
-                         "pop {r4-r11, lr}"                                                              \
-                         : "+r"(r0), "+r"(r1), "+r"(r2)                                                  \
-                         :                                                                               \
-                         : "r3", "r12", "cc", "memory");                                                 \
+#define TFLMGEN_WINOGRAD_DSP_FINISH(name, REQUANTIZE)                            \
+    TFLMGEN_SHARED void name(const tflmgen_s32 *sums, const tflmgen_u32 *scales, \
+                             struct tflmgen_winograd_dsp_tile *tiles)            \
+    {                                                                            \
+        TFLMGEN_IN_REGISTERS_3(sums, scales, tiles);                             \
+        __asm__ volatile("push {r4-r11, lr}\n\t"                                 \
+                         "add.w r3, r1, #32\n\t"                                 \
+                         "push {r1, r3}\n"                                       \
+                         "1:\n\t"                                                \
+                         "ldr r1, [sp]\n\t"                                      \
+                         "ldmia.w r1!, {r8, r9, r10, r11}\n\t"                   \
+                         "str r1, [sp]\n\t"                                      \
+                         TFLMGEN_WINOGRAD_DSP_OUTPUTS(REQUANTIZE, "0")           \
+                         TFLMGEN_WINOGRAD_DSP_OUTPUTS(REQUANTIZE, "1")           \
+                         "add.w r0, r0, #8\n\t"                                  \
+                         "ldrd r1, r3, [sp]\n\t"                                 \
+                         "cmp r1, r3\n\t"                                        \
+                         "bne.w 1b\n\t"                                          \
+                         "add sp, sp, #8\n\t"                                    \
+                         "pop {r4-r11, lr}"                                      \
+                         : "+r"(r0), "+r"(r1), "+r"(r2)                          \
+                         :                                                       \
+                         : "r3", "r12", "cc", "memory");                         \
     }
 /* clang-format on */
-TFLMGEN_WINOGRAD_DSP_FINISH(tflmgen_winograd_dsp_finish_clamped, TFLMGEN_WINOGRAD_DSP_RESCALE_CLAMPED)
-TFLMGEN_WINOGRAD_DSP_FINISH(tflmgen_winograd_dsp_finish_signed, TFLMGEN_WINOGRAD_DSP_RESCALE_SIGNED)
+TFLMGEN_WINOGRAD_DSP_FINISH(tflmgen_winograd_dsp_finish_clamped, TFLMGEN_WINOGRAD_DSP_REQUANTIZE_CLAMPED)
+TFLMGEN_WINOGRAD_DSP_FINISH(tflmgen_winograd_dsp_finish_signed, TFLMGEN_WINOGRAD_DSP_REQUANTIZE_SIGNED)
 
 typedef void tflmgen_winograd_dsp_finish_function(const tflmgen_s32 *sums, const tflmgen_u32 *scales,
                                                   struct tflmgen_winograd_dsp_tile *tiles);

@@ -19,7 +19,7 @@
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
 /* One channel as the assembly reads it: (w0, w1), (w1, w2) of each filter row; multiplier, ra, start of the sum, and
- * what a negative sum's rescaled value loses where it is not clamped. */
+ * what a negative sum's requantised value loses where it is not clamped. */
 struct tflmgen_depthwise3x3_dsp_channel {
     uint32_t weights[6];
     int32_t multiplier;
@@ -89,10 +89,10 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint8_t *plane, int8_t *out
     }
 /* clang-format on */
 
-#define TFLMGEN_DEPTHWISE3X3_DSP_RESCALE(sum) \
-    "asr r12, " sum ", #31\n\t"               \
-    "ldr lr, [sp, #20]\n\t"                   \
-    "smmla " sum ", " sum ", r8, r9\n\t"      \
+#define TFLMGEN_DEPTHWISE3X3_DSP_REQUANTIZE(sum) \
+    "asr r12, " sum ", #31\n\t"                  \
+    "ldr lr, [sp, #20]\n\t"                      \
+    "smmla " sum ", " sum ", r8, r9\n\t"         \
     "mla " sum ", r12, lr, " sum "\n\t"
 
 /* sum: where the first output's sum is so far. */
@@ -103,15 +103,15 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint8_t *plane, int8_t *out
     "smlabt r10, lr, " w12 ", r10\n\t"                       \
     "smlad r11, lr, " w12 ", r11\n\t"
 
-/* Two outputs, 18 MACs: 1 for the bias, 3 LDRD, 12 multiplications, 2 * 5 to rescale, 4 to store, 2 to loop:
+/* Two outputs, 18 MACs: 1 for the bias, 3 LDRD, 12 multiplications, 2 * 5 to requantise, 4 to store, 2 to loop:
  * 32 instructions. */
 /* clang-format off */
 #define TFLMGEN_DEPTHWISE3X3_DSP_STEP(PITCH, SHIFT)                         \
     TFLMGEN_DEPTHWISE3X3_DSP_ROW("[r0, #" PITCH "]", "r4", "r5", "r11")     \
     TFLMGEN_DEPTHWISE3X3_DSP_ROW("[r0, #2 * " PITCH "]", "r6", "r7", "r10") \
     TFLMGEN_DEPTHWISE3X3_DSP_ROW("[r0], #4", "r2", "r3", "r10")             \
-    TFLMGEN_DEPTHWISE3X3_DSP_RESCALE("r10")                                 \
-    TFLMGEN_DEPTHWISE3X3_DSP_RESCALE("r11")                                 \
+    TFLMGEN_DEPTHWISE3X3_DSP_REQUANTIZE("r10")                                 \
+    TFLMGEN_DEPTHWISE3X3_DSP_REQUANTIZE("r11")                                 \
     "ssat r10, #8, r10, asr #" SHIFT "\n\t"                                 \
     "ssat r11, #8, r11, asr #" SHIFT "\n\t"                                 \
     "strb r10, [r1]\n\t"                                                    \
@@ -141,7 +141,7 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint8_t *plane, int8_t *out
     TFLMGEN_DEPTHWISE3X3_DSP_LAST_ROW("[r0, #" PITCH "]", "r4", "r5", "r11")     \
     TFLMGEN_DEPTHWISE3X3_DSP_LAST_ROW("[r0, #2 * " PITCH "]", "r6", "r7", "r10") \
     TFLMGEN_DEPTHWISE3X3_DSP_LAST_ROW("[r0], #4", "r2", "r3", "r10")             \
-    TFLMGEN_DEPTHWISE3X3_DSP_RESCALE("r10")                                                                \
+    TFLMGEN_DEPTHWISE3X3_DSP_REQUANTIZE("r10")                                                                \
     "ldr r12, [sp, #12]\n\t"                                                     \
     "ssat r10, #8, r10, asr #" SHIFT "\n\t"                                      \
     "strb r10, [r1]\n\t"                                                         \

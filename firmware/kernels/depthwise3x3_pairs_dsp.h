@@ -34,7 +34,7 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
     "smlabt " sum0 ", lr, " w12 ", " sum0 "\n\t"                                 \
     "smlad " sum1 ", lr, " w12 ", " sum1 "\n\t"
 
-/* Four outputs, 36 MACs: 4 LDRD, 24 multiplications, 2 * 4 to rescale and 1 LDRD, 6 to store and 1 LDRD, 1 for the
+/* Four outputs, 36 MACs: 4 LDRD, 24 multiplications, 2 * 4 to requantise and 1 LDRD, 6 to store and 1 LDRD, 1 for the
  * bias, 2 to loop: 47 instructions. */
 /* clang-format off */
 #define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_STEP(PITCH, SHIFT)                                                             \
@@ -69,8 +69,8 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
     "smlad " sum ", r12, " w01 ", " first "\n\t"                      \
     "smlabt " sum ", lr, " w12 ", " sum "\n\t"
 
-/* The last outputs of two lines of an odd width, 18 MACs: 4 LDRD, 12 multiplications, 2 * 2 to rescale and 1 LDRD, 3 to
- * store and 1 LDRD, 2 around it: 27 instructions. */
+/* The last outputs of two lines of an odd width, 18 MACs: 4 LDRD, 12 multiplications, 2 * 2 to requantise and 1 LDRD,
+ * 3 to store and 1 LDRD, 2 around it: 27 instructions. */
 /* clang-format off */
 #define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LINES_odd(PITCH, SHIFT)                                                        \
     "1:\n\t"                                                                                                          \

@@ -72,7 +72,7 @@ typedef void tflmgen_depthwise_direct_thumb_function(const int8_t *input, const 
     "str r0, [sp, #4]\n\t" TFLMGEN_THUMB_SIGN        \
     "adds r1, #8\n\t"                                \
     "mov r12, r1\n\t"                                \
-    TFLMGEN_THUMB_RESCALE("adds r2, r2, r0\n\t")     \
+    TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t")     \
     "ldr r0, [sp, #4]\n\t"
 
 /* Registers: r0 the first value's channel, r1 table, r2 and r3 offsets, r4 value, r5 weight, r6 weights, r7 sum, r8

@@ -129,12 +129,12 @@ typedef void tflmgen_depthwise_thumb_function(const tflmgen_u32 *plane, int8_t *
     "ldmia r1!, {r5, r6, r7}\n\t"                                        \
     "mov r2, r9\n\t"                                                     \
     "negs r2, r2\n\t" TFLMGEN_THUMB_SIGN                                 \
-    TFLMGEN_THUMB_RESCALE("adds r2, r2, r0\n\t")                         \
+    TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t")                         \
     "ldr r3, [sp, #20]\n\t"                                              \
     "ldr r0, [sp, #16]\n\t"                                              \
     "strb r2, [r0, r3]\n\t" TFLMGEN_DEPTHWISE_THUMB_LOW                  \
     "negs r2, r2\n\t" TFLMGEN_THUMB_SIGN                                 \
-    TFLMGEN_THUMB_RESCALE("adds r2, r2, r0\n\t")                         \
+    TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t")                         \
     "ldr r0, [sp, #16]\n\t"                                              \
     "strb r2, [r0]\n\t"                                                  \
     "ldr r3, [sp, #24]\n\t"                                              \

@@ -13,7 +13,7 @@
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
 /* Four outputs, 36 MACs: 1 for the taps' addresses, 1 LDM for the biases, 4 * 15 for pairs of taps and 9 for the
- * last one, 2 LDM + 2 * 4 to rescale, 1 LDRD + 3 + 1 to store, 4 to go on: 90 instructions. */
+ * last one, 2 LDM + 2 * 4 to requantise, 1 LDRD + 3 + 1 to store, 4 to go on: 90 instructions. */
 /* clang-format off */
 #define TFLMGEN_DEPTHWISE_NINE_DSP_GROUP                                                                         \
     "ldr r0, [sp, #8]\n\t"                                                                                       \

@@ -95,7 +95,7 @@ TFLMGEN_SHARED int8_t *tflmgen_depthwise_patch_mve_interleave(int8_t *to, int32_
 
 /* Bias, multiplier and shift are r1, r3 and r5. */
 /* clang-format off */
-#define TFLMGEN_DEPTHWISE_PATCH_MVE_RESCALE(sums, free, FIX) \
+#define TFLMGEN_DEPTHWISE_PATCH_MVE_REQUANTIZE(sums, free, FIX) \
     "vadd.i32 " sums ", " sums ", r1\n\t"                    \
     "vqrdmulh.s32 " sums ", " sums ", r3\n\t"                \
     FIX(sums, free)                                          \
@@ -149,8 +149,8 @@ TFLMGEN_SHARED int8_t *tflmgen_depthwise_patch_mve_interleave(int8_t *to, int32_
 #define TFLMGEN_DEPTHWISE_SQUARES_MVE_TWO(patch, output, FIX, RELOAD)       \
     TFLMGEN_DEPTHWISE_SQUARES_MVE_SUMS("q0", patch, "d0", "d1")             \
     TFLMGEN_DEPTHWISE_SQUARES_MVE_SUMS("q1", "[q3, #128]", "d2", "d3")      \
-    TFLMGEN_DEPTHWISE_PATCH_MVE_RESCALE("q0", "q2", FIX)                    \
-    TFLMGEN_DEPTHWISE_PATCH_MVE_RESCALE("q1", "q2", FIX)                    \
+    TFLMGEN_DEPTHWISE_PATCH_MVE_REQUANTIZE("q0", "q2", FIX)                    \
+    TFLMGEN_DEPTHWISE_PATCH_MVE_REQUANTIZE("q1", "q2", FIX)                    \
     "vqmovnb.s32 q0, q0\n\t"                                                \
     "vqmovnt.s32 q0, q1\n\t"                                                \
     "vqadd.s16 q0, q0, r7\n\t"                                              \
@@ -160,7 +160,7 @@ TFLMGEN_SHARED int8_t *tflmgen_depthwise_patch_mve_interleave(int8_t *to, int32_
 /* One square, 36 MACs: 15 instructions; where signed, 2 more. */
 #define TFLMGEN_DEPTHWISE_SQUARES_MVE_ONE(FIX)                              \
     TFLMGEN_DEPTHWISE_SQUARES_MVE_SUMS("q0", "[q3]", "d0", "d1")            \
-    TFLMGEN_DEPTHWISE_PATCH_MVE_RESCALE("q0", "q1", FIX)                    \
+    TFLMGEN_DEPTHWISE_PATCH_MVE_REQUANTIZE("q0", "q1", FIX)                    \
     "vqmovnb.s32 q0, q0\n\t"                                                \
     "vqadd.s16 q0, q0, r7\n\t"                                              \
     "vqmovnb.s16 q0, q0\n\t"                                                \
@@ -216,7 +216,7 @@ TFLMGEN_SHARED int8_t *tflmgen_depthwise_patch_mve_interleave(int8_t *to, int32_
     "vmladav.s8 r6, q1, q4\n\t"                                                     \
     "vmov d0, r0, r2\n\t"                                                           \
     "vmov d1, r4, r6\n\t"                                                           \
-    TFLMGEN_DEPTHWISE_PATCH_MVE_RESCALE("q0", "q1", FIX)                            \
+    TFLMGEN_DEPTHWISE_PATCH_MVE_REQUANTIZE("q0", "q1", FIX)                            \
     "vqmovnb.s32 q0, q0\n\t"                                                        \
     "vqadd.s16 q0, q0, r7\n\t"                                                      \
     "vqmovnb.s16 q0, q0\n\t"                                                        \

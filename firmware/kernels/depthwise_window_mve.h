@@ -27,7 +27,7 @@ struct tflmgen_depthwise_window_mve_s8 {
     int32_t output_max;
 };
 
-TFLMGEN_HELPER int32x4_t tflmgen_depthwise_window_mve_rescale(int32x4_t sums, const tflmgen_s32 *factors)
+TFLMGEN_HELPER int32x4_t tflmgen_depthwise_window_mve_requantize(int32x4_t sums, const tflmgen_s32 *factors)
 {
     const int32x4_t high = vqrdmulhq_s32(sums, vld1q_s32(factors + 4));
     return vrshlq_s32(vaddq_s32(high, vshrq_n_s32(high, 31)), vld1q_s32(factors + 8));
@@ -120,7 +120,7 @@ TFLMGEN_HELPER void tflmgen_depthwise_window_mve_store_some(int8_t *output, int3
     TFLMGEN_DEPTHWISE3X3_MVE_WIDEN("x")
 
 /* Eight channels of a 3x3 window of two neighbouring pixels, from three rows, 144 MACs: 21 VLDRB, 12 ADD, 18 VMUL, 8
- * VADD of 16 bits, 20 VMOVL, 20 VADD, and some 30 to rescale and store. */
+ * VADD of 16 bits, 20 VMOVL, 20 VADD, and some 30 to requantise and store. */
 TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_two(const int8_t *row0, const int8_t *row1, const int8_t *row2,
                                                           int32_t pixel, const int8_t *stream, int8_t *output,
                                                           int32_t zero_point)
@@ -139,11 +139,11 @@ TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_two(const int8_t *row0, co
               [t] "=&w"(t), [x] "=&w"(x), [w] "=&w"(w), [at] "=&l"(at)
             : [row0] "l"(row0), [row1] "l"(row1), [row2] "l"(row2), [pixel] "r"(pixel), [stream] "l"(stream)
             : "memory");
-    even0 = tflmgen_depthwise_window_mve_rescale(even0, factors);
-    odd0 = tflmgen_depthwise_window_mve_rescale(odd0, factors + 12);
+    even0 = tflmgen_depthwise_window_mve_requantize(even0, factors);
+    odd0 = tflmgen_depthwise_window_mve_requantize(odd0, factors + 12);
     tflmgen_depthwise_window_mve_store(output, even0, odd0, zero_point);
-    even1 = tflmgen_depthwise_window_mve_rescale(even1, factors);
-    odd1 = tflmgen_depthwise_window_mve_rescale(odd1, factors + 12);
+    even1 = tflmgen_depthwise_window_mve_requantize(even1, factors);
+    odd1 = tflmgen_depthwise_window_mve_requantize(odd1, factors + 12);
     tflmgen_depthwise_window_mve_store(output + pixel, even1, odd1, zero_point);
     return (const int8_t *)(const void *)(factors + 24);
 }
@@ -195,8 +195,8 @@ TFLMGEN_HELPER const int8_t *tflmgen_depthwise3x3_mve_one(const int8_t *row0, co
             : [even0] "+w"(even0), [odd0] "+w"(odd0), [s] "=&w"(s), [x] "=&w"(x), [w] "=&w"(w), [at] "=&l"(at)
             : [row0] "l"(row0), [row1] "l"(row1), [row2] "l"(row2), [pixel] "r"(pixel), [stream] "l"(stream)
             : "memory");
-    even0 = tflmgen_depthwise_window_mve_rescale(even0, factors);
-    odd0 = tflmgen_depthwise_window_mve_rescale(odd0, factors + 12);
+    even0 = tflmgen_depthwise_window_mve_requantize(even0, factors);
+    odd0 = tflmgen_depthwise_window_mve_requantize(odd0, factors + 12);
     tflmgen_depthwise_window_mve_store(output, even0, odd0, zero_point);
     return (const int8_t *)(const void *)(factors + 24);
 }
@@ -242,8 +242,8 @@ TFLMGEN_HELPER const int8_t *tflmgen_depthwise_window_mve_group(const int8_t *co
         even = vaddq_s32(even, vmovlbq_s16(last));
         odd = vaddq_s32(odd, vmovltq_s16(last));
     }
-    even = tflmgen_depthwise_window_mve_rescale(even, factors);
-    odd = tflmgen_depthwise_window_mve_rescale(odd, factors + 12);
+    even = tflmgen_depthwise_window_mve_requantize(even, factors);
+    odd = tflmgen_depthwise_window_mve_requantize(odd, factors + 12);
     tflmgen_depthwise_window_mve_store(output, even, odd, zero_point);
     return (const int8_t *)(const void *)(factors + 24);
 }
@@ -269,8 +269,8 @@ TFLMGEN_HELPER const int8_t *tflmgen_depthwise_window_mve_some(const int8_t *con
         even = vaddq_s32(even, vmovlbq_s16(last));
         odd = vaddq_s32(odd, vmovltq_s16(last));
     }
-    even = tflmgen_depthwise_window_mve_rescale(even, factors);
-    odd = tflmgen_depthwise_window_mve_rescale(odd, factors + 12);
+    even = tflmgen_depthwise_window_mve_requantize(even, factors);
+    odd = tflmgen_depthwise_window_mve_requantize(odd, factors + 12);
     tflmgen_depthwise_window_mve_store_some(output, even, odd, zero_point, outputs);
     return (const int8_t *)(const void *)(factors + 24);
 }

@@ -36,9 +36,9 @@ struct tflmgen_fully_connected_dsp_groups {
 typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen_u32 *stream, int8_t *output,
                                                   const struct tflmgen_fully_connected_dsp_groups *groups);
 
-#define TFLMGEN_FULLY_CONNECTED_DSP_RESCALE(sum, m, ra, free) \
-    "smmla " free ", " sum ", " m ", " ra "\n\t"              \
-    "asr " sum ", " sum ", #31\n\t"                           \
+#define TFLMGEN_FULLY_CONNECTED_DSP_REQUANTIZE(sum, m, ra, free) \
+    "smmla " free ", " sum ", " m ", " ra "\n\t"                 \
+    "asr " sum ", " sum ", #31\n\t"                              \
     "add " sum ", " free ", " sum ", lsl #7\n\t"
 
 #define TFLMGEN_FULLY_CONNECTED_DSP_ROUND(sum) \
@@ -50,11 +50,11 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen
 /* clang-format off */
 #define TFLMGEN_FULLY_CONNECTED_DSP_FINISH_EACH                           \
     "ldmia.w r1!, {r0, r6, r7, r8, r9, r10, r11, r12}\n\t"                \
-    TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r2", "r6", "r10", "r6")                                      \
+    TFLMGEN_FULLY_CONNECTED_DSP_REQUANTIZE("r2", "r6", "r10", "r6")                                      \
     "ldr r10, [r1], #4\n\t"                                               \
-    TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r3", "r7", "r11", "r7")                                      \
-    TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r4", "r8", "r12", "r8")                                      \
-    TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r5", "r9", "r10", "r9")                                      \
+    TFLMGEN_FULLY_CONNECTED_DSP_REQUANTIZE("r3", "r7", "r11", "r7")                                      \
+    TFLMGEN_FULLY_CONNECTED_DSP_REQUANTIZE("r4", "r8", "r12", "r8")                                      \
+    TFLMGEN_FULLY_CONNECTED_DSP_REQUANTIZE("r5", "r9", "r10", "r9")                                      \
     TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r2")                               \
     "lsr r0, r0, #8\n\t" TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r3")          \
     "lsr r0, r0, #8\n\t" TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r4")          \
@@ -65,10 +65,10 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen
 #define TFLMGEN_FULLY_CONNECTED_DSP_FINISH_COMMON                                         \
     "ldrd r6, r7, [sp, #20]\n\t"                                                          \
     "ldrd r12, r0, [sp, #12]\n\t"                                                         \
-    TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r2", "r6", "r7", "r8")                           \
-    TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r3", "r6", "r7", "r9")                           \
-    TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r4", "r6", "r7", "r10")                          \
-    TFLMGEN_FULLY_CONNECTED_DSP_RESCALE("r5", "r6", "r7", "r11")                          \
+    TFLMGEN_FULLY_CONNECTED_DSP_REQUANTIZE("r2", "r6", "r7", "r8")                           \
+    TFLMGEN_FULLY_CONNECTED_DSP_REQUANTIZE("r3", "r6", "r7", "r9")                           \
+    TFLMGEN_FULLY_CONNECTED_DSP_REQUANTIZE("r4", "r6", "r7", "r10")                          \
+    TFLMGEN_FULLY_CONNECTED_DSP_REQUANTIZE("r5", "r6", "r7", "r11")                          \
     TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r2") TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r3")       \
     TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r4") TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r5")
 /* clang-format on */
@@ -84,7 +84,7 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen
 
 /* Registers: r0 row, r1 stream, r2-r5 sums, r6-r9 weights, r10-r11 inputs, r12 passes, lr output. Stack: row, passes,
  * entry of the first pass, end. A group costs 2 instructions before its steps, 2 for each pass
- * over them and 2 after them, besides rescaling. */
+ * over them and 2 after them, besides requantisation. */
 /* clang-format off */
 #define TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(name, SCALE)                                                                \
     TFLMGEN_SHARED void name(const void *row, const tflmgen_u32 *stream, int8_t *output,                               \

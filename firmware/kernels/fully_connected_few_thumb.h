@@ -29,7 +29,7 @@ struct tflmgen_fully_connected_few_thumb_s8 {
 
 /* One output. The weights end with the row, where both are counted from; they begin at the negative number `begin`.
  * Behind them come the constants. Registers: r0 end of the weights, r2 end of the row, r3 number, r4 value, r6 sum,
- * r7 weight, r12 output. A value takes 5 instructions and a pass over 8 of them 1; beside that and what rescales the
+ * r7 weight, r12 output. A value takes 5 instructions and a pass over 8 of them 1; beside that and what requantises the
  * sum there are 16. */
 TFLMGEN_SHARED void tflmgen_fully_connected_few_thumb_one(const int8_t *weights_end, int8_t *output,
                                                           const int8_t *row_end, int32_t begin)

@@ -181,7 +181,7 @@ typedef void tflmgen_fully_connected_thumb_function(const tflmgen_u32 *stream, i
 /* clang-format off */
 #define TFLMGEN_FULLY_CONNECTED_THUMB_STORE_CLAMPED \
     "ldmia r1!, {r5, r6, r7}\n\t"                   \
-    TFLMGEN_THUMB_RESCALE("")                       \
+    TFLMGEN_THUMB_REQUANTIZE("")                       \
     "ldr r0, [sp, #16]\n\t"                         \
     "strb r2, [r0]\n\t"                             \
     "adds r0, #1\n\t"                               \
@@ -190,7 +190,7 @@ typedef void tflmgen_fully_connected_thumb_function(const tflmgen_u32 *stream, i
     "ldmia r1!, {r5, r6, r7}\n\t"                  \
     TFLMGEN_THUMB_SIGN                             \
     "adds r1, #8\n\t"                              \
-    TFLMGEN_THUMB_RESCALE("adds r2, r2, r0\n\t")   \
+    TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t")   \
     "ldr r0, [sp, #16]\n\t"                        \
     "strb r2, [r0]\n\t"                            \
     "adds r0, #1\n\t"                              \

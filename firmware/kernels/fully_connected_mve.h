@@ -65,7 +65,7 @@ struct tflmgen_fully_connected_mve_groups {
 /* clang-format on */
 
 /* clang-format off */
-#define TFLMGEN_FULLY_CONNECTED_MVE_RESCALE(sums)         \
+#define TFLMGEN_FULLY_CONNECTED_MVE_REQUANTIZE(sums)         \
     "vldrw.u32 q3, [r9], #16\n\t"                         \
     "vadd.i32 " sums ", " sums ", q3\n\t"                 \
     "vldrw.u32 q3, [r9], #16\n\t"                         \
@@ -105,8 +105,8 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_groups(const int8_t *stream, int
                      "vmov d0, r0, r4\n\t"
                      "vmov d1, r8, r12\n\t"
                      "vmov d2, r2, r6\n\t"
-                     "vmov d3, r10, lr\n\t" TFLMGEN_FULLY_CONNECTED_MVE_RESCALE("q0")
-                     TFLMGEN_FULLY_CONNECTED_MVE_RESCALE("q1")
+                     "vmov d3, r10, lr\n\t" TFLMGEN_FULLY_CONNECTED_MVE_REQUANTIZE("q0")
+                     TFLMGEN_FULLY_CONNECTED_MVE_REQUANTIZE("q1")
                      "vqmovnb.s32 q0, q0\n\t"
                      "vqmovnt.s32 q0, q1\n\t"
                      "vqadd.s16 q0, q0, q4\n\t"

@@ -5,8 +5,8 @@
  *     four bytes, one of each unit, for each value of a row, an even number | m c (256 f + s) of each unit, where
  *     signed also its bias and what negative sums add to c
  * One or two units that are left come after that, each for itself: their weights, in front of which are bytes that fill
- * up a multiple of 8, and what rescales them. Three are a group with a unit of zeros. 128 is added to a short row once,
- * in a copy on the stack, to the values of a long one each time that they are read.
+ * up a multiple of 8, and what requantises them. Three are a group with a unit of zeros. 128 is added to a short row
+ * once, in a copy on the stack, to the values of a long one each time that they are read.
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_THUMB_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_THUMB_H
@@ -45,12 +45,12 @@ struct tflmgen_fully_connected_thumb_s8 {
 
 /* clang-format off */
 #define TFLMGEN_FULLY_CONNECTED_THUMB_OUTPUT_CLAMPED \
-    "ldmia r1!, {r5, r6, r7}\n\t" TFLMGEN_THUMB_RESCALE("")
+    "ldmia r1!, {r5, r6, r7}\n\t" TFLMGEN_THUMB_REQUANTIZE("")
 #define TFLMGEN_FULLY_CONNECTED_THUMB_OUTPUT_SIGNED \
-    "ldmia r1!, {r5, r6, r7}\n\t" TFLMGEN_THUMB_SIGN TFLMGEN_THUMB_RESCALE("adds r2, r2, r0\n\t")
+    "ldmia r1!, {r5, r6, r7}\n\t" TFLMGEN_THUMB_SIGN TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t")
 
 /* A single unit. Registers: r0 weights, r2 128, r3 row, r4 value, r5 end of the row, r6 sum, r7 weight, r12 output.
- * It costs 18 instructions beside its values and what rescales it, and 4 per pass. */
+ * It costs 18 instructions beside its values and what requantises it, and 4 per pass. */
 #define TFLMGEN_FULLY_CONNECTED_THUMB_ONE(name, VALUE, OUTPUT)                                 \
     TFLMGEN_SHARED void name(const tflmgen_u32 *stream, int8_t *output,                        \
                              const struct tflmgen_fully_connected_thumb_groups *groups)        \

@@ -7,7 +7,7 @@
 #define TFLMGEN_KERNELS_LSTM_DSP_H
 
 #include "lstm.h"
-#include "rescaled_rows_dsp.h"
+#include "requantized_rows_dsp.h"
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
@@ -20,7 +20,7 @@ struct tflmgen_lstm_dsp_s8 {
     bool time_major;
     int32_t inputs;
     int32_t cells;
-    int32_t scales[16];           /* of W x: see rescaled_rows_dsp.h */
+    int32_t scales[16];           /* of W x: see requantized_rows_dsp.h */
     int32_t recurrent_scales[16]; /* of R h */
     int32_t input_shift;          /* 1 less than that of input gate * cell gate to the right */
     int32_t output_multiplier;    /* of output gate * tanh(cell) */
@@ -87,7 +87,7 @@ TFLMGEN_HELPER void tflmgen_lstm_dsp_update(const tflmgen_s16 *gates, const tflm
     }
 }
 
-/* weights, recurrent_weights: see rescaled_rows_dsp.h; gates: scratch for four sums per cell, or NULL where the
+/* weights, recurrent_weights: see requantized_rows_dsp.h; gates: scratch for four sums per cell, or NULL where the
  * input and h are together no more than fits `widened`. */
 TFLMGEN_KERNEL void tflmgen_lstm_dsp_s8(const int8_t *input, const tflmgen_u32 *restrict weights,
                                         const tflmgen_u32 *restrict recurrent_weights,
@@ -99,27 +99,27 @@ TFLMGEN_KERNEL void tflmgen_lstm_dsp_s8(const int8_t *input, const tflmgen_u32 *
     int16_t near[4 * TFLMGEN_LSTM_DSP_CELLS] __attribute__((aligned(4)));
     tflmgen_s16 *const sums = gates ? gates : near;
     const int32_t most = gates ? p->cells : TFLMGEN_LSTM_DSP_CELLS;
-    struct tflmgen_rescaled_rows_dsp of_input = {p->scales, 0, 0, 0, NULL};
-    struct tflmgen_rescaled_rows_dsp of_h = {p->recurrent_scales, 0, 0, 0, NULL};
+    struct tflmgen_requantized_rows_dsp of_input = {p->scales, 0, 0, 0, NULL};
+    struct tflmgen_requantized_rows_dsp of_h = {p->recurrent_scales, 0, 0, 0, NULL};
     tflmgen_lstm_start(h, h_in, p->batches * p->cells, cell, cell_in, p->batches * p->cells * 2);
     for (int32_t batch = 0; batch < p->batches; ++batch, h += p->cells, cell += p->cells) {
         for (int32_t step = 0; step < p->steps; ++step) {
             const int32_t row = p->time_major ? step * p->batches + batch : batch * p->steps + step;
             const tflmgen_u32 *of_weights = weights;
             const tflmgen_u32 *of_recurrent = recurrent_weights;
-            tflmgen_rescaled_rows_dsp_set_row(&of_input, widened, input + row * p->inputs, p->inputs);
+            tflmgen_requantized_rows_dsp_set_row(&of_input, widened, input + row * p->inputs, p->inputs);
             if (!gates) {
                 tflmgen_u32 *const behind = widened + 2 * ((p->inputs + 3) / 4);
-                tflmgen_rescaled_rows_dsp_set_row(&of_h, behind, h, p->cells);
+                tflmgen_requantized_rows_dsp_set_row(&of_h, behind, h, p->cells);
             }
             for (int32_t i = 0; i < p->cells; i += most) {
                 const int32_t count = tflmgen_min_s32(p->cells - i, most);
                 memset(sums, 0, (size_t)count * 4 * sizeof *sums);
-                of_weights = tflmgen_rescaled_fours_dsp(&of_input, of_weights, sums, count);
+                of_weights = tflmgen_requantized_fours_dsp(&of_input, of_weights, sums, count);
                 if (gates) {
-                    tflmgen_rescaled_rows_dsp_set_row(&of_h, widened, h, p->cells);
+                    tflmgen_requantized_rows_dsp_set_row(&of_h, widened, h, p->cells);
                 }
-                of_recurrent = tflmgen_rescaled_fours_dsp(&of_h, of_recurrent, sums, count);
+                of_recurrent = tflmgen_requantized_fours_dsp(&of_h, of_recurrent, sums, count);
                 tflmgen_lstm_dsp_update(sums, table, cell + i, h + i, output + row * p->cells + i, count, p);
             }
         }

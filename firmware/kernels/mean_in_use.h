@@ -21,7 +21,7 @@
             mean.multiplier = (int32_t)((int64_t)params->multiplier * ((int64_t)1 << bits) / *count);                 \
             mean.shift = params->shift - bits;                                                                        \
         }                                                                                                             \
-        tflmgen_rescaled_sum_##suffix(input, output, &mean);                                                          \
+        tflmgen_requantized_sum_##suffix(input, output, &mean);                                                       \
     }
 
 TFLMGEN_MEAN_IN_USE(s8, int8_t)

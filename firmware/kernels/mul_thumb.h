@@ -1,4 +1,4 @@
-/* MUL of int8 tensors, also broadcast, for every Cortex-M: products are rescaled as thumb.h says. */
+/* MUL of int8 tensors, also broadcast, for every Cortex-M: products are requantised as thumb.h says. */
 #ifndef TFLMGEN_KERNELS_MUL_THUMB_H
 #define TFLMGEN_KERNELS_MUL_THUMB_H
 

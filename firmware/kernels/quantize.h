@@ -179,7 +179,7 @@ TFLMGEN_HELPER int32_t tflmgen_search_255(const tflmgen_s32 *numbers, int32_t ke
 TFLMGEN_DEFINE_QUANTIZE_SEARCH(tflmgen_quantize_search_s8, int8_t)
 TFLMGEN_DEFINE_QUANTIZE_SEARCH(tflmgen_quantize_search_u8, uint8_t)
 
-struct tflmgen_quantize_rescale {
+struct tflmgen_quantize_integer {
     int32_t elements;
     int32_t input_offset; /* minus the zero point */
     int32_t multiplier;
@@ -188,16 +188,16 @@ struct tflmgen_quantize_rescale {
 };
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
-#define TFLMGEN_DEFINE_RESCALE(name, input_type, output_type, least_result, greatest_result)                \
-    TFLMGEN_KERNEL void name(const input_type *input, output_type *output,                                  \
-                             const struct tflmgen_quantize_rescale *params)                                 \
-    {                                                                                                       \
-        TFLMGEN_RESCALE_MVE(input, input_type, output, output_type, least_result, greatest_result, params); \
+#define TFLMGEN_DEFINE_QUANTIZE_INTEGER(name, input_type, output_type, least_result, greatest_result)               \
+    TFLMGEN_KERNEL void name(const input_type *input, output_type *output,                                          \
+                             const struct tflmgen_quantize_integer *params)                                         \
+    {                                                                                                               \
+        TFLMGEN_REQUANTIZED_ROW_MVE(input, input_type, output, output_type, least_result, greatest_result, params); \
     }
 #else
-#define TFLMGEN_DEFINE_RESCALE(name, input_type, output_type, least, greatest)                                        \
+#define TFLMGEN_DEFINE_QUANTIZE_INTEGER(name, input_type, output_type, least, greatest)                               \
     TFLMGEN_KERNEL void name(const input_type *input, output_type *output,                                            \
-                             const struct tflmgen_quantize_rescale *params)                                           \
+                             const struct tflmgen_quantize_integer *params)                                           \
     {                                                                                                                 \
         for (int32_t i = 0; i < params->elements; i++) {                                                              \
             const int32_t centred = tflmgen_add_wrap_s32(input[i], params->input_offset);                             \
@@ -208,21 +208,21 @@ struct tflmgen_quantize_rescale {
     }
 #endif
 
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s8_s8, int8_t, int8_t, INT8_MIN, INT8_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s8_u8, int8_t, uint8_t, 0, UINT8_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s8_s16, int8_t, tflmgen_s16, INT16_MIN, INT16_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s8_s32, int8_t, tflmgen_s32, INT32_MIN, INT32_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_u8_s8, uint8_t, int8_t, INT8_MIN, INT8_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_u8_u8, uint8_t, uint8_t, 0, UINT8_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_u8_s16, uint8_t, tflmgen_s16, INT16_MIN, INT16_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_u8_s32, uint8_t, tflmgen_s32, INT32_MIN, INT32_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s16_s8, tflmgen_s16, int8_t, INT8_MIN, INT8_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s16_u8, tflmgen_s16, uint8_t, 0, UINT8_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s16_s16, tflmgen_s16, tflmgen_s16, INT16_MIN, INT16_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s16_s32, tflmgen_s16, tflmgen_s32, INT32_MIN, INT32_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s32_s8, tflmgen_s32, int8_t, INT8_MIN, INT8_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s32_u8, tflmgen_s32, uint8_t, 0, UINT8_MAX)
-TFLMGEN_DEFINE_RESCALE(tflmgen_quantize_s32_s16, tflmgen_s32, tflmgen_s16, INT16_MIN, INT16_MAX)
+TFLMGEN_DEFINE_QUANTIZE_INTEGER(tflmgen_quantize_s8_s8, int8_t, int8_t, INT8_MIN, INT8_MAX)
+TFLMGEN_DEFINE_QUANTIZE_INTEGER(tflmgen_quantize_s8_u8, int8_t, uint8_t, 0, UINT8_MAX)
+TFLMGEN_DEFINE_QUANTIZE_INTEGER(tflmgen_quantize_s8_s16, int8_t, tflmgen_s16, INT16_MIN, INT16_MAX)
+TFLMGEN_DEFINE_QUANTIZE_INTEGER(tflmgen_quantize_s8_s32, int8_t, tflmgen_s32, INT32_MIN, INT32_MAX)
+TFLMGEN_DEFINE_QUANTIZE_INTEGER(tflmgen_quantize_u8_s8, uint8_t, int8_t, INT8_MIN, INT8_MAX)
+TFLMGEN_DEFINE_QUANTIZE_INTEGER(tflmgen_quantize_u8_u8, uint8_t, uint8_t, 0, UINT8_MAX)
+TFLMGEN_DEFINE_QUANTIZE_INTEGER(tflmgen_quantize_u8_s16, uint8_t, tflmgen_s16, INT16_MIN, INT16_MAX)
+TFLMGEN_DEFINE_QUANTIZE_INTEGER(tflmgen_quantize_u8_s32, uint8_t, tflmgen_s32, INT32_MIN, INT32_MAX)
+TFLMGEN_DEFINE_QUANTIZE_INTEGER(tflmgen_quantize_s16_s8, tflmgen_s16, int8_t, INT8_MIN, INT8_MAX)
+TFLMGEN_DEFINE_QUANTIZE_INTEGER(tflmgen_quantize_s16_u8, tflmgen_s16, uint8_t, 0, UINT8_MAX)
+TFLMGEN_DEFINE_QUANTIZE_INTEGER(tflmgen_quantize_s16_s16, tflmgen_s16, tflmgen_s16, INT16_MIN, INT16_MAX)
+TFLMGEN_DEFINE_QUANTIZE_INTEGER(tflmgen_quantize_s16_s32, tflmgen_s16, tflmgen_s32, INT32_MIN, INT32_MAX)
+TFLMGEN_DEFINE_QUANTIZE_INTEGER(tflmgen_quantize_s32_s8, tflmgen_s32, int8_t, INT8_MIN, INT8_MAX)
+TFLMGEN_DEFINE_QUANTIZE_INTEGER(tflmgen_quantize_s32_u8, tflmgen_s32, uint8_t, 0, UINT8_MAX)
+TFLMGEN_DEFINE_QUANTIZE_INTEGER(tflmgen_quantize_s32_s16, tflmgen_s32, tflmgen_s16, INT16_MIN, INT16_MAX)
 
 #if TFLMGEN_HAS_MVE_F32
 #define TFLMGEN_DEFINE_DEQUANTIZE(name, input_type)                                                               \

@@ -6,7 +6,7 @@
 #include "fixed_point.h"
 #include "quantized_rows.h"
 
-/* The inputs are brought to one scale as for ADD; their difference is squared before it is rescaled. */
+/* The inputs are brought to one scale as for ADD; their difference is squared before it is requantised. */
 TFLMGEN_HELPER int32_t tflmgen_squared_difference_finish(int32_t difference, const struct tflmgen_add_quantized *params)
 {
     const int32_t square = (int32_t)((uint32_t)difference * (uint32_t)difference);

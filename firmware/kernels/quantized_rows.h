@@ -175,24 +175,24 @@ TFLMGEN_SHARED void tflmgen_squared_one_s8(const int8_t *row, int32_t one, int8_
 #define TFLMGEN_STORE_MVE_tflmgen_s32(values, at) "vstrw.32 " values ", [" at "], #16\n\t"
 
 /* QUANTIZE between integers. Four: a load, VADD, VSHL, 4 to requantise, VADD, VMAX, VMIN, a store, LETP. */
-#define TFLMGEN_RESCALE_MVE(input, input_type, output, output_type, least_result, greatest_result, p)               \
-    const struct tflmgen_scale_mve scale = tflmgen_scale_mve_of((p)->multiplier, tflmgen_min_s32((p)->shift, 0));   \
-    __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"                                                               \
-                     "1:\n\t" TFLMGEN_LOAD_MVE_##input_type("q0", "%[source]")                                      \
-                     "vadd.i32 q0, q0, %[input_offset]\n\t"                                                         \
-                     "vshl.s32 q0, %[left]\n\t"                                                                     \
-                     TFLMGEN_REQUANTIZE_MVE("q0", "q1", "%[multiplier]", "%[shift]", "%[lost]")                     \
-                     "vadd.i32 q0, q0, %[output_offset]\n\t"                                                        \
-                     "vmax.s32 q0, q0, %q[least]\n\t"                                                               \
-                     "vmin.s32 q0, q0, %q[greatest]\n\t"                                                            \
-                     TFLMGEN_STORE_MVE_##output_type("q0", "%[result]")                                             \
-                     "letp lr, 1b\n"                                                                                \
-                     "2:"                                                                                           \
-                     : [source] "+l"(input), [result] "+l"(output)                                                  \
-                     : [input_offset] "r"((p)->input_offset), [left] "r"(tflmgen_max_s32((p)->shift, 0)),           \
-                       [multiplier] "r"(scale.multiplier), [shift] "r"(scale.shift), [lost] "r"(scale.lost),        \
-                       [output_offset] "r"((p)->output_offset), [least] "w"(vdupq_n_s32(least_result)),             \
-                       [greatest] "w"(vdupq_n_s32(greatest_result)), [elements] "r"((p)->elements)                  \
+#define TFLMGEN_REQUANTIZED_ROW_MVE(input, input_type, output, output_type, least_result, greatest_result, p)     \
+    const struct tflmgen_scale_mve scale = tflmgen_scale_mve_of((p)->multiplier, tflmgen_min_s32((p)->shift, 0)); \
+    __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"                                                             \
+                     "1:\n\t" TFLMGEN_LOAD_MVE_##input_type("q0", "%[source]")                                    \
+                     "vadd.i32 q0, q0, %[input_offset]\n\t"                                                       \
+                     "vshl.s32 q0, %[left]\n\t"                                                                   \
+                     TFLMGEN_REQUANTIZE_MVE("q0", "q1", "%[multiplier]", "%[shift]", "%[lost]")                   \
+                     "vadd.i32 q0, q0, %[output_offset]\n\t"                                                      \
+                     "vmax.s32 q0, q0, %q[least]\n\t"                                                             \
+                     "vmin.s32 q0, q0, %q[greatest]\n\t"                                                          \
+                     TFLMGEN_STORE_MVE_##output_type("q0", "%[result]")                                           \
+                     "letp lr, 1b\n"                                                                              \
+                     "2:"                                                                                         \
+                     : [source] "+l"(input), [result] "+l"(output)                                                \
+                     : [input_offset] "r"((p)->input_offset), [left] "r"(tflmgen_max_s32((p)->shift, 0)),         \
+                       [multiplier] "r"(scale.multiplier), [shift] "r"(scale.shift), [lost] "r"(scale.lost),      \
+                       [output_offset] "r"((p)->output_offset), [least] "w"(vdupq_n_s32(least_result)),           \
+                       [greatest] "w"(vdupq_n_s32(greatest_result)), [elements] "r"((p)->elements)                \
                      : "lr", "q0", "q1", "memory")
 
 #if TFLMGEN_HAS_MVE_F32

@@ -89,8 +89,8 @@ TFLMGEN_REDUCE_EXTREMES(s64, tflmgen_s64, INT64_MIN, INT64_MAX)
 TFLMGEN_REDUCE(tflmgen_reduce_any_bool, tflmgen_reduce, tflmgen_bool, tflmgen_bool, false, sum || value, sum)
 TFLMGEN_REDUCE(tflmgen_reduce_all_bool, tflmgen_reduce, tflmgen_bool, tflmgen_bool, true, sum &&value, sum)
 
-/* A sum of quantised values, rescaled. A mean has its division in the multiplier. */
-TFLMGEN_HELPER int32_t tflmgen_rescaled_sum(int32_t sum, const struct tflmgen_reduce_quantized *p)
+/* A sum of quantised values, requantised. A mean has its division in the multiplier. */
+TFLMGEN_HELPER int32_t tflmgen_requantized_sum(int32_t sum, const struct tflmgen_reduce_quantized *p)
 {
     const int32_t scaled = tflmgen_requantize(tflmgen_add_wrap_s32(sum, p->offset), p->multiplier, p->shift);
     return tflmgen_add_wrap_s32(scaled, p->output_zero_point);
@@ -100,9 +100,9 @@ TFLMGEN_HELPER int32_t tflmgen_rescaled_sum(int32_t sum, const struct tflmgen_re
 TFLMGEN_REDUCE_TO(tflmgen_wide_sum_s8, tflmgen_reduce, int8_t, tflmgen_s32, tflmgen_s32, 0, sum + value, sum)
 TFLMGEN_REDUCE_TO(tflmgen_wide_sum_s16, tflmgen_reduce, tflmgen_s16, tflmgen_s32, tflmgen_s32, 0, sum + value, sum)
 
-TFLMGEN_REDUCE(tflmgen_rescaled_sum_s8, tflmgen_reduce_quantized, int8_t, tflmgen_s32, 0, sum + value,
-               tflmgen_clamp_s32(tflmgen_rescaled_sum(sum, p), INT8_MIN, INT8_MAX))
-TFLMGEN_REDUCE(tflmgen_rescaled_sum_s16, tflmgen_reduce_quantized, tflmgen_s16, tflmgen_s32, 0, sum + value,
-               tflmgen_clamp_s32(tflmgen_rescaled_sum(sum, p), INT16_MIN, INT16_MAX))
+TFLMGEN_REDUCE(tflmgen_requantized_sum_s8, tflmgen_reduce_quantized, int8_t, tflmgen_s32, 0, sum + value,
+               tflmgen_clamp_s32(tflmgen_requantized_sum(sum, p), INT8_MIN, INT8_MAX))
+TFLMGEN_REDUCE(tflmgen_requantized_sum_s16, tflmgen_reduce_quantized, tflmgen_s16, tflmgen_s32, 0, sum + value,
+               tflmgen_clamp_s32(tflmgen_requantized_sum(sum, p), INT16_MIN, INT16_MAX))
 
 #endif

@@ -1,4 +1,4 @@
-/* Fixed-point rescaling of integers, bit for bit as TFLite Micro's default build does it (two roundings). */
+/* Fixed-point requantisation of integers, bit for bit as TFLite Micro's default build does it (two roundings). */
 #ifndef TFLMGEN_KERNELS_REQUANTIZE_H
 #define TFLMGEN_KERNELS_REQUANTIZE_H
 

@@ -6,7 +6,7 @@
 
 #include "requantize.h"
 
-struct tflmgen_rescaled_sums {
+struct tflmgen_requantized_sums {
     int32_t elements;
     int32_t offset; /* added to each sum */
     int32_t multiplier;
@@ -22,16 +22,16 @@ struct tflmgen_averaged_sums {
 };
 
 /* MEAN and SUM, as in reduce.h: a mean has its division in the multiplier. */
-#define TFLMGEN_RESCALED_SUMS(suffix, element, least, greatest)                                  \
-    TFLMGEN_KERNEL void tflmgen_rescaled_sums_##suffix(const tflmgen_s32 *sums, element *output, \
-                                                       const struct tflmgen_rescaled_sums *p)    \
-    {                                                                                            \
-        for (int32_t i = 0; i < p->elements; ++i) {                                              \
-            const int32_t sum = tflmgen_add_wrap_s32(sums[i], p->offset);                        \
-            const int32_t scaled = tflmgen_requantize(sum, p->multiplier, p->shift);             \
-            const int32_t result = tflmgen_add_wrap_s32(scaled, p->output_zero_point);           \
-            output[i] = (element)tflmgen_clamp_s32(result, least, greatest);                     \
-        }                                                                                        \
+#define TFLMGEN_REQUANTIZED_SUMS(suffix, element, least, greatest)                                  \
+    TFLMGEN_KERNEL void tflmgen_requantized_sums_##suffix(const tflmgen_s32 *sums, element *output, \
+                                                          const struct tflmgen_requantized_sums *p) \
+    {                                                                                               \
+        for (int32_t i = 0; i < p->elements; ++i) {                                                 \
+            const int32_t sum = tflmgen_add_wrap_s32(sums[i], p->offset);                           \
+            const int32_t scaled = tflmgen_requantize(sum, p->multiplier, p->shift);                \
+            const int32_t result = tflmgen_add_wrap_s32(scaled, p->output_zero_point);              \
+            output[i] = (element)tflmgen_clamp_s32(result, least, greatest);                        \
+        }                                                                                           \
     }
 
 /* AVERAGE_POOL_2D, as in pool2d.h: halves away from zero. */
@@ -46,8 +46,8 @@ struct tflmgen_averaged_sums {
         }                                                                                        \
     }
 
-TFLMGEN_RESCALED_SUMS(s8, int8_t, INT8_MIN, INT8_MAX)
-TFLMGEN_RESCALED_SUMS(s16, tflmgen_s16, INT16_MIN, INT16_MAX)
+TFLMGEN_REQUANTIZED_SUMS(s8, int8_t, INT8_MIN, INT8_MAX)
+TFLMGEN_REQUANTIZED_SUMS(s16, tflmgen_s16, INT16_MIN, INT16_MAX)
 TFLMGEN_AVERAGED_SUMS(s8, int8_t)
 TFLMGEN_AVERAGED_SUMS(s16, tflmgen_s16)
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "rescaled_rows_dsp.h"
+#include "requantized_rows_dsp.h"
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
@@ -132,7 +132,7 @@ struct tflmgen_svdf_dsp_units {
 TFLMGEN_SVDF_DSP_UNITS(tflmgen_svdf_dsp_words_s8, S8)
 TFLMGEN_SVDF_DSP_UNITS(tflmgen_svdf_dsp_words_s16, S16)
 
-/* biases: see above; stream: see rescaled_rows_dsp.h. */
+/* biases: see above; stream: see requantized_rows_dsp.h. */
 #define TFLMGEN_SVDF_DSP(name, element, run)                                                                     \
     TFLMGEN_SHARED void name(const int8_t *input, const tflmgen_u32 *stream, const element *time_weights,        \
                              const tflmgen_s32 *biases, const element *state_in, int8_t *output, element *state, \
@@ -140,7 +140,7 @@ TFLMGEN_SVDF_DSP_UNITS(tflmgen_svdf_dsp_words_s16, S16)
     {                                                                                                            \
         uint32_t widened[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];                                                      \
         int16_t newest[TFLMGEN_SVDF_DSP_FILTERS] __attribute__((aligned(4)));                                    \
-        struct tflmgen_rescaled_rows_dsp rows = {p->scale, 0, 0, 0, NULL};                                       \
+        struct tflmgen_requantized_rows_dsp rows = {p->scale, 0, 0, 0, NULL};                                    \
         struct tflmgen_svdf_dsp_units units = {state_in + 1,                                                     \
                                                state,                                                            \
                                                NULL,                                                             \
@@ -156,13 +156,13 @@ TFLMGEN_SVDF_DSP_UNITS(tflmgen_svdf_dsp_words_s16, S16)
                                                p->output_zero_point};                                            \
         for (int32_t batch = 0; batch < p->batches; ++batch) {                                                   \
             const tflmgen_u32 *group = stream;                                                                   \
-            tflmgen_rescaled_rows_dsp_set_row(&rows, widened, input + batch * p->inputs, p->inputs);             \
+            tflmgen_requantized_rows_dsp_set_row(&rows, widened, input + batch * p->inputs, p->inputs);          \
             units.weights = time_weights;                                                                        \
             units.biases = biases;                                                                               \
             for (int32_t left = p->units; left > 0;) {                                                           \
                 const int32_t count = tflmgen_min_s32(left, TFLMGEN_SVDF_DSP_FILTERS / p->rank & ~3);            \
                 memset(newest, 0, sizeof newest);                                                                \
-                group = tflmgen_rescaled_rows_dsp(&rows, group, newest, (count * p->rank + 3) / 4);              \
+                group = tflmgen_requantized_rows_dsp(&rows, group, newest, (count * p->rank + 3) / 4);           \
                 units.end = units.output + count;                                                                \
                 run(&units);                                                                                     \
                 left -= count;                                                                                   \

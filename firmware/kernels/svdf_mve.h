@@ -23,8 +23,8 @@ TFLMGEN_HELPER const int8_t *tflmgen_svdf_mve_newest(tflmgen_s32 *newest, const 
     for (; count > 0; count -= 8) {
         stream = tflmgen_sums_mve(row, stream, chunks, newest);
         for (int32_t half = 0; half < 2; ++half, newest += 4) {
-            const int32x4_t rescaled = tflmgen_requantize_mve(vld1q_s32(newest), p->multiplier, p->shift);
-            vst1q_s32(newest, vaddq_n_s32(tflmgen_clamp_mve(rescaled, least, greatest), p->state_zero_point));
+            const int32x4_t requantised = tflmgen_requantize_mve(vld1q_s32(newest), p->multiplier, p->shift);
+            vst1q_s32(newest, vaddq_n_s32(tflmgen_clamp_mve(requantised, least, greatest), p->state_zero_point));
         }
     }
     return stream;
@@ -69,8 +69,8 @@ TFLMGEN_HELPER void tflmgen_svdf_mve_finish(int8_t *output, tflmgen_s32 *sums, c
     for (; count > 0; count -= 4, sums += 4, biases += 4, output += 4) {
         const mve_pred16_t some = vctp32q((uint32_t)count);
         const int32x4_t total = vaddq_s32(vld1q_s32(sums), vldrwq_z_s32(biases, some));
-        const int32x4_t rescaled = tflmgen_requantize_mve(total, p->output_multiplier, p->output_shift);
-        const int32x4_t moved = vaddq_n_s32(rescaled, p->output_zero_point);
+        const int32x4_t requantised = tflmgen_requantize_mve(total, p->output_multiplier, p->output_shift);
+        const int32x4_t moved = vaddq_n_s32(requantised, p->output_zero_point);
         vstrbq_p_s32(output, tflmgen_clamp_mve(moved, INT8_MIN, INT8_MAX), some);
     }
 }

@@ -12,9 +12,9 @@
  * Halves without: a value + 128 times a weight + 128 are 16 bits. What 128 adds to each factor is taken off again: 128
  * times the sum of the values by what S1 and S2 begin with, the rest as part of the bias.
  *
- * Rescaling. There is no long multiplication. Where all outputs that are not clamped lie in a window of sums, d = S + b
- * is an unsigned number of 20 bits at most in the window, and y = 2^31 - c - (d h + (d l >> 12)), the output y >> 24.
- * Else, a sum a = 1024 h + l gives y = h m + ((l m + h f) >> 10) + c, and the output is (y >> s) - 128, saturated;
+ * Requantisation. There is no long multiplication. Where all outputs that are not clamped lie in a window of sums, d =
+ * S + b is an unsigned number of 20 bits at most in the window, and y = 2^31 - c - (d h + (d l >> 12)), the output y >>
+ * 24. Else, a sum a = 1024 h + l gives y = h m + ((l m + h f) >> 10) + c, and the output is (y >> s) - 128, saturated;
  * where the outputs of negative sums are not clamped away, another c holds for them. The compiler searches these
  * constants per output channel, and proves the result equal to TFLite's double rounding.
  */
@@ -97,7 +97,7 @@
 /* The sum in r2 becomes its output, with m in r5, c in r6 and 256 f + s in r7; r3, r4 are lost. 15 instructions, 17
  * where it saturates. ADD_MORE: what else is added to c, if anything. */
 /* clang-format off */
-#define TFLMGEN_THUMB_RESCALE(ADD_MORE) \
+#define TFLMGEN_THUMB_REQUANTIZE(ADD_MORE) \
     "asrs r3, r2, #10\n\t"              \
     "lsls r2, r2, #22\n\t"              \
     "lsrs r2, r2, #22\n\t"              \
@@ -133,14 +133,14 @@
 /* clang-format off */
 #define TFLMGEN_THUMB_STORE_CLAMPED(s1, s2) \
     "mov r2, " s2 "\n\t"                    \
-    TFLMGEN_THUMB_RESCALE("")               \
+    TFLMGEN_THUMB_REQUANTIZE("")               \
     "ldr r4, [sp, #20]\n\t"                 \
     "strb r2, [r0, r4]\n\t"                 \
     "mov r3, " s2 "\n\t"                    \
     "lsls r3, r3, #16\n\t"                  \
     "mov r2, " s1 "\n\t"                    \
     "subs r2, r2, r3\n\t"                   \
-    TFLMGEN_THUMB_RESCALE("")               \
+    TFLMGEN_THUMB_REQUANTIZE("")               \
     "strb r2, [r0]\n\t"                     \
     "ldr r4, [sp, #24]\n\t"                 \
     "adds r0, r0, r4\n\t"
@@ -150,7 +150,7 @@
     "str r0, [sp, #36]\n\t"                      \
     "mov r2, " s2 "\n\t"                         \
     TFLMGEN_THUMB_SIGN                           \
-    TFLMGEN_THUMB_RESCALE("adds r2, r2, r0\n\t") \
+    TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t") \
     "ldr r4, [sp, #20]\n\t"                      \
     "ldr r0, [sp, #36]\n\t"                      \
     "strb r2, [r0, r4]\n\t"                      \
@@ -159,7 +159,7 @@
     "mov r2, " s1 "\n\t"                         \
     "subs r2, r2, r3\n\t"                        \
     TFLMGEN_THUMB_SIGN                           \
-    TFLMGEN_THUMB_RESCALE("adds r2, r2, r0\n\t") \
+    TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t") \
     "ldr r0, [sp, #36]\n\t"                      \
     "strb r2, [r0]\n\t"                          \
     "ldr r4, [sp, #24]\n\t"                      \

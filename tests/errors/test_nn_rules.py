@@ -286,7 +286,7 @@ def test_depthwise_multiplies_channels() -> None:
 
 
 @pytest.mark.parametrize("y", [tensor("int8", (1, 4, 4, 2), 0.6), tensor("int8", (1, 4, 4, 2), 0.5, 4)])
-def test_pools_do_not_rescale(y: Tensor) -> None:
+def test_pools_do_not_requantise(y: Tensor) -> None:
     x: TensorType = tensor("int8", (1, 4, 4, 2), 0.5, 3).type
     options = CONV_OPTIONS | {"filter_height": 2, "filter_width": 2}
     (broken,) = broken_rules(Case("MAX_POOL_2D", (Tensor(x),), (y.type,), options))

@@ -58,7 +58,7 @@ def test_int8_fully_connected() -> None:
 
 
 def test_svdf_output() -> None:
-    """The state stays zero, so that the biases alone are rescaled."""
+    """The state stays zero, so that the biases alone are requantised."""
     rng = np.random.default_rng(5)
     runs = []
     for a, b, c in scales(rng):

@@ -37,7 +37,7 @@ def zero_point(dtype: str, rng: np.random.Generator) -> int:
 
 
 @pytest.mark.parametrize(("source", "result"), INTEGERS)
-def test_rescales_as_tflm(source: str, result: str) -> None:
+def test_requantises_as_tflm(source: str, result: str) -> None:
     rng = np.random.default_rng(11)
     runs = []
     for number in range(12):

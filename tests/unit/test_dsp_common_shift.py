@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from tflmgen.kernels.dsp.common_shift import SHIFT, with_common_shift
-from tflmgen.kernels.dsp.dsp_requantisation import Rescaling, rescalings
+from tflmgen.kernels.dsp.dsp_requantisation import Requantisation, requantisations
 from tflmgen.kernels.numeric.fixed_point import requantize
 from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
 
@@ -21,7 +21,7 @@ def layer(rng: np.random.Generator, zero_point: int, low: int, rights: tuple[int
     return Layer(weights, rng.integers(-5000, 5000, channels), scales, zero_point, low, 127)
 
 
-def output(channel: Rescaling, accumulator: int, low: int) -> int:
+def output(channel: Requantisation, accumulator: int, low: int) -> int:
     sum_ = (accumulator << 8) + channel.offset
     return min(max((sum_ * channel.multiplier >> 32) + channel.addend >> channel.shift, low), 127)
 
@@ -31,7 +31,7 @@ def output(channel: Rescaling, accumulator: int, low: int) -> int:
 def test_outputs_are_those_of_two_roundings(zero_point: int, rights: tuple[int, ...]) -> None:
     rng = np.random.default_rng(sum(rights))
     drawn = layer(rng, zero_point, zero_point, rights)
-    exact = rescalings(drawn)
+    exact = requantisations(drawn)
     assert exact is not None
     shifted = with_common_shift(drawn, exact)
     assert shifted is not None
@@ -52,7 +52,7 @@ def test_outputs_are_those_of_two_roundings(zero_point: int, rights: tuple[int, 
 
 def test_negative_outputs_have_none() -> None:
     drawn = layer(np.random.default_rng(0), 3, -128, (6, 7, 8))
-    exact = rescalings(drawn)
+    exact = requantisations(drawn)
     assert exact is not None
     assert exact.signed
     assert with_common_shift(drawn, exact) is None
@@ -60,6 +60,6 @@ def test_negative_outputs_have_none() -> None:
 
 def test_shifts_that_are_too_small_have_none() -> None:
     drawn = layer(np.random.default_rng(0), -128, -128, (1, 1, 8))
-    exact = rescalings(drawn)
+    exact = requantisations(drawn)
     assert exact is not None
     assert with_common_shift(drawn, exact) is None

@@ -1,4 +1,4 @@
-"""When layers of int16 by int8 may add up in 32 bits and rescale by one multiplication."""
+"""When layers of int16 by int8 may add up in 32 bits and requantise by one multiplication."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def test_integer_sums_over_time_are_kept_where_that_is_less_work(data: bytes, ho
     operators = [node.operator for f in module.functions for node in f.body.nodes if isinstance(node, Op)]
     phases = module.hops[0].phases
     assert len([name for name in module.state if name.startswith("sums")]) == phases * len(kept)
-    assert [*map(operators.count, ("RESCALED_SUMS", "AVERAGED_SUMS"))] == [
+    assert [*map(operators.count, ("REQUANTIZED_SUMS", "AVERAGED_SUMS"))] == [
         len({"MEAN", "SUM"}.intersection(kept)),
         kept.count("AVERAGE_POOL_2D"),
     ]

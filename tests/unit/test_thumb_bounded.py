@@ -1,4 +1,4 @@
-"""Rescaling by two products (thumb/bounded.py): the kernels' arithmetic with its constants is TFLite's."""
+"""Requantisation by two products (thumb/bounded.py): the kernels' arithmetic with its constants is TFLite's."""
 
 from __future__ import annotations
 

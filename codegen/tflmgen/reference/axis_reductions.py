@@ -150,7 +150,7 @@ EVALUATIONS: Mapping[str, Evaluation] = {
     "SUM": _sum,
     "MEAN": _mean,
     "WIDE_SUM": _wide_sum,
-    "RESCALED_SUMS": _of_sums,
+    "REQUANTIZED_SUMS": _of_sums,
     "REDUCE_MAX": _extreme(np.max),
     "REDUCE_MIN": _extreme(np.min),
     "REDUCE_PROD": _product,

@@ -39,8 +39,8 @@ def _exponents(op: Operation, scale: float) -> tuple[Array, Array, Array]:
     x = op.integers(0)
     differences = x - x.max(axis=-1, keepdims=True)
     counts = differences >= -_radius(shift)
-    rescaled = np.where(counts, scaled(np.where(counts, differences, 0), multiplier, shift), 0)
-    return rescaled, counts, np.where(counts, exp_on_negative(rescaled, DIFFERENCE_BITS), 0)
+    requantised = np.where(counts, scaled(np.where(counts, differences, 0), multiplier, shift), 0)
+    return requantised, counts, np.where(counts, exp_on_negative(requantised, DIFFERENCE_BITS), 0)
 
 
 def _radius(shift: int) -> int:
@@ -109,8 +109,8 @@ def log_softmax(op: Operation) -> Sequence[Array]:
     logs = _log_at_least_one(divided_by_power(exponentials, SUM_BITS).sum(axis=-1, keepdims=True))
     least = np.maximum(-_radius(shift) - 1, scaled(wrapped(logs + INT32_MIN), reverse, reverse_shift))
     counts = differences > least
-    rescaled = scaled(np.where(counts, differences, 0), multiplier, shift)
-    results = divided_by_power(rescaled - logs, 31 - DIFFERENCE_BITS - LOG_BITS) + 127
+    requantised = scaled(np.where(counts, differences, 0), multiplier, shift)
+    results = divided_by_power(requantised - logs, 31 - DIFFERENCE_BITS - LOG_BITS) + 127
     return [np.where(counts, results.clip(-128, 127), -128).astype(np.int8)]
 
 

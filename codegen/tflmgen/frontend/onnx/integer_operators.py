@@ -43,7 +43,7 @@ WEIGHTED: Mapping[str, tuple[int, int, int, int]] = {
 }
 """Places of what is filtered, the weights and the bias, and the axis of the weights that counts output channels."""
 
-RESCALING = frozenset(
+REQUANTISED = frozenset(
     {
         *("ADD", "SUB", "MUL", "MEAN", "SUM", "BATCH_MATMUL", "FULLY_CONNECTED"),
         *("HARD_SWISH", "LEAKY_RELU", "PRELU", "ELU", "EXP", "GELU", "ABS", "NEG"),
@@ -200,7 +200,7 @@ def _compute_in_integers(graph: GraphRewrite) -> None:
     absorbed: set[int] = set()
     replaced: dict[int, list[Operator]] = {}
     for place, op in enumerate(graph.operators):
-        if op.name not in WEIGHTED and op.name not in RESCALING | ROUNDED and op.name not in FIXED:
+        if op.name not in WEIGHTED and op.name not in REQUANTISED | ROUNDED and op.name not in FIXED:
             continue
         chain = _to_quantize(graph, readers, op)
         if chain is None:

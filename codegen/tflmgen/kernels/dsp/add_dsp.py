@@ -84,12 +84,12 @@ class _Affine:
 def reference(pairs: Sequence[tuple[int, int]], zeros: tuple[int, int, int], sign: int) -> Integers:
     """TFLite's results before clamping, [input 0 + 128, input 1 + 128]."""
     values = np.arange(-128, 128, dtype=np.int64)
-    first = _rescale((values - zeros[0]) << _LEFT_SHIFT, pairs[0])
-    second = _rescale((values - zeros[1]) << _LEFT_SHIFT, pairs[1])
-    return _rescale(np.add.outer(first, sign * second), pairs[2]) + zeros[2]
+    first = _requantise((values - zeros[0]) << _LEFT_SHIFT, pairs[0])
+    second = _requantise((values - zeros[1]) << _LEFT_SHIFT, pairs[1])
+    return _requantise(np.add.outer(first, sign * second), pairs[2]) + zeros[2]
 
 
-def _rescale(values: Integers, pair: tuple[int, int]) -> Integers:
+def _requantise(values: Integers, pair: tuple[int, int]) -> Integers:
     """tflmgen_requantize, with a shift to the right."""
     multiplier, shift = pair
     high = (values * multiplier + (1 << 30)) >> 31

@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.kernels.dsp.dsp_requantisation import SCALE_BITS, Rescaling, Rescalings
+from tflmgen.kernels.dsp.dsp_requantisation import SCALE_BITS, Requantisation, Requantisations
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
 
@@ -31,7 +31,7 @@ _MOST_SHIFT = 20
 _INT32 = 2**31
 
 
-def with_common_shift(layer: Layer, exact: Rescalings) -> Rescalings | None:
+def with_common_shift(layer: Layer, exact: Requantisations) -> Requantisations | None:
     """`exact` with the same shift in every channel; None where there is none, or where sums need the sign fix."""
     if exact.signed:
         return None
@@ -39,13 +39,13 @@ def with_common_shift(layer: Layer, exact: Rescalings) -> Rescalings | None:
     return None if channels is None else replace(exact, channels=channels, common_shift=True)
 
 
-def _channels(layer: Layer, exact: Sequence[Rescaling]) -> tuple[Rescaling, ...] | None:
+def _channels(layer: Layer, exact: Sequence[Requantisation]) -> tuple[Requantisation, ...] | None:
     channels = list(exact)
     others = [number for number, channel in enumerate(exact) if channel.shift != SHIFT]
     for number in others:
         if exact[number].multiplier == 0:
             output = exact[number].addend >> exact[number].shift
-            channels[number] = Rescaling(0, 0, (output << SHIFT) + (1 << (SHIFT - 1)), SHIFT)
+            channels[number] = Requantisation(0, 0, (output << SHIFT) + (1 << (SHIFT - 1)), SHIFT)
     rows = np.array([number for number in others if exact[number].multiplier], dtype=np.intp)
     if not len(rows):
         return tuple(channels)
@@ -64,15 +64,15 @@ def _channels(layer: Layer, exact: Sequence[Rescaling]) -> tuple[Rescaling, ...]
     return tuple(channels)
 
 
-def _reduced(channel: Rescaling) -> int:
+def _reduced(channel: Requantisation) -> int:
     """The multiplier rounded to the bits that a smaller shift leaves; 0 where there is none."""
     lost = channel.shift - SHIFT
     return (channel.multiplier >> (lost - 1)) + 1 >> 1 if 0 < lost <= _MOST_SHIFT - SHIFT else 0
 
 
 def _searched(
-    channel: Rescaling, scale: tuple[int, int], interval: tuple[int, int], bounds: Sequence[int]
-) -> Rescaling | None:
+    channel: Requantisation, scale: tuple[int, int], interval: tuple[int, int], bounds: Sequence[int]
+) -> Requantisation | None:
     """The channel with a smaller shift. scale: the zero point and the multiplier; interval: of c; bounds: of sums."""
     zero_point, multiplier = scale
     low, high = interval
@@ -81,7 +81,7 @@ def _searched(
         for addend in (usual + distance, usual - distance):
             offset = -((addend * 2**32 - low) // multiplier)
             if offset * multiplier + addend * 2**32 <= high:
-                candidate = Rescaling(channel.bias, multiplier, addend, SHIFT, offset)
+                candidate = Requantisation(channel.bias, multiplier, addend, SHIFT, offset)
                 return candidate if _fits(candidate, bounds[0], bounds[1]) else None
     return None
 
@@ -114,7 +114,7 @@ def output_thresholds(above: Integers, multiplier: int | Integers, shift: int | 
     return np.asarray(-((2**30 - (halves << 31)) // np.left_shift(multiplier, np.maximum(shift, 0))))
 
 
-def _fits(channel: Rescaling, least: int, greatest: int) -> bool:
+def _fits(channel: Requantisation, least: int, greatest: int) -> bool:
     """Neither the sums nor what they become leave 32 bits."""
     sums = [(a << SCALE_BITS) + channel.offset for a in (least, greatest)]
     scaled = [(s * channel.multiplier >> 32) + channel.addend for s in sums]

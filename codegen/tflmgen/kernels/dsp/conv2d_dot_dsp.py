@@ -69,7 +69,7 @@ def conv2d_dot_dsp(request: Convolution) -> Kernel | None:
 
 
 def _stream(layer: Layer, weights: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Output channels, with what the assembly needs to rescale each."""
+    """Output channels, with what the assembly needs to requantise each."""
     words = np.ascontiguousarray(weights.astype(np.int8)).view("<u4")
     stream = np.zeros((len(words), words.shape[1] + 4), dtype=np.uint32)
     for number, (line, bias, (multiplier, shift)) in enumerate(zip(stream, layer.bias, layer.scales, strict=True)):

@@ -28,10 +28,10 @@ from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.common_shift import SHIFT, with_common_shift
 from tflmgen.kernels.dsp.dsp_requantisation import (
-    Rescalings,
+    Requantisations,
     first_sums,
     pair_words,
-    rescalings,
+    requantisations,
     starts_of_pairs,
     weights_of_pairs,
 )
@@ -65,7 +65,7 @@ def conv2d_dsp(request: Convolution) -> Kernel | None:
     special = request.target.optimize != "size"
     channels = len(layer.weights)
     spread, pitch = _with_pitch(layer, window)
-    words, exact = pair_words(spread.weights), _rescalings(layer, special)
+    words, exact = pair_words(spread.weights), _requantisations(layer, special)
     if exact is None or words is None or channels < 2:
         return None
     steps, starts = words.shape[1], first_sums(spread, exact)
@@ -93,7 +93,7 @@ def conv2d_dsp(request: Convolution) -> Kernel | None:
 def _split(op: OperatorInstance, window: Window, layer: Layer, special: bool, whole: Kernel) -> tuple[Kernel, ...]:
     """The kernel that goes through the window in parts, where it takes less scratch than `whole`."""
     channels = len(layer.weights)
-    exact, words = _rescalings(layer, special), pair_words(layer.weights)
+    exact, words = _requantisations(layer, special), pair_words(layer.weights)
     if exact is None or not (exact.common_shift or exact.fixable):
         return ()
     if words is None or window.input[3] % 4 or window.steps.dilation_width > 1:
@@ -123,15 +123,15 @@ def _split(op: OperatorInstance, window: Window, layer: Layer, special: bool, wh
     return (replace(kernel, family="conv2d_split_dsp"),)
 
 
-def _rescalings(layer: Layer, special: bool) -> Rescalings | None:
+def _requantisations(layer: Layer, special: bool) -> Requantisations | None:
     """With one shift for all channels where there is one; an odd channel needs a control word with its shift."""
-    exact = rescalings(layer)
+    exact = requantisations(layer)
     if exact is None or not special or len(layer.weights) % 2:
         return exact
     return with_common_shift(layer, exact) or exact
 
 
-def _kind(exact: Rescalings) -> str:
+def _kind(exact: Requantisations) -> str:
     if exact.common_shift:
         return "_relu_uniform"
     return "" if exact.signed else "_relu"
@@ -140,7 +140,7 @@ def _kind(exact: Rescalings) -> str:
 def is_computed_in_blocks(request: Convolution) -> bool:
     """Whether conv2d_dsp computes it."""
     spread, _ = _with_pitch(request.layer, request.window)
-    exact = len(spread.weights) > 1 and rescalings(request.layer)
+    exact = len(spread.weights) > 1 and requantisations(request.layer)
     return bool(exact) and pair_words(spread.weights) is not None
 
 
@@ -161,7 +161,7 @@ def _with_pitch(layer: Layer, window: Window) -> tuple[Layer, int]:
     return replace(layer, weights=np.concatenate(parts, axis=1)), pitch
 
 
-def channel_pairs(words: NDArray[np.uint32], starts: NDArray[np.uint32], exact: Rescalings) -> NDArray[np.uint32]:
+def channel_pairs(words: NDArray[np.uint32], starts: NDArray[np.uint32], exact: Requantisations) -> NDArray[np.uint32]:
     """Channel pairs; an odd channel at the end is paired with the one before it, computed twice."""
     channels, steps = words.shape
     firsts = list(range(0, channels - 1, 2)) + ([channels - 2] if channels % 2 else [])

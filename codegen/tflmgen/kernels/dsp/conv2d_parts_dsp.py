@@ -13,7 +13,7 @@ from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, Outpu
 from tflmgen.kernels.costs.cost_model import convolution_cost, transposed_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.conv2d_dsp import BLOCK, STACK_WORDS, channel_pairs, read_pairs
-from tflmgen.kernels.dsp.dsp_requantisation import Rescalings, first_sums, pair_words, rescalings
+from tflmgen.kernels.dsp.dsp_requantisation import Requantisations, first_sums, pair_words, requantisations
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer
 from tflmgen.kernels.numeric.packed_readers import reading_phases, without_padding
 from tflmgen.kernels.numeric.phases import phases_of, transposed_fields
@@ -92,7 +92,7 @@ def transpose_conv_dsp(request: TransposedConvolution) -> Kernel | None:
 
 
 def _kernel(source: int, name: str, fields: Fields, layers: Sequence[Layer], own: int, macs: int) -> Kernel | None:
-    trials = [_stream(layer, rescalings(layer)) for layer in layers]
+    trials = [_stream(layer, requantisations(layer)) for layer in layers]
     known = [stream for stream in trials if stream is not None]
     if len(known) < len(layers):
         return None
@@ -112,7 +112,7 @@ def _kernel(source: int, name: str, fields: Fields, layers: Sequence[Layer], own
     )
 
 
-def _stream(layer: Layer, exact: Rescalings | None) -> tuple[NDArray[np.uint32], bool] | None:
+def _stream(layer: Layer, exact: Requantisations | None) -> tuple[NDArray[np.uint32], bool] | None:
     """Channel pairs, a single channel paired with itself, and whether outputs need a clamp; None where not exact."""
     words = pair_words(layer.weights)
     if words is None or exact is None or not exact.fixable:

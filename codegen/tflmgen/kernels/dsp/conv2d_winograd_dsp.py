@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.dsp.dsp_requantisation import Rescalings, rescalings
+from tflmgen.kernels.dsp.dsp_requantisation import Requantisations, requantisations
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
@@ -48,7 +48,7 @@ def conv2d_winograd_dsp(request: Convolution) -> Kernel | None:
     strides = steps.stride_height, steps.stride_width, steps.dilation_height, steps.dilation_width
     if not request.target.winograd or window.taps != (3, 3) or strides != (1, 1, 1, 1) or inputs % 4 or channels < 2:
         return None
-    exact = rescalings(layer, SCALE_BITS)
+    exact = requantisations(layer, SCALE_BITS)
     if exact is None:
         return None
     fields = params(
@@ -68,7 +68,7 @@ def conv2d_winograd_dsp(request: Convolution) -> Kernel | None:
     return Kernel(function, HEADER, operands, fields, overlaps, request.macs, "winograd")
 
 
-def _stream(weights: Integers, exact: Rescalings) -> NDArray[np.uint32]:
+def _stream(weights: Integers, exact: Requantisations) -> NDArray[np.uint32]:
     """Channel pairs; an odd channel at the end is paired with the one before it. weights: [channels, 3, 3, inputs]."""
     channels, _, _, inputs = weights.shape
     positions = np.einsum("py,cyxi,qx->cpqi", FILTER, weights, FILTER).reshape(channels, POSITIONS, inputs // 4, 2, 2)

@@ -154,7 +154,7 @@ class ScaledChannel:
 def scaled_channel(layer: Layer, channel: int, shift: int, least: int, greatest: int) -> ScaledChannel | None:
     """One channel, where (hi32(2^e a m) + ra) >> shift is exact for every accumulator a in the range.
 
-    That is TFLite's rescaling where 2^e is 2 or more bits finer than its first rounding: shift = e - 1 + r.
+    That is TFLite's requantisation where 2^e is 2 or more bits finer than its first rounding: shift = e - 1 + r.
     """
     multiplier, scale_shift = layer.scales[channel]
     if max(-least, greatest) << max(scale_shift, 0) >= _INT32:
@@ -179,8 +179,8 @@ def scaled_channel(layer: Layer, channel: int, shift: int, least: int, greatest:
     addend = _addend(layer, exponent, shift)
     offset = start - (int(layer.bias[channel]) << exponent)
     scaled = [(a << exponent) + offset for a in (least, greatest)]
-    rescaled = [(a * factor >> 32) + addend for a in scaled]
-    if min(*scaled, rescaled[0] - (1 << exponent)) < -_INT32 or max(*scaled, *rescaled) >= _INT32:
+    requantised = [(a * factor >> 32) + addend for a in scaled]
+    if min(*scaled, requantised[0] - (1 << exponent)) < -_INT32 or max(*scaled, *requantised) >= _INT32:
         return None
     return ScaledChannel(layer.weights[channel].tolist(), exponent, start, factor, addend, shift)
 

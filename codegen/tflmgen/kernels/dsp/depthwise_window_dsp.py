@@ -12,7 +12,7 @@ from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.common_shift import SHIFT, with_common_shift
 from tflmgen.kernels.dsp.depthwise3x3_dsp import ScaledChannel, scaled_channel
-from tflmgen.kernels.dsp.dsp_requantisation import SCALE_BITS, rescalings
+from tflmgen.kernels.dsp.dsp_requantisation import SCALE_BITS, requantisations
 from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
 from tflmgen.kernels.numeric.packed_readers import agreeing, records, without_padding
@@ -82,7 +82,7 @@ class _Channels:
 
 def _channels(layer: Layer) -> _Channels | None:
     """All channels at the finest scale; at coarser ones, each its own, where sums are large and none is negative."""
-    exact = rescalings(layer)
+    exact = requantisations(layer)
     # Of sums below zero, outputs that the zero point is to clamp need not be exact.
     clamped = layer.low >= layer.zero_point > -128
     if exact is not None and exact.fixable:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.kernels.dsp.dsp_requantisation import exact_rescaling, pair_words, starts_of_pairs, weights_of_pairs
+from tflmgen.kernels.dsp.dsp_requantisation import exact_requantisation, pair_words, starts_of_pairs, weights_of_pairs
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.fixed_point import wrap
 from tflmgen.kernels.numeric.int8_layer import Integers
@@ -67,7 +67,7 @@ def groups_of(packed: PackedRows, starts: NDArray[np.uint32]) -> NDArray[np.uint
 
 
 Scale = tuple[int, int, int, int]
-"""Of tflmgen_rescaled_rows_dsp."""
+"""Of tflmgen_requantized_rows_dsp."""
 
 
 def scale_to_int16(weights: Integers, biases: Integers, multiplier: int, shift: int) -> Scale | None:
@@ -79,7 +79,7 @@ def scale_to_int16(weights: Integers, biases: Integers, multiplier: int, shift: 
         return None
     positive, negative = np.maximum(weights, 0).sum(axis=1), np.minimum(weights, 0).sum(axis=1)
     least, greatest = biases + 127 * negative - 128 * positive, biases + 127 * positive - 128 * negative
-    exact = exact_rescaling(0, multiplier, -shift, 0, int(least.min()), int(greatest.max()))
+    exact = exact_requantisation(0, multiplier, -shift, 0, int(least.min()), int(greatest.max()))
     if exact is None:
         return None
     return exact.shift, exact.multiplier, exact.addend, -128 if shift < 0 else 0

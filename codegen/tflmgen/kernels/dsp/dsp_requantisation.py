@@ -27,7 +27,7 @@ _INT32 = 2**31
 
 
 @dataclass(frozen=True, slots=True)
-class Rescaling:
+class Requantisation:
     """The kernels' constants of one channel: out = (hi32((2^b a + offset) m) + ra) >> shift. `bias` is the
     accumulator's start.
     """
@@ -40,7 +40,7 @@ class Rescaling:
 
 
 @dataclass(frozen=True, slots=True)
-class Rescalings:
+class Requantisations:
     """Those of all channels.
 
     signed        negative accumulators need the sign fix
@@ -49,7 +49,7 @@ class Rescalings:
     common_shift  the shift is the same for all, as common_shift.py makes it
     """
 
-    channels: tuple[Rescaling, ...]
+    channels: tuple[Requantisation, ...]
     signed: bool
     fixable: bool
     clamped: bool
@@ -57,9 +57,9 @@ class Rescalings:
 
 
 @lru_cache(maxsize=4)
-def rescalings(layer: Layer, scale_bits: int = SCALE_BITS) -> Rescalings | None:
+def requantisations(layer: Layer, scale_bits: int = SCALE_BITS) -> Requantisations | None:
     """Constants with which the kernels are exact for every input, or None where there are none."""
-    channels: list[Rescaling] = []
+    channels: list[Requantisation] = []
     signed = clamped = rounds_once = False
     for bias, (multiplier, shift), least, greatest in zip(
         layer.bias.tolist(), layer.scales, *(bounds.tolist() for bounds in accumulators(layer)), strict=True
@@ -71,7 +71,7 @@ def rescalings(layer: Layer, scale_bits: int = SCALE_BITS) -> Rescalings | None:
         if outputs[0] == outputs[1] and max(-least, greatest) << max(shift, 0) < _INT32:
             channels.append(_constant(outputs[0]))
             continue
-        exact = exact_rescaling(bias, multiplier, -shift, layer.zero_point, least, greatest, scale_bits)
+        exact = exact_requantisation(bias, multiplier, -shift, layer.zero_point, least, greatest, scale_bits)
         if exact is None:
             return None
         channels.append(exact)
@@ -82,17 +82,17 @@ def rescalings(layer: Layer, scale_bits: int = SCALE_BITS) -> Rescalings | None:
             rounds_once |= shift >= 0
             signed |= shift < 0 and layer.low < layer.zero_point
     fixable = not rounds_once or layer.low >= layer.zero_point
-    return None if signed and rounds_once else Rescalings(tuple(channels), signed, fixable, clamped)
+    return None if signed and rounds_once else Requantisations(tuple(channels), signed, fixable, clamped)
 
 
-def _constant(output: int) -> Rescaling:
+def _constant(output: int) -> Requantisation:
     """A channel whose output is always the same: whatever the accumulator, half a step above `output`."""
-    return Rescaling(0, 0, (output << _CONSTANT_SHIFT) + (1 << (_CONSTANT_SHIFT - 1)), _CONSTANT_SHIFT)
+    return Requantisation(0, 0, (output << _CONSTANT_SHIFT) + (1 << (_CONSTANT_SHIFT - 1)), _CONSTANT_SHIFT)
 
 
-def exact_rescaling(
+def exact_requantisation(
     bias: int, multiplier: int, right: int, zero: int, least: int, greatest: int, scale_bits: int = SCALE_BITS
-) -> Rescaling | None:
+) -> Requantisation | None:
     """The constants for accumulators from `least` to `greatest`, or None if they are not exact.
 
     right: the shift to the right, negative for one to the left; zero: the output's zero point.
@@ -112,7 +112,7 @@ def exact_rescaling(
     high = (greatest * multiplier >> (32 - scale_bits)) + addend
     if low < -_INT32 or high >= _INT32 or not -_INT32 <= addend < _INT32:
         return None
-    return Rescaling(bias, multiplier, addend, shift)
+    return Requantisation(bias, multiplier, addend, shift)
 
 
 def pair_words(weights: Integers) -> NDArray[np.uint32] | None:
@@ -130,7 +130,7 @@ def pair_words(weights: Integers) -> NDArray[np.uint32] | None:
     return words
 
 
-def first_sums(layer: Layer, exact: Rescalings) -> NDArray[np.uint32]:
+def first_sums(layer: Layer, exact: Requantisations) -> NDArray[np.uint32]:
     """What the accumulators of shifted pairs start with: 256 * bias + offset, less the constant term of the pairs."""
     even = layer.weights[:, 0::2].sum(axis=1)
     channels = zip(exact.channels, even, strict=True)

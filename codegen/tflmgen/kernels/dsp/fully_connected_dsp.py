@@ -9,7 +9,7 @@ from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, Pac
 from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.dot_rows_dsp import GROUP, STACK_STEPS, PackedRows, groups_of, pack_rows
-from tflmgen.kernels.dsp.dsp_requantisation import Rescalings, rescalings, starts_of_pairs, weights_of_pairs
+from tflmgen.kernels.dsp.dsp_requantisation import Requantisations, requantisations, starts_of_pairs, weights_of_pairs
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
@@ -30,7 +30,7 @@ def fully_connected_dsp(request: MatrixProduct) -> Kernel | None:
     """The kernel; None where it would not be exact."""
     op, layer, batches = request.op, request.layer, request.batches
     units, depth = layer.weights.shape
-    exact, packed = rescalings(layer), pack_rows(layer.weights)
+    exact, packed = requantisations(layer), pack_rows(layer.weights)
     if exact is None or not exact.fixable or packed.offset:
         return None
     widened = packed.steps <= STACK_STEPS
@@ -61,13 +61,13 @@ def _of_few_pixels(request: Convolution) -> Kernel | None:
     return fully_connected_dsp(product) if product and product.batches <= FEW_PIXELS else None
 
 
-def _common_scale(exact: Rescalings) -> tuple[int, int, int] | None:
+def _common_scale(exact: Requantisations) -> tuple[int, int, int] | None:
     """Multiplier, addend and shift where all units have the same, and are enough."""
     scales = {(channel.multiplier, channel.addend, channel.shift) for channel in exact.channels}
     return scales.pop() if len(scales) == 1 and len(exact.channels) >= FEWEST_COMMON else None
 
 
-def _stream(packed: PackedRows, exact: Rescalings, scales: bool) -> NDArray[np.uint32]:
+def _stream(packed: PackedRows, exact: Requantisations, scales: bool) -> NDArray[np.uint32]:
     """Groups of four units, with their scales or without; units that the last one lacks are zeros."""
     groups = groups_of(packed, packed.starts(channel.bias for channel in exact.channels))
     if not scales:

@@ -115,7 +115,7 @@ def _quantize(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
     else:
         multiplier, shift = quantize_multiplier(scale_ratio_of(op))
         params = Params(
-            "tflmgen_quantize_rescale",
+            "tflmgen_quantize_integer",
             (
                 ("elements", source.elements),
                 ("input_offset", -zero_point(source)),

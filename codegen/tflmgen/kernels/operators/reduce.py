@@ -18,7 +18,7 @@ from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_mul
 from tflmgen.kernels.numeric.real_functions import Real, Reals
 from tflmgen.kernels.numeric.strides import MAX_RANK, normalize_axis, strides_of
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
-from tflmgen.kernels.operators.rounded_sums import RescaledSumsAttributes, mean_multiplier, rescaled_sum_fields
+from tflmgen.kernels.operators.rounded_sums import RequantizedSumsAttributes, mean_multiplier, requantized_sum_fields
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs, Transfer, channels_of
 from tflmgen.kernels.rules import (
@@ -120,16 +120,16 @@ def _kernel(name: str) -> Callable[[OperatorInstance, Target], Kernel]:
         if of_nothing and tensor.dtype not in QUANTIZED:
             function = f"tflmgen_sum_{SUFFIX[tensor.dtype]}"
         if name in ("MEAN", "SUM") and tensor.dtype in QUANTIZED:
-            function, struct = f"tflmgen_rescaled_sum_{SUFFIX[tensor.dtype]}", "tflmgen_reduce_quantized"
-            fields += rescaled_sum_fields(_attributes(name, op), op.outputs[0])
+            function, struct = f"tflmgen_requantized_sum_{SUFFIX[tensor.dtype]}", "tflmgen_reduce_quantized"
+            fields += requantized_sum_fields(_attributes(name, op), op.outputs[0])
         return Kernel(function, HEADER, (Input(0), Output(0)), Params(struct, fields), (Overlap(0, 0),))
 
     return kernel
 
 
-def _attributes(name: str, op: OperatorInstance) -> RescaledSumsAttributes:
+def _attributes(name: str, op: OperatorInstance) -> RequantizedSumsAttributes:
     tensor = input_type(op, 0)
-    return RescaledSumsAttributes(scale(tensor), zero_point(tensor), reduced_count(op), name == "MEAN")
+    return RequantizedSumsAttributes(scale(tensor), zero_point(tensor), reduced_count(op), name == "MEAN")
 
 
 def _sums(name: str, op: OperatorInstance) -> Sums | None:
@@ -137,7 +137,7 @@ def _sums(name: str, op: OperatorInstance) -> Sums | None:
     reduced = axes(op)
     if name not in ("MEAN", "SUM") or input_type(op, 0).dtype not in QUANTIZED or not reduced or not reduced_count(op):
         return None
-    return Sums(reduced, op.attributes.keep_dims, "RESCALED_SUMS", _attributes(name, op))
+    return Sums(reduced, op.attributes.keep_dims, "REQUANTIZED_SUMS", _attributes(name, op))
 
 
 sum_kernel = _kernel("SUM")

@@ -1,4 +1,4 @@
-"""RESCALED_SUMS and AVERAGED_SUMS: what MEAN, SUM and AVERAGE_POOL_2D make of sums of int8 or int16 elements.
+"""REQUANTIZED_SUMS and AVERAGED_SUMS: what MEAN, SUM and AVERAGE_POOL_2D make of sums of int8 or int16 elements.
 
 Not operators of TFLite: a sliding window keeps the sums as int32, and these round them as the whole operator does
 (`Traits.sums`).
@@ -20,7 +20,7 @@ HEADER = "rounded_sums.h"
 
 
 @dataclass(frozen=True, slots=True)
-class RescaledSumsAttributes:
+class RequantizedSumsAttributes:
     """Sums of `count` elements of one scale and zero point, and whether the output has their means."""
 
     input_scale: float
@@ -43,7 +43,7 @@ def mean_multiplier(multiplier: int, shift: int, count: int) -> tuple[int, int]:
     return (multiplier << bits) // count, shift - bits
 
 
-def rescaled_sum_fields(sums: RescaledSumsAttributes, output: TensorType) -> Fields:
+def requantized_sum_fields(sums: RequantizedSumsAttributes, output: TensorType) -> Fields:
     """How sums become elements of the output: offset, multiplier, shift and zero point of the kernels' params."""
     multiplier, shift = quantize_multiplier(sums.input_scale / scale(output))
     # As in TFLite, a mean of no integers is 0, whatever the zero point.
@@ -71,7 +71,7 @@ def _averaged(op: OperatorInstance) -> Fields:
 def _kernel(name: str, op: OperatorInstance, target: Target) -> Kernel:
     del target
     output, struct = op.outputs[0], f"tflmgen_{name.lower()}"
-    fields = rescaled_sum_fields(op.attributes, output) if name == "RESCALED_SUMS" else _averaged(op)
+    fields = requantized_sum_fields(op.attributes, output) if name == "REQUANTIZED_SUMS" else _averaged(op)
     suffix = {DType.INT8: "s8", DType.INT16: "s16"}[output.dtype]
     params = Params(struct, (("elements", output.elements), *fields))
     return Kernel(f"{struct}_{suffix}", HEADER, (Input(0), Output(0)), params)
@@ -87,5 +87,5 @@ OPERATORS = tuple(
         same_shape,
         partial(_kernel, name),
     )
-    for name in ("RESCALED_SUMS", "AVERAGED_SUMS")
+    for name in ("REQUANTIZED_SUMS", "AVERAGED_SUMS")
 )

@@ -85,7 +85,7 @@ def _bias(op: OperatorInstance) -> NDArray[Any] | None:
     return None if op.constants[2] is None else np.asarray(op.constants[2]).astype(np.int64).reshape(-1)
 
 
-def rescaled_sums(op: OperatorInstance, values: Interval) -> Interval | None:
+def requantized_sums(op: OperatorInstance, values: Interval) -> Interval | None:
     """The accumulators on the output's scale, without its zero point; None where one could overflow."""
     pairs = channel_scales(op, len(values.low))
     multipliers, shifts = (np.array(column, np.int64) for column in zip(*pairs, strict=True))
@@ -113,7 +113,7 @@ def range_of_sums(traits: Traits) -> Transfer:
         if inputs[0] is None or output.quantization is None:
             return None
         values = sums(traits, op, inputs[0])
-        scaled = None if values is None else rescaled_sums(op, values)
+        scaled = None if values is None else requantized_sums(op, values)
         if scaled is None:
             return None
         point = zero_point(output)

@@ -1,4 +1,4 @@
-"""Rescaling by two products of 32 bits, for the Thumb kernels, where all sums that are not clamped lie in a window.
+"""Requantisation by two products of 32 bits, for the Thumb kernels, where all sums not clamped lie in a window.
 
 The kernels have negated sums S = -(accumulator - bias). In the window, d = S + b is no less than 0 and no more than r;
 y = 2^31 - c - (d h + (d l >> 12)), and the output is y >> 24. The multiplier is 2^12 h + l, and c = f h >> 10 a part of
@@ -33,7 +33,7 @@ _WIDEST = 2**20 - 1
 """Of windows: d l must fit 32 bits."""
 
 _FARTHEST = 2**21
-FEWEST_RESCALED = 4
+FEWEST_REQUANTISED = 4
 """Channels that are searched for thoroughly though they are most of a layer's."""
 
 
@@ -77,7 +77,7 @@ def bounded_channels(layer: Layer) -> tuple[Bounded, Booleans] | None:
     steps = finest_steps(layer, nearest)
     for offset in OFFSETS:
         rows = np.flatnonzero(constants[2] < 0)
-        if not len(rows) or (offset and len(rows) > max(FEWEST_RESCALED, len(nearest) // 2)):
+        if not len(rows) or (offset and len(rows) > max(FEWEST_REQUANTISED, len(nearest) // 2)):
             break
         part, multipliers = search.channels(rows), np.clip(nearest[rows] + offset * steps[rows], 1, 2**32 - 1)
         for top in part.tops():

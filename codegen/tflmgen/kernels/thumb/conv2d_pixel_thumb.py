@@ -13,7 +13,7 @@ from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
 from tflmgen.kernels.requests import Convolution, GroupedConvolution, MatrixProduct
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.thumb.fully_connected_thumb import group_words, read_units, stream_of
-from tflmgen.kernels.thumb.thumb_requantisation import raised_rescalings
+from tflmgen.kernels.thumb.thumb_requantisation import raised_requantisations
 
 HEADER = "conv2d_pixel_thumb.h"
 
@@ -23,7 +23,7 @@ def conv2d_pixel_thumb(request: Convolution | GroupedConvolution) -> Kernel | No
     op, window, layer = request.op, request.window, request.layer
     groups = request.groups if isinstance(request, GroupedConvolution) else 1
     channels, terms = layer.weights.shape
-    exact = raised_rescalings(layer)
+    exact = raised_requantisations(layer)
     if exact is None:
         return None
     outputs = channels // groups

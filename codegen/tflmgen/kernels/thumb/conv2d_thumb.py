@@ -16,7 +16,7 @@ from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
 from tflmgen.kernels.requests import Convolution
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.thumb.bounded import Bounded, bounded
-from tflmgen.kernels.thumb.thumb_requantisation import MOST_TERMS, Rescalings, own_rescalings
+from tflmgen.kernels.thumb.thumb_requantisation import MOST_TERMS, Requantisations, own_requantisations
 
 HEADER = "conv2d_thumb.h"
 BLOCK = header_constant("conv2d_block_thumb.h", "TFLMGEN_CONV2D_THUMB_LANES")
@@ -37,7 +37,7 @@ def conv2d_thumb(request: Convolution) -> Kernel | None:
     channels, terms = layer.weights.shape
     if terms > MOST_TERMS:
         return None
-    exact: Bounded | Rescalings | None = bounded(layer) or own_rescalings(layer)
+    exact: Bounded | Requantisations | None = bounded(layer) or own_requantisations(layer)
     if exact is None:
         return None
     fields = params(
@@ -65,7 +65,7 @@ def conv2d_thumb(request: Convolution) -> Kernel | None:
     return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK))
 
 
-def _stream(weights: Integers, rows: int, exact: Bounded | Rescalings) -> NDArray[np.uint32]:
+def _stream(weights: Integers, rows: int, exact: Bounded | Requantisations) -> NDArray[np.uint32]:
     """Weights as [groups, rows, GROUP]; per channel its constants; the masks that are left."""
     channels, terms = weights.shape
     padded = np.zeros((-(-channels // GROUP) * GROUP, rows), dtype=np.int8)

@@ -13,7 +13,7 @@ from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.requests import DepthwiseConvolution
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.thumb.bounded import bounded
-from tflmgen.kernels.thumb.thumb_requantisation import own_rescalings
+from tflmgen.kernels.thumb.thumb_requantisation import own_requantisations
 
 HEADER = "depthwise_direct_thumb.h"
 TAP_BYTES = 8
@@ -25,7 +25,7 @@ def depthwise_direct_thumb(request: DepthwiseConvolution) -> Kernel | None:
     op, window, layer = request.op, request.window, request.layer
     channels, taps = layer.weights.shape
     within = bounded(layer)
-    beyond = None if within else own_rescalings(layer)
+    beyond = None if within else own_requantisations(layer)
     if within:
         words, clamped = within.words, within.clamped
     elif beyond:
@@ -58,7 +58,7 @@ def depthwise_direct_thumb(request: DepthwiseConvolution) -> Kernel | None:
 
 
 def _read(call: PackedCall) -> list[UnpackedPart]:
-    """Weights [taps, channels]; words to rescale sums by."""
+    """Weights [taps, channels]; words to requantise sums by."""
     weights = np.frombuffer(call.words(1), dtype="i1").reshape(-1, call.channels).T.astype(np.int64)
     bounded = "_bounded" in call.function
     words = records(call.words(2), [("words", "<u4" if bounded else "<i4", (3 if bounded else 5,))], call.channels)

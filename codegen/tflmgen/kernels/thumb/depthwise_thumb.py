@@ -20,7 +20,7 @@ from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import Convolution, DepthwiseConvolution, GroupedConvolution, WindowRequest
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.thumb.bounded import bounded_channels
-from tflmgen.kernels.thumb.thumb_requantisation import own_rescalings
+from tflmgen.kernels.thumb.thumb_requantisation import own_requantisations
 
 HEADER = "depthwise_thumb.h"
 PLANE_BYTES = (2048, 1024, 0)
@@ -132,7 +132,7 @@ def _constants(layer: Layer, mixed: bool) -> tuple[NDArray[np.uint32], NDArray[n
     if known and known[1].all():
         words = np.pad(known[0].words, ((0, 0), (0, 2)))
         return words, ~known[1], known[0].clamped
-    general = own_rescalings(layer)
+    general = own_requantisations(layer)
     if general is None:
         return None
     words = general.all_words

@@ -12,7 +12,7 @@ from tflmgen.kernels.numeric.matrix_overlap import overlap_distance
 from tflmgen.kernels.numeric.packed_readers import records
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.requests import Convolution, MatrixProduct
-from tflmgen.kernels.thumb.thumb_requantisation import own_rescalings
+from tflmgen.kernels.thumb.thumb_requantisation import own_requantisations
 
 HEADER = "fully_connected_few_thumb.h"
 MOST_UNITS = 3
@@ -23,7 +23,7 @@ def fully_connected_few_thumb(request: MatrixProduct) -> Kernel | None:
     """The kernel; None where it would not be exact, or where there are many units."""
     op, layer, batches = request.op, request.layer, request.batches
     units, depth = layer.weights.shape
-    exact = own_rescalings(layer) if units <= MOST_UNITS else None
+    exact = own_requantisations(layer) if units <= MOST_UNITS else None
     if exact is None:
         return None
     weights = np.zeros((units, depth + -depth % 4), dtype=np.int8)
@@ -51,7 +51,7 @@ def _of_convolution(request: Convolution) -> Kernel | None:
 
 
 def _read(call: PackedCall) -> list[UnpackedPart]:
-    """Units: bytes that fill up whole words, weights, and five words to rescale their sums."""
+    """Units: bytes that fill up whole words, weights, and five words to requantise their sums."""
     stream = records(
         call.words(),
         [("front", "i1", (-call.terms % 4,)), ("weights", "i1", (call.terms,)), ("words", "<i4", (5,))],

@@ -15,7 +15,7 @@ from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
 from tflmgen.kernels.numeric.packed_readers import records
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.requests import Convolution, MatrixProduct
-from tflmgen.kernels.thumb.thumb_requantisation import raised_rescalings
+from tflmgen.kernels.thumb.thumb_requantisation import raised_requantisations
 
 HEADER, _GROUPS = "fully_connected_thumb.h", "fully_connected_groups_thumb.h"
 STACK = header_constant(HEADER, "TFLMGEN_FULLY_CONNECTED_THUMB_STACK")
@@ -42,7 +42,7 @@ def fully_connected_thumb(request: MatrixProduct) -> Kernel | None:
     """The kernel; None where it would not be exact, or where a row is long and its length odd."""
     op, layer, batches = request.op, request.layer, request.batches
     units, depth = layer.weights.shape
-    exact = raised_rescalings(layer)
+    exact = raised_requantisations(layer)
     copied = depth <= STACK
     if exact is None or not (copied or depth % 2 == 0):
         return None

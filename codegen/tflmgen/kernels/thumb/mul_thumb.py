@@ -13,7 +13,7 @@ from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operators.mul_kernels import mul_kernel
 from tflmgen.kernels.requests import Multiplication
 from tflmgen.kernels.rules import zero_point
-from tflmgen.kernels.thumb.thumb_requantisation import rescalings
+from tflmgen.kernels.thumb.thumb_requantisation import requantisations
 
 
 def mul_thumb(request: Multiplication) -> Kernel | None:
@@ -30,7 +30,7 @@ def mul_thumb(request: Multiplication) -> Kernel | None:
         zero_point(op.outputs[0]),
         *request.limits,
     )
-    exact = rescalings(layer, np.zeros(1, dtype=np.int64))
+    exact = requantisations(layer, np.zeros(1, dtype=np.int64))
     if exact is None:
         return None
     fields = (

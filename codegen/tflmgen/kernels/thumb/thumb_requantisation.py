@@ -1,7 +1,7 @@
 """What the Thumb kernels (for ARMv6-M, which has no long multiplication) need to know of a layer's output channels.
 
-They rescale a sum a = 2^10 h + l by y = h m + ((l m + h f) >> 10) + c, out = (y >> s) - 128, saturated: products of 32
-bits only. The multiplier has the bits of m and the 10 more of f. It, c and s are searched such that this equals
+They requantise a sum a = 2^10 h + l by y = h m + ((l m + h f) >> 10) + c, out = (y >> s) - 128, saturated: products
+of 32 bits only. The multiplier has the bits of m and the 10 more of f. It, c and s are searched such that this equals
 TFLite's double rounding for every sum that the layer can have. Both are staircases that only ascend, so it is enough
 that each output begins at the same sum in both: at its threshold. TFLite's second rounding goes the other way for
 negative sums; where their outputs are not clamped away, they get a constant of their own.
@@ -42,7 +42,7 @@ Booleans = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Rescalings:
+class Requantisations:
     """Constants per channel: m; c; 256 f + s; and what is added to c where a + bias < 0. `a` lacks the bias.
 
     signed   some channel's `negatives` is not 0
@@ -69,7 +69,7 @@ class Rescalings:
         return (np.stack(columns, axis=1) % 2**32).astype(np.uint32)
 
 
-def rescalings(layer: Layer, biases: Integers) -> Rescalings | None:
+def requantisations(layer: Layer, biases: Integers) -> Requantisations | None:
     """Constants with which the kernels are exact for every input, or None where there are none.
 
     biases: what the kernel's sums lack, per channel.
@@ -103,21 +103,21 @@ def rescalings(layer: Layer, biases: Integers) -> Rescalings | None:
     saturated = [np.clip(end, -128, 127) for end in ends]
     clamped = bool((((saturated[0] != low) | (saturated[1] != high)) & ~constant).any())
     multiplier, addend, shift, negative = requantisation[:, :, 0]
-    return Rescalings(multiplier, addend, shift, negative, biases, bool(negative.any()), clamped)
+    return Requantisations(multiplier, addend, shift, negative, biases, bool(negative.any()), clamped)
 
 
 @lru_cache(maxsize=2)
-def own_rescalings(layer: Layer) -> Rescalings | None:
+def own_requantisations(layer: Layer) -> Requantisations | None:
     """Those of sums that lack the layer's bias."""
-    return rescalings(layer, layer.bias)
+    return requantisations(layer, layer.bias)
 
 
 @lru_cache(maxsize=2)
-def raised_rescalings(layer: Layer) -> Rescalings | None:
+def raised_requantisations(layer: Layer) -> Requantisations | None:
     """Those of sums of products to whose factors 128 was added; none for sums that could leave 32 bits."""
     if layer.weights.shape[1] > MOST_TERMS:
         return None
-    return rescalings(layer, layer.bias - 128 * layer.weights.sum(axis=1))
+    return requantisations(layer, layer.bias - 128 * layer.weights.sum(axis=1))
 
 
 def factors(layer: Layer) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.requests import TransposedConvolution
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.thumb.fully_connected_thumb import read_units, stream_of
-from tflmgen.kernels.thumb.thumb_requantisation import raised_rescalings
+from tflmgen.kernels.thumb.thumb_requantisation import raised_requantisations
 
 HEADER = "transpose_conv_thumb.h"
 
@@ -34,7 +34,7 @@ def transpose_conv_thumb(request: TransposedConvolution) -> Kernel | None:
             part = filters[:, rest_y :: steps.stride_height, rest_x :: steps.stride_width]
             weights = part[:, ::-1, ::-1].reshape(channels, -1)
             parts.append(replace(layer, weights=weights, bias=bias - point * weights.sum(axis=1)))
-    exact = [raised_rescalings(part) for part in parts]
+    exact = [raised_requantisations(part) for part in parts]
     if any(requantisation is None for requantisation in exact):
         return None
     known = [requantisation for requantisation in exact if requantisation is not None]

@@ -12,7 +12,7 @@ import typer
 from support import kernel_harness, kernel_program
 from support.repository import ROOT, page_named
 from support.tools import requires_compiler, requires_qemu
-from tflmgen.command_line import app
+from tflmgen.commands import app
 from tflmgen.compiler import compile_model
 from tflmgen.ir import kernel, types
 from tflmgen.ir.kernel import Target

@@ -25,7 +25,7 @@ from support.model_writer import ModelWriter
 from support.repository import ROOT
 from support.terminal import on_a_terminal
 from support.tools import requires_compiler, requires_qemu
-from tflmgen.command_line import app
+from tflmgen.commands import app
 from tflmgen.project.board import load_board
 from tflmgen.terminal.text_table import text_width
 

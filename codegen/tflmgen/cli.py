@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 
-from tflmgen.command_line import app
+from tflmgen.commands import app
 from tflmgen.failure import leave_on_sigterm
 
 

@@ -43,12 +43,11 @@ from tflmgen.ir import NO_CHECKS, DeviceChecks, Module, Op, Program, Target, wal
 from tflmgen.kernels import Operators, Selector, reader_of, with_custom
 from tflmgen.memory import packing_bound
 from tflmgen.options import BuildOptions, Optimize, Validate
-from tflmgen.passes import check_names, claims_of_ranges, limits_by_loop
+from tflmgen.passes import check_names, claims_of_ranges, limits_by_loop, slide_inputs, slide_stages, slide_trade_offs
 from tflmgen.plugins import load_operators, references_of
 from tflmgen.proof import Entry, check_constants, check_meaning, check_memory, check_text, without_handles
 from tflmgen.reference import Context, validated
 from tflmgen.settings import Settings, parse_options
-from tflmgen.sliding import slide_inputs, slide_stages, slide_trade_offs
 
 ARENA_LIMIT = 1 << 30
 """Largest arena in bytes; offsets in it stay far within 32 bits."""

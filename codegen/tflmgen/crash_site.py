@@ -13,9 +13,7 @@ from typing import Any
 from tflmgen.options import BuildOptions
 
 PACKAGE = __package__ or "tflmgen"
-DRIVERS = tuple(
-    f"{PACKAGE}.{name}" for name in ("api.", "commands.", "command_line.", "cli", "compiler", "failure", "sweep.")
-)
+DRIVERS = tuple(f"{PACKAGE}.{name}" for name in ("api.", "commands.", "cli", "compiler", "failure", "sweep."))
 """Modules that call the stages without being one."""
 
 

@@ -8,8 +8,7 @@ from tflmgen.errors import UsageError
 from tflmgen.explore import parse_budget, parse_slowdown
 from tflmgen.frontend import ShapeLimit, parse_shape_limit
 from tflmgen.options import BuildOptions, Optimize
-from tflmgen.passes import LoopLimits, parse_limits
-from tflmgen.sliding import WindowRequest, parse_slides
+from tflmgen.passes import LoopLimits, WindowRequest, parse_limits, parse_slides
 
 FOR_SPEED = (Optimize.BALANCED, Optimize.SPEED)
 """Goals for which dead channels are kept where that takes fewer estimated cycles; the others drop them all."""

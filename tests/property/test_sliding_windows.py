@@ -22,11 +22,11 @@ from tflmgen.ir.graph import Module
 from tflmgen.ir.program import Program
 from tflmgen.options import Optimize
 from tflmgen.passes.pipeline import run_passes
+from tflmgen.passes.sliding import rings
+from tflmgen.passes.sliding.slid_module import slide_inputs
+from tflmgen.passes.sliding.window_request import parse_slides
 from tflmgen.proof.symbolic_memory import check_memory
 from tflmgen.reference.module_interpreter import ModuleInterpreter
-from tflmgen.sliding import rings
-from tflmgen.sliding.slid_module import slide_inputs
-from tflmgen.sliding.window_request import parse_slides
 
 MORE = 5
 """TFLMGEN_MORE."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tflmgen.command_line import app
+from tflmgen.commands import app
 from typer.testing import CliRunner
 
 from support.model_writer import ModelWriter

@@ -15,12 +15,12 @@ from tflmgen.ir.graph import Module
 from tflmgen.ir.kernel import Target
 from tflmgen.ir.program import Program
 from tflmgen.kernels.selection import Selection, Selector
+from tflmgen.memory.liveness import analyze
 from tflmgen.memory.offsets import lay_out
+from tflmgen.memory.schedule_tree import schedule
 from tflmgen.memory.storage import assign
 from tflmgen.options import BuildOptions
 from tflmgen.passes.pipeline import PIPELINE, Pass, run_passes
-from tflmgen.schedule.liveness import analyze
-from tflmgen.schedule.tree import schedule
 from tflmgen.settings import parse_options
 
 HOST = Target(core="host")

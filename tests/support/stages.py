@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tflmgen.ir.graph import Value
+from tflmgen.memory.liveness import Liveness, runs
 from tflmgen.memory.placement import ArenaPlan
+from tflmgen.memory.schedule_tree import Schedule
 from tflmgen.memory.storage import Storage
-from tflmgen.schedule.liveness import Liveness, runs
-from tflmgen.schedule.tree import Schedule
 
 from support.graph_parser import parse_graph
 from support.pipeline import first_plan

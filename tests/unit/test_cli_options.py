@@ -15,8 +15,8 @@ import typer
 from support.commands import tflmgen
 from support.repository import ROOT
 from tflmgen import __version__
-from tflmgen.command_line import app, board_commands
-from tflmgen.command_line.option_groups import OPTIONS, with_groups
+from tflmgen.commands import app, board_commands
+from tflmgen.commands.command_line.option_groups import OPTIONS, with_groups
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
 
 if sys.version_info >= (3, 11):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.stages import plan_graph
-from tflmgen.schedule.liveness import runs
+from tflmgen.memory.liveness import runs
 
 
 @pytest.mark.parametrize(

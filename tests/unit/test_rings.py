@@ -15,10 +15,10 @@ from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir.graph import Module, Op
 from tflmgen.options import BuildOptions, Optimize
 from tflmgen.passes.pipeline import run_passes
+from tflmgen.passes.sliding import rings
+from tflmgen.passes.sliding.slid_module import slide_inputs, slide_trade_offs
+from tflmgen.passes.sliding.window_request import parse_slides
 from tflmgen.reference.module_interpreter import ModuleInterpreter
-from tflmgen.sliding import rings
-from tflmgen.sliding.slid_module import slide_inputs, slide_trade_offs
-from tflmgen.sliding.window_request import parse_slides
 
 
 def whole_module(data: bytes) -> Module:

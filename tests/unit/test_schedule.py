@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support.graph_parser import parse_graph
-from tflmgen.schedule.tree import CallStep, IfStep, Step, WhileStep, boundaries, schedule, walk_items
+from tflmgen.memory.schedule_tree import CallStep, IfStep, Step, WhileStep, boundaries, schedule, walk_items
 
 GRAPH = """
     constant #zero: int32[1] = 0

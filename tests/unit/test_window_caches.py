@@ -15,9 +15,9 @@ from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.options import BuildOptions
 from tflmgen.passes.pipeline import run_passes
+from tflmgen.passes.sliding.slid_module import slide_trade_offs
+from tflmgen.passes.sliding.window_request import parse_slides
 from tflmgen.reference.module_interpreter import ModuleInterpreter
-from tflmgen.sliding.slid_module import slide_trade_offs
-from tflmgen.sliding.window_request import parse_slides
 
 MORE = 5
 """TFLMGEN_MORE."""

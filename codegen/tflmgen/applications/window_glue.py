@@ -2,7 +2,7 @@
 
 A stage that runs for every hop once its window is complete computes hops from the first push on, so that it never needs
 a whole window. One that may miss hops (`when` with `catch_up = "keep"`) goes on from its last run if the window has
-moved by one hop since, and computes a whole window otherwise. `sliding/` rewrites the branches accordingly.
+moved by one hop since, and computes a whole window otherwise. `passes/sliding/` rewrites the branches accordingly.
 """
 
 from __future__ import annotations

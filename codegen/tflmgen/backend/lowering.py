@@ -57,8 +57,18 @@ from tflmgen.ir import (
     Work,
 )
 from tflmgen.kernels import Selection
-from tflmgen.memory import Layout, Spot, Storage
-from tflmgen.schedule import Boundary, IfStep, ScheduledFunction, ScheduleItem, Sequence, Step, WhileStep
+from tflmgen.memory import (
+    Boundary,
+    IfStep,
+    Layout,
+    ScheduledFunction,
+    ScheduleItem,
+    Sequence,
+    Spot,
+    Step,
+    Storage,
+    WhileStep,
+)
 
 _PlaceT = TypeVar("_PlaceT", Fixed, Slot, Flash, Fixed | Slot, Place)
 

@@ -30,8 +30,7 @@ from tflmgen.ir import (
     walk_instructions,
 )
 from tflmgen.kernels import Selection
-from tflmgen.memory import Storage
-from tflmgen.schedule import (
+from tflmgen.memory import (
     Boundary,
     CallStep,
     IfStep,
@@ -40,6 +39,7 @@ from tflmgen.schedule import (
     ScheduledFunction,
     ScheduleItem,
     Step,
+    Storage,
     WhileStep,
     boundaries,
     runs,

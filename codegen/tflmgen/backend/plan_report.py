@@ -44,8 +44,7 @@ from tflmgen.ir import (
     walk_instructions,
 )
 from tflmgen.kernels import Selection
-from tflmgen.memory import Storage
-from tflmgen.schedule import (
+from tflmgen.memory import (
     Boundary,
     CallStep,
     IfStep,
@@ -53,6 +52,7 @@ from tflmgen.schedule import (
     ScheduleItem,
     Sequence,
     Step,
+    Storage,
     WhileStep,
     runs,
     walk_items,

@@ -1,5 +1,9 @@
-"""The commands: each takes what the command line parsed, and prints its result.
+"""The command line: arguments, options and help of each command (command_line/), and what the command prints.
 
-In: typed options. Out: text for people or JSON for programs, files, and an exit code.
-Decided here: what users see.
+In: the words of a command line. Out: text for people or JSON for programs, files, and an exit code.
+Decided here: names of commands and options, and what users see. A command's module is imported when the command runs.
 """
+
+from tflmgen.commands.command_line import app, board_commands
+
+__all__ = ["app", "board_commands"]

@@ -14,8 +14,8 @@ from tflmgen.explore.streams.choose import Streams
 from tflmgen.explore.streams.stream_calls import row_streams
 from tflmgen.ir import Module
 from tflmgen.kernels import TUNING, Selection, Selector, without_overlap
+from tflmgen.memory import Step, walk_items
 from tflmgen.options import Optimize
-from tflmgen.schedule import Step, walk_items
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,11 @@ from tflmgen.kernels import TUNING, Selection
 from tflmgen.memory import (
     JOINS,
     Layout,
+    Liveness,
+    Schedule,
+    Step,
     Storage,
+    analyze,
     assign,
     copied_in_loops,
     has_backward,
@@ -21,8 +25,9 @@ from tflmgen.memory import (
     has_pieces,
     keeps_multiples,
     lay_out,
+    schedule,
+    walk_items,
 )
-from tflmgen.schedule import Liveness, Schedule, Step, analyze, schedule, walk_items
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,51 @@
-"""Memory of every value: coalesced buffers (homes), remaining copies, overlaps, and offsets in the arena.
+"""The fixed execution plan and the memory of every value: numbered steps, live ranges, homes, and offsets in the arena.
 
-In: a Schedule, its Liveness and the chosen kernels. Out: Storage and Layout.
-Decided here: coalescing and placement.
+In: a Module whose nodes are ordered, and the chosen kernels. Out: Schedule, Liveness, Storage and Layout.
+Decided here: step numbers, coalescing, remaining copies, and placement; the order itself is explored in explore/.
 """
 
 from tflmgen.memory.homes import Spot
+from tflmgen.memory.liveness import Liveness, analyze, runs
 from tflmgen.memory.lower_bounds import packing_bound, peak
 from tflmgen.memory.offsets import Layout, lay_out
 from tflmgen.memory.overlap import has_multiples, keeps_multiples
 from tflmgen.memory.placement import place
 from tflmgen.memory.placement_blocks import Block
+from tflmgen.memory.schedule_tree import (
+    Boundary,
+    CallStep,
+    IfStep,
+    Schedule,
+    ScheduledFunction,
+    ScheduleItem,
+    Sequence,
+    Step,
+    WhileStep,
+    boundaries,
+    schedule,
+    walk_items,
+)
 from tflmgen.memory.storage import JOINS, Storage, assign, copied_in_loops, has_backward, has_pieces
 
 __all__ = [
     "JOINS",
     "Block",
+    "Boundary",
+    "CallStep",
+    "IfStep",
     "Layout",
+    "Liveness",
+    "Schedule",
+    "ScheduleItem",
+    "ScheduledFunction",
+    "Sequence",
     "Spot",
+    "Step",
     "Storage",
+    "WhileStep",
+    "analyze",
     "assign",
+    "boundaries",
     "copied_in_loops",
     "has_backward",
     "has_multiples",
@@ -28,4 +55,7 @@ __all__ = [
     "packing_bound",
     "peak",
     "place",
+    "runs",
+    "schedule",
+    "walk_items",
 ]

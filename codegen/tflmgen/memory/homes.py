@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from tflmgen.ir import Memory, Value
-from tflmgen.schedule import Liveness
+from tflmgen.memory.liveness import Liveness
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from tflmgen.ir import Module
 from tflmgen.kernels import Selection
+from tflmgen.memory.liveness import analyze, runs
+from tflmgen.memory.schedule_tree import schedule, walk_items
 from tflmgen.memory.storage import scratch_operands
-from tflmgen.schedule import analyze, runs, schedule, walk_items
 
 
 def packing_bound(module: Module, selection: Selection) -> int:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from tflmgen.ir import Value
 from tflmgen.memory.homes import Buffer, Spot
-from tflmgen.schedule import Boundary, runs
+from tflmgen.memory.liveness import runs
+from tflmgen.memory.schedule_tree import Boundary
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from tflmgen.ir import Called, Computation, Input, Kernel, Op, Value
 from tflmgen.kernels import Selection
 from tflmgen.memory.homes import Buffer, Spot
-from tflmgen.schedule import Liveness, ScheduleItem, Step
+from tflmgen.memory.liveness import Liveness
+from tflmgen.memory.schedule_tree import ScheduleItem, Step
 
 Overlaps = Mapping[tuple[int, int], tuple[int, int]]
 """(output's buffer, input's buffer) -> the least distances in bytes, multiples of 4: it must begin so much earlier, or

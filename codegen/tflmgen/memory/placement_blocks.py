@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tflmgen.schedule import runs
+from tflmgen.memory.liveness import runs
 
 
 @dataclass(frozen=True, slots=True)

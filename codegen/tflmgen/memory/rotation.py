@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from tflmgen.ir import Value
 from tflmgen.kernels import TUNING
 from tflmgen.memory.homes import Buffer, Spot
-from tflmgen.schedule import Boundary, CallStep, Liveness, Schedule, boundaries, walk_items
+from tflmgen.memory.liveness import Liveness
+from tflmgen.memory.schedule_tree import Boundary, CallStep, Schedule, boundaries, walk_items
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,11 @@ from typing import Literal
 from tflmgen.ir import Called, Computation, Kernel, Pieces, Scratch, Value, View
 from tflmgen.kernels import Selection
 from tflmgen.memory.homes import Buffer, Homes, Spot
+from tflmgen.memory.liveness import Liveness
 from tflmgen.memory.moves import Copy, sequence_copies
 from tflmgen.memory.overlap import Overlaps, claimed_inputs, find_overlaps
 from tflmgen.memory.rotation import plan_rotations
-from tflmgen.schedule import Boundary, Liveness, Schedule, ScheduleItem, Step, WhileStep, boundaries, walk_items
+from tflmgen.memory.schedule_tree import Boundary, Schedule, ScheduleItem, Step, WhileStep, boundaries, walk_items
 
 Join = Literal["cheap", "all", "none"]
 JOINS: tuple[Join, ...] = ("cheap", "all", "none")

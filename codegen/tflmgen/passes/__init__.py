@@ -1,7 +1,8 @@
 """Rewrites of the graph that keep what it computes: one pass a file, in the order of PIPELINE.
 
 In: a Module. Out: a Module that computes the same with less.
-Decided here: fusion, constant folding, dead code and dead channels, positions of control flow and views.
+Decided here: fusion, constant folding, dead code and dead channels, positions of control flow and views;
+which rows of sliding windows are kept (sliding/).
 """
 
 from tflmgen.passes.analysed import SharedAnalysis
@@ -9,10 +10,12 @@ from tflmgen.passes.loop_limits import LoopLimits, check_names, limits_by_loop, 
 from tflmgen.passes.macs import macs_by_operator, macs_of
 from tflmgen.passes.pipeline import narrowed_by_ranges, run_passes, without_ranges
 from tflmgen.passes.range_analysis import claims_of_ranges
+from tflmgen.passes.sliding import WindowRequest, parse_slides, slide_inputs, slide_stages, slide_trade_offs
 
 __all__ = [
     "LoopLimits",
     "SharedAnalysis",
+    "WindowRequest",
     "check_names",
     "claims_of_ranges",
     "limits_by_loop",
@@ -20,6 +23,10 @@ __all__ = [
     "macs_of",
     "narrowed_by_ranges",
     "parse_limits",
+    "parse_slides",
     "run_passes",
+    "slide_inputs",
+    "slide_stages",
+    "slide_trade_offs",
     "without_ranges",
 ]

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from tflmgen.ir import Op, TensorType, Value
 from tflmgen.kernels import Steps, Window
-from tflmgen.sliding.graph_builder import GraphBuilder, rows_of
-from tflmgen.sliding.row_maps import Reads
-from tflmgen.sliding.track import Span, Track
+from tflmgen.passes.sliding.graph_builder import GraphBuilder, rows_of
+from tflmgen.passes.sliding.row_maps import Reads
+from tflmgen.passes.sliding.track import Span, Track
 
 
 @dataclass(frozen=True, slots=True)

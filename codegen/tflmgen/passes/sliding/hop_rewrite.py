@@ -19,11 +19,11 @@ from tflmgen.ir import (
     substitute,
 )
 from tflmgen.ir import with_regions as node_with_regions
-from tflmgen.sliding.cone import Cone, values_read
-from tflmgen.sliding.graph_builder import GraphBuilder, rows_of
-from tflmgen.sliding.moving_sums import MovingSum
-from tflmgen.sliding.rings import POSITION, Part, Ring
-from tflmgen.sliding.track import Span
+from tflmgen.passes.sliding.cone import Cone, values_read
+from tflmgen.passes.sliding.graph_builder import GraphBuilder, rows_of
+from tflmgen.passes.sliding.moving_sums import MovingSum
+from tflmgen.passes.sliding.rings import POSITION, Part, Ring
+from tflmgen.passes.sliding.track import Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 
 from tflmgen.ir import Op, Value
-from tflmgen.sliding.graph_builder import GraphBuilder, rows_of
-from tflmgen.sliding.track import Span, Track
+from tflmgen.passes.sliding.graph_builder import GraphBuilder, rows_of
+from tflmgen.passes.sliding.track import Span, Track
 
 Reads = Iterator[tuple[int, Span]]
 """(input index, rows of it); several of one input stand one after the other."""

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from typing import Annotated, Any, get_type_hints
 
-from tflmgen.command_line.board_options import BOARD_GROUPS
-from tflmgen.command_line.build_options import BUILD_GROUPS
-from tflmgen.command_line.file_options import FILE_GROUPS
-from tflmgen.command_line.sweep_options import SWEEP_GROUPS
+from tflmgen.commands.command_line.board_options import BOARD_GROUPS
+from tflmgen.commands.command_line.build_options import BUILD_GROUPS
+from tflmgen.commands.command_line.file_options import FILE_GROUPS
+from tflmgen.commands.command_line.sweep_options import SWEEP_GROUPS
 
 OPTIONS: Mapping[type, Mapping[str, Any]] = {**BUILD_GROUPS, **FILE_GROUPS, **BOARD_GROUPS, **SWEEP_GROUPS}
 """Group -> its field -> the option of that name."""

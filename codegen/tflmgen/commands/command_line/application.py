@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from tflmgen import __version__
-from tflmgen.command_line.option_groups import with_groups
-from tflmgen.command_line.typer_classes import Command, Group
+from tflmgen.commands.command_line.option_groups import with_groups
+from tflmgen.commands.command_line.typer_classes import Command, Group
 from tflmgen.failure import guarded
 from tflmgen.options import BuildOptions, OutputOptions
 

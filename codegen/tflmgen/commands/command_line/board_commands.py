@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from tflmgen.command_line.application import app, command, prepared
-from tflmgen.command_line.arguments import Models
-from tflmgen.command_line.option_groups import with_groups
-from tflmgen.command_line.typer_classes import Command, Group
+from tflmgen.commands.command_line.application import app, command, prepared
+from tflmgen.commands.command_line.arguments import Models
+from tflmgen.commands.command_line.option_groups import with_groups
+from tflmgen.commands.command_line.typer_classes import Command, Group
 from tflmgen.failure import guarded
 from tflmgen.options import BuildOptions, NewBoardOptions, OutputOptions
 

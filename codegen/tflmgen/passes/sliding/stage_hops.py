@@ -35,17 +35,18 @@ from tflmgen.ir import (
     walk,
 )
 from tflmgen.kernels import Operators
-from tflmgen.passes import macs_of, run_passes, without_ranges
-from tflmgen.sliding.cone import Cone, cache_bytes, cone_of, values_read
-from tflmgen.sliding.graph_builder import GraphBuilder
-from tflmgen.sliding.hop_rewrite import Rewrite, cached
-from tflmgen.sliding.recognition import Recognition
-from tflmgen.sliding.rings import Part
-from tflmgen.sliding.slid_module import check_saving, slide_of
-from tflmgen.sliding.stops import stop_of
-from tflmgen.sliding.track import Track
-from tflmgen.sliding.window_request import WindowRequest
-from tflmgen.sliding.work import layers_of
+from tflmgen.passes.macs import macs_of
+from tflmgen.passes.pipeline import run_passes, without_ranges
+from tflmgen.passes.sliding.cone import Cone, cache_bytes, cone_of, values_read
+from tflmgen.passes.sliding.graph_builder import GraphBuilder
+from tflmgen.passes.sliding.hop_rewrite import Rewrite, cached
+from tflmgen.passes.sliding.recognition import Recognition
+from tflmgen.passes.sliding.rings import Part
+from tflmgen.passes.sliding.slid_module import check_saving, slide_of
+from tflmgen.passes.sliding.stops import stop_of
+from tflmgen.passes.sliding.track import Track
+from tflmgen.passes.sliding.window_request import WindowRequest
+from tflmgen.passes.sliding.work import layers_of
 
 HOP_ADVICE = "Change every: a hop has the rows of that many calls"
 ADVICE = "Set reuse = false to compute each window whole, or leave out slide and give the stage whole windows"

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from tflmgen.ir import DType, Op, Origin, TensorType, Value
 from tflmgen.kernels import Operators, Sums, instance_of, traits_of
-from tflmgen.sliding.graph_builder import GraphBuilder
-from tflmgen.sliding.track import Span, Track, meet
+from tflmgen.passes.sliding.graph_builder import GraphBuilder
+from tflmgen.passes.sliding.track import Span, Track, meet
 
 FEWEST_ROWS_SAVED = 8
 """Least number of rows of a whole sum beyond those that a hop adds and takes away. Kept sums take 4 bytes of RAM for

@@ -4,8 +4,8 @@ In: a Module after the passes, and which inputs slide. Out: a Module that takes 
 Decided here: which rows of each tensor are reused, which are computed, and what is kept in the state.
 """
 
-from tflmgen.sliding.slid_module import slide_inputs, slide_trade_offs
-from tflmgen.sliding.stage_hops import slide_stages
-from tflmgen.sliding.window_request import WindowRequest, parse_slides
+from tflmgen.passes.sliding.slid_module import slide_inputs, slide_trade_offs
+from tflmgen.passes.sliding.stage_hops import slide_stages
+from tflmgen.passes.sliding.window_request import WindowRequest, parse_slides
 
 __all__ = ["WindowRequest", "parse_slides", "slide_inputs", "slide_stages", "slide_trade_offs"]

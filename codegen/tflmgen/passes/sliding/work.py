@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tflmgen.ir import Function, LayerWork, Op
-from tflmgen.sliding.cone import Cone
-from tflmgen.sliding.track import size
+from tflmgen.passes.sliding.cone import Cone
+from tflmgen.passes.sliding.track import size
 
 
 def layers_of(function: Function, cone: Cone, macs: Mapping[int, int]) -> tuple[LayerWork, ...]:

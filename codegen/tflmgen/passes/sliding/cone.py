@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tflmgen.ir import Block, Function, Node, Op, Value, blocks_of, definitions_in, operands_of, uses_in
-from tflmgen.sliding.moving_sums import MovingSum
-from tflmgen.sliding.recognition import Recognition
-from tflmgen.sliding.rings import Ring, ring_of
-from tflmgen.sliding.row_maps import Cut, RowMap
-from tflmgen.sliding.track import Span, Track, hull, meet, size, union
+from tflmgen.passes.sliding.moving_sums import MovingSum
+from tflmgen.passes.sliding.recognition import Recognition
+from tflmgen.passes.sliding.rings import Ring, ring_of
+from tflmgen.passes.sliding.row_maps import Cut, RowMap
+from tflmgen.passes.sliding.track import Span, Track, hull, meet, size, union
 
 
 @dataclass(frozen=True, slots=True)

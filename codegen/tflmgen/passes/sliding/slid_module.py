@@ -23,16 +23,16 @@ from tflmgen.ir import (
     walk,
 )
 from tflmgen.kernels import Operators, normalize_axis
-from tflmgen.passes import macs_of
-from tflmgen.sliding.cache_choice import cone_with_fewer_caches
-from tflmgen.sliding.cone import cache_bytes, cone_of
-from tflmgen.sliding.graph_builder import GraphBuilder
-from tflmgen.sliding.hop_rewrite import Rewrite
-from tflmgen.sliding.recognition import Recognition
-from tflmgen.sliding.stops import Stop, stop_of
-from tflmgen.sliding.track import Track
-from tflmgen.sliding.window_request import WindowRequest
-from tflmgen.sliding.work import layers_of
+from tflmgen.passes.macs import macs_of
+from tflmgen.passes.sliding.cache_choice import cone_with_fewer_caches
+from tflmgen.passes.sliding.cone import cache_bytes, cone_of
+from tflmgen.passes.sliding.graph_builder import GraphBuilder
+from tflmgen.passes.sliding.hop_rewrite import Rewrite
+from tflmgen.passes.sliding.recognition import Recognition
+from tflmgen.passes.sliding.stops import Stop, stop_of
+from tflmgen.passes.sliding.track import Track
+from tflmgen.passes.sliding.window_request import WindowRequest
+from tflmgen.passes.sliding.work import layers_of
 
 COUNTER = "pushes until the first window"
 DROPPED = (1, 2, 3, 4, 6, 8, 12)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tflmgen.ir import Function, Op, Origin, constant_array, operands_of
 from tflmgen.kernels import Operators, Sliding, instance_of, is_hybrid, traits_of
-from tflmgen.sliding.cone import Cone, values_read
+from tflmgen.passes.sliding.cone import Cone, values_read
 
 _ADVICE = (
     "Only rows that are computed before it can be reused: begin the model with convolutions, pools or layers that "

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from tflmgen.ir import Value
-from tflmgen.sliding.cone import Cone, cache_bytes
-from tflmgen.sliding.track import size
+from tflmgen.passes.sliding.cone import Cone, cache_bytes
+from tflmgen.passes.sliding.track import size
 
 ConeOf = Callable[[frozenset[Value]], Cone]
 """The cone without caches of these tensors."""

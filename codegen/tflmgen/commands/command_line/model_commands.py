@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tflmgen.command_line.application import command, prepared
-from tflmgen.command_line.arguments import BoardName, Calibration, Model, Models, Report
+from tflmgen.commands.command_line.application import command, prepared
+from tflmgen.commands.command_line.arguments import BoardName, Calibration, Model, Models, Report
 from tflmgen.options import BuildOptions, ConvertOptions, Format, OutputOptions, QuantizeOptions, SourceOptions
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tflmgen.command_line.application import command
+from tflmgen.commands.command_line.application import command
 from tflmgen.options import OutputOptions, SweepOptions
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tflmgen.errors import InternalError
 from tflmgen.ir import DType, Ids, Module, Node, Op, Origin, TensorType, Value, constant_array
 from tflmgen.kernels import Dimensions, Operators, instance_of
-from tflmgen.sliding.track import Span
+from tflmgen.passes.sliding.track import Span
 
 
 def rows_of(type_: TensorType, axis: int, count: int) -> TensorType:

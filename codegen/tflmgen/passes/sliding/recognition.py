@@ -23,11 +23,11 @@ from tflmgen.kernels import (
     paddings,
     traits_of,
 )
-from tflmgen.sliding.graph_builder import rows_of
-from tflmgen.sliding.moving_sums import MovingSum, moving_sum
-from tflmgen.sliding.row_maps import Cut, Padded, RowMap, RowWise, Viewed
-from tflmgen.sliding.track import Track
-from tflmgen.sliding.windowed_rows import Windowed
+from tflmgen.passes.sliding.graph_builder import rows_of
+from tflmgen.passes.sliding.moving_sums import MovingSum, moving_sum
+from tflmgen.passes.sliding.row_maps import Cut, Padded, RowMap, RowWise, Viewed
+from tflmgen.passes.sliding.track import Track
+from tflmgen.passes.sliding.windowed_rows import Windowed
 
 Tracks = Mapping[Value, Track]
 

@@ -12,7 +12,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tflmgen.ir import Block, Value, While, definitions_in, uses_in
-from tflmgen.schedule.tree import Boundary, CallStep, IfStep, Schedule, ScheduledFunction, Sequence, Step, WhileStep
+from tflmgen.memory.schedule_tree import (
+    Boundary,
+    CallStep,
+    IfStep,
+    Schedule,
+    ScheduledFunction,
+    Sequence,
+    Step,
+    WhileStep,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tflmgen.ir import DType, Origin, TensorType, Value
-from tflmgen.sliding.graph_builder import GraphBuilder, rows_of
-from tflmgen.sliding.track import Span, Track, union
+from tflmgen.passes.sliding.graph_builder import GraphBuilder, rows_of
+from tflmgen.passes.sliding.track import Span, Track, union
 
 LEAST_BYTES_SAVED = 16
 """Fewest bytes by which the rows of a cache exceed those that a hop takes out of a ring and writes into it.

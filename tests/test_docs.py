@@ -7,9 +7,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import typer
-from support import kernel_harness, kernel_program
+from support import differential, kernel_harness, kernel_program
 from support.repository import ROOT, page_named
 from support.tools import requires_compiler, requires_qemu
 from tflmgen.commands import app
@@ -35,7 +36,7 @@ def names_of(*modules: Any) -> dict[str, Any]:
 def test_the_recipe_for_an_operator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("tflite_micro", reason="needs tflite-micro")
     (header,) = examples("docs/contribute/adding-an-operator.md", "c")
-    entry, test = examples("docs/contribute/adding-an-operator.md", "python")
+    entry, family = examples("docs/contribute/adding-an-operator.md", "python")
     for path in kernel_program.KERNELS.glob("*.h"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "clip.h").write_text(header, encoding="utf-8")
@@ -44,9 +45,10 @@ def test_the_recipe_for_an_operator(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (row,) = module["OPERATORS"]
     monkeypatch.setattr(kernel_program, "KERNELS", tmp_path)
     monkeypatch.setattr(kernel_harness, "OPERATORS", {**OPERATORS, row.name: row})
-    module = names_of(kernel_harness)
-    exec(test, module)
-    module["test_clip"]()
+    module = names_of(kernel_harness, differential)
+    exec(family, module)
+    rng = np.random.default_rng(0)
+    kernel_harness.check_against_tflm([module["relu6"](rng, "int8") for _ in range(20)])
 
 
 def test_the_recipe_for_a_kernel_is_a_real_one() -> None:

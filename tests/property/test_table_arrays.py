@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from differential.mixed import batch_matmul, by_blocks, per_column
+from differential.mixed import batch_matmul, by_blocks, embedding_lookup, per_column
 from support.conv_cases import conv2d, conv3d, depthwise_conv2d, fully_connected, with_int4_filter
 from support.kernel_harness import Case, Tensor, constant, make_case, tensor
 from support.mutate_packing import packing_of
@@ -18,6 +18,7 @@ from tflmgen.kernels import OPERATORS
 from tflmgen.kernels.operators.dynamic_rows import Filler
 from tflmgen.proof.array_calls import ArrayCall
 from tflmgen.proof.layer_arrays import arrays_problem
+from tflmgen.proof.layer_numbers import layer_numbers
 
 HOST = Target(core="host")
 SOFT = Target(core="cortex-m0")
@@ -155,7 +156,30 @@ WEIGHTED = {
     "hybrid product": lambda rng: batch_matmul(rng, "float32"),
     "int8 product with scales of columns": lambda rng: per_column(rng, "int8"),
     "int16 product with scales of columns": lambda rng: per_column(rng, "int16"),
+    "int8 table as floats": lambda rng: embedding_lookup(rng, "int8"),
+    "int4 table as floats": lambda rng: embedding_lookup(rng, "int4"),
 }
+
+PARTLY_CONSTANT = {
+    "CONV_2D": lambda rng: conv2d(rng, "int8"),
+    "CONV_2D int4": lambda rng: with_int4_filter(rng, conv2d(rng, "int8")),
+    "DEPTHWISE_CONV_2D": lambda rng: depthwise_conv2d(rng, "int8"),
+    "DEPTHWISE_CONV_2D int16": lambda rng: depthwise_conv2d(rng, "int16"),
+    "FULLY_CONNECTED int4": lambda rng: with_int4_filter(rng, fully_connected(rng, "int8")),
+}
+"""Layers whose filter or bias may come at run time."""
+
+
+@pytest.mark.parametrize("name", PARTLY_CONSTANT)
+def test_changed_numbers_of_layers_that_are_partly_constant_are_refused(name: str) -> None:
+    layers = 0
+    for seed in range(60):
+        case, _ = PARTLY_CONSTANT[name](np.random.default_rng(seed))
+        has_arrays = any(isinstance(operand, ConstantArray) for operand in case.kernel.operands)
+        if has_arrays and layer_numbers(case.operator, case.instance) is None:
+            check(case.operator, case.instance, case.kernel)
+            layers += 1
+    assert layers > 1
 
 
 @pytest.mark.parametrize("name", WEIGHTED)

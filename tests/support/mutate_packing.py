@@ -35,13 +35,15 @@ class Packing:
     def problem(self, data: Data) -> str | None:
         """What check_constants says of other bytes."""
         function, reader = self.kernel.function, reader_of(self.kernel.header)
-        if reader is None:
-            try:
-                return arrays_problem(self.kernel.header, ArrayCall(self.operator, self.op, function, data))
-            except ValueError as error:
-                return str(error)
+        try:
+            problem = arrays_problem(self.kernel.header, ArrayCall(self.operator, self.op, function, data))
+        except ValueError as error:
+            return str(error)
+        if reader is None or problem:
+            return problem
         fields = dict(self.kernel.params.fields) if self.kernel.params else {}
-        return problem_of(self.operator, self.op, function, fields, data, reader)
+        unpacked = problem_of(self.operator, self.op, function, fields, data, reader)
+        return problem if unpacked is None else unpacked
 
 
 def packing_of(operator: str, op: OperatorInstance, kernel: Kernel) -> Packing:

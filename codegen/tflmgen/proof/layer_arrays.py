@@ -13,7 +13,7 @@ import numpy as np
 
 from tflmgen.ir import OperatorInstance, TensorType
 from tflmgen.proof.array_calls import ArrayCall, Check, compare
-from tflmgen.proof.layer_numbers import Integers, fixed_point, zero_of
+from tflmgen.proof.layer_numbers import LAYERS, Integers, channel_scales, fixed_point, layer_numbers, zero_of
 from tflmgen.proof.table_arrays import CHECKS as OF_TABLES
 from tflmgen.proof.transform_arrays import CHECKS as OF_TRANSFORMS
 from tflmgen.reference import (
@@ -97,6 +97,36 @@ def _hybrid(call: ArrayCall) -> str | None:
     if type_ is None or weights is None or call.data[1] is None:
         return _scales_of(1, 2)(call)
     return compare(call, 1, np.asarray(weights).astype(np.int8), "weights") or _scales_of(1, 2)(call)
+
+
+def _partly_constant(call: ArrayCall) -> str | None:
+    """Weights, multipliers and shifts of layers whose filter or bias comes at run time; a reader has all others.
+
+    In the order filter, bias, multipliers, shifts after the input; a layer of one scale has it in its struct.
+    """
+    operands = LAYERS[call.operator]
+    filter_type, weights = call.op.inputs[operands.filter], call.op.constants[operands.filter]
+    data = call.op.inputs[operands.data]
+    is_float = data is None or data.dtype.is_float
+    if is_float or filter_type is None or layer_numbers(call.operator, call.op) is not None:
+        return None
+    problem = None
+    if weights is not None and "_s4" not in call.function:
+        problem = compare(call, 1, np.asarray(weights).astype(np.int8), "weights")
+    if problem or len(call.data) < 6 or call.data[3] is None:
+        return problem
+    multipliers, shifts = channel_scales(operands, call.op, filter_type.max_shape[operands.channel_axis])
+    problem = compare(call, 3, multipliers.astype(np.int32), "multipliers")
+    return problem or compare(call, 4, shifts.astype(np.int8), "shifts")
+
+
+def _embedding(call: ArrayCall) -> str | None:
+    """Scales of a table of int8, a byte each; of rows that are copied nothing."""
+    if call.function != "tflmgen_embedding_dequantized":
+        return None
+    table = call.op.constants[1]
+    problem = "" if table is None else compare(call, 0, np.asarray(table).astype(np.int8), "table")
+    return problem or _scales_of(1, 1)(call)
 
 
 def _eight_channels(call: ArrayCall) -> str | None:
@@ -243,7 +273,19 @@ def _gates(op: OperatorInstance, first: int) -> Array | None:
     return np.concatenate(arrays)
 
 
+_LAYERS_BY_CHANNEL = (
+    "conv2d.h",
+    "conv2d_s16.h",
+    "depthwise_conv2d.h",
+    "depthwise_conv2d_s16.h",
+    "fully_connected.h",
+    "fully_connected_s16.h",
+    "packed_s4.h",
+    "transpose_conv.h",
+)
+
 CHECKS: Mapping[str, Check] = {
+    **dict.fromkeys(_LAYERS_BY_CHANNEL, _partly_constant),
     **OF_TABLES,
     **OF_TRANSFORMS,
     "lookup.h": _lookup,
@@ -260,6 +302,7 @@ CHECKS: Mapping[str, Check] = {
     "fully_connected_blocks.h": _hybrid,
     "batch_matmul_hybrid.h": _scales_of(1, 2),
     "batch_matmul.h": _columns,
+    "embedding.h": _embedding,
     "svdf.h": _svdf,
     "lstm.h": _lstm,
     "lstm_fixed.h": _lstm,

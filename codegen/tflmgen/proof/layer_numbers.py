@@ -113,9 +113,7 @@ def layer_numbers(operator: str, op: OperatorInstance) -> LayerNumbers | None:
     taps = (1, 1) if weights.ndim == 2 else (weights.shape[1], weights.shape[2])
     rows = rows.reshape(channels, taps[0] * taps[1], -1)
     output = op.outputs[0]
-    scales = filter_type.quantization.scales
-    factors = [_scale(data) * each / _scale(output) for each in scales]
-    pairs = [fixed_point(factor) for factor in (factors if len(factors) == channels else factors * channels)]
+    multipliers, shifts = channel_scales(operands, op, channels)
     least, greatest = _activation_range(op, output)
     return LayerNumbers(
         rows - _common_zero(filter_type),
@@ -124,12 +122,23 @@ def layer_numbers(operator: str, op: OperatorInstance) -> LayerNumbers | None:
         np.zeros(channels, dtype=np.int64) if bias is None else np.asarray(bias, dtype=np.int64).reshape(-1),
         zero_of(data),
         zero_of(output),
-        np.array([m for m, _ in pairs], dtype=np.int64),
-        np.array([s for _, s in pairs], dtype=np.int64),
+        multipliers,
+        shifts,
         least,
         greatest,
         data.dtype.bits,
     )
+
+
+def channel_scales(operands: Operands, op: OperatorInstance, channels: int) -> tuple[Integers, Integers]:
+    """Multipliers and shifts to the left of each output channel, whose filter may have one scale for all of them."""
+    data, filter_type = op.inputs[operands.data], op.inputs[operands.filter]
+    assert data is not None
+    assert filter_type is not None
+    assert filter_type.quantization is not None
+    factors = [_scale(data) * each / _scale(op.outputs[0]) for each in filter_type.quantization.scales]
+    pairs = [fixed_point(factor) for factor in (factors if len(factors) == channels else factors * channels)]
+    return np.array([m for m, _ in pairs], dtype=np.int64), np.array([s for _, s in pairs], dtype=np.int64)
 
 
 def fixed_point(real: float) -> tuple[int, int]:

@@ -196,6 +196,46 @@ def test_a_constant_in_lower_case_is_reported(tmp_path: Path) -> None:
     assert sorted(constants_in_lower_case(path)) == ["m.py:1: a", "m.py:2: d", "m.py:3: e"]
 
 
+def is_number(node: ast.expr | None) -> bool:
+    match node:
+        case ast.Constant(value=value):
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case ast.UnaryOp(operand=operand):
+            return is_number(operand)
+        case ast.BinOp(left=left, right=right):
+            return is_number(left) and is_number(right)
+        case ast.Tuple(elts=values):
+            return bool(values) and all(map(is_number, values))
+    return False
+
+
+def unexplained_numbers(path: Path) -> list[str]:
+    """Statements of a module that name numbers, without a docstring behind them."""
+    body = tree_of(path).body
+    bound = [
+        (node, follower)
+        for node, follower in zip(body, [*body[1:], None], strict=True)
+        if isinstance(node, ast.Assign | ast.AnnAssign) and is_number(node.value)
+    ]
+    return [
+        f"{path.name}:{node.lineno}"
+        for node, follower in bound
+        if not (isinstance(follower, ast.Expr) and isinstance(follower.value, ast.Constant))
+    ]
+
+
+def test_numbers_have_docstrings() -> None:
+    assert not [name for path in sources(("codegen",), ".py") for name in unexplained_numbers(path)]
+
+
+def test_a_number_without_docstring_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "m.py"
+    path.write_text(
+        'A = 1\n"""Seconds."""\nB = -(2**3)\nC, D = 1, 2\nE = True\nF = "f"\nG: int = 4\n', encoding="utf-8"
+    )
+    assert unexplained_numbers(path) == ["m.py:3", "m.py:4", "m.py:7"]
+
+
 def described(node: ast.ClassDef | ast.FunctionDef) -> bool:
     return len((ast.get_docstring(node) or "").split()) >= 2
 

@@ -20,6 +20,7 @@ from tflmgen.errors import InternalError, ModelError, Problem, TflmgenError, Usa
 from tflmgen.terminal import error_line
 
 FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+"""Exit codes; those of signals are 128 and the signal's number, as of a shell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from tflmgen.terminal import Console
 DEFAULT_BAUD = 115200
 """Rate of a port whose board is not named."""
 SYNC = 0x7E
+"""Byte that begins and ends a frame of the protocol."""
 
 
 class PortGoneError(TflmgenError):

@@ -14,9 +14,15 @@ from enum import IntEnum
 from typing import Protocol
 
 VERSION = 2
+"""Version of the protocol, which HELLO reports."""
+
 PAYLOAD = 512
+"""Most bytes of a frame's payload: the size of the device's buffer."""
+
 SYNC, ESCAPE = b"\x7e", b"\x7d"
+
 REPLY = 0x80
+"""Bit of a frame's type that makes a reply of a request."""
 
 
 class Request(IntEnum):
@@ -33,7 +39,10 @@ class Request(IntEnum):
 
 
 LAYER, FAULT, REFUSED = 0x40, 0xFE, 0xFF
+"""Types of frames that answer no request of their own: a layer's output, registers at a fault, a refusal."""
+
 NOT_OPEN = 3
+"""Reason of a refusal: no HELLO since the device started."""
 
 
 class Stream(Protocol):

@@ -13,6 +13,8 @@ from tflmgen.errors import UsageError
 from tflmgen.ir import DType, Port, Signature, TensorType
 
 SEED = 20260101
+"""Of the generated inputs: any number, as long as it stays the same."""
+
 SETS = 3
 """Generated input sets of a signature."""
 FIRST, FACTOR, STEP = 0x12345678, 1664525, 1013904223

@@ -8,6 +8,7 @@ import struct
 from tflmgen.kernels.operator import Options
 
 GREATEST_FLOAT = (2 - 2**-23) * 2.0**127
+"""The greatest finite float32."""
 
 
 def present(options: Options | None) -> Options:

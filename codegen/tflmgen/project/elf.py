@@ -9,7 +9,11 @@ from pathlib import Path
 from tflmgen.errors import TflmgenError
 
 SHT_SYMTAB, SHT_NOBITS = 2, 8
+"""Types of sections in ELF: symbols, and data without bytes in the file."""
+
 SHF_WRITE, SHF_ALLOC = 1, 2
+"""Flags of sections in ELF: writable, and present in memory."""
+
 CODE_IN_RAM = ".tflmgen_code"
 """Section of code that start-up code copies from flash to RAM."""
 

@@ -21,6 +21,7 @@ from tflmgen.quantize.quantization_scales import quantized, range_quantization, 
 
 Array = NDArray[Any]
 _ABSENT = -1
+"""Number that a file has in place of an optional input's tensor."""
 
 
 @dataclass(frozen=True, slots=True)

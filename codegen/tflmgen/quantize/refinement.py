@@ -41,8 +41,7 @@ _RANGE_SETS = 8
 _TOLERATED_DB = 0.5
 """Rise of the noise of all sets together that is put down to single sets."""
 
-_FLOOR = 0.01
-_LEAST_NOISE = 1e-30
+_FLOOR, _LEAST_NOISE = 0.01, 1e-30
 """Added to a set's noise power: part of the mean noise, and what keeps logarithms finite."""
 
 _LAYER_SETS = 128

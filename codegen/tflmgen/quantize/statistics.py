@@ -15,10 +15,12 @@ Decisions = tuple[int, ...]
 """Branches that an If took in one set (1: then, 0: else), or trip counts of a While, in order."""
 
 _MANTISSA_BITS = 6
+"""Bits of the mantissa that choose a bin: 2^6 bins per power of two, each at most 1.6 % of its value wide."""
+
 _SHIFT = 23 - _MANTISSA_BITS
 _BINS = 1 << (32 - _SHIFT)
 """Bins while counting: 64 per power of two and sign over all of float32, so that no range has to be known beforehand,
-and the result does not depend on the order of the values. A bin is at most 1.6 % of its value wide."""
+and the result does not depend on the order of the values."""
 
 _SMALL = 4096
 """Elements up to which counting one by one is faster than counting over all bins."""

@@ -11,6 +11,7 @@ from typing import Any
 from tflmgen.ir import Quantization
 
 TANH = 4
+"""The schema's number of this activation, which graphs give no name."""
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "activation": ("fused_activation_function",),

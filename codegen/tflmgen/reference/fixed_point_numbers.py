@@ -14,6 +14,7 @@ import numpy as np
 from tflmgen.reference.operation import Array
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+"""The least and the greatest int32."""
 
 
 def wrapped(values: Any) -> Array:

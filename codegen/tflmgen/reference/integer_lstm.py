@@ -44,6 +44,7 @@ HIDDEN = 4
 GATE_BITS = 3
 """Integer bits of the activations' arguments: they are in steps of 1/4096."""
 LEAST, GREATEST = -(2**15), 2**15 - 1
+"""The least and the greatest int16."""
 
 
 def _saturated(values: Array) -> Array:

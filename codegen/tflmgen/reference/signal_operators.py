@@ -15,6 +15,7 @@ from tflmgen.ir import DType
 from tflmgen.reference.operation import Array, Evaluation, Operation
 
 _U32 = (1 << 32) - 1
+"""The greatest uint32."""
 
 
 def _option(op: Operation, name: str, default: int = 0) -> int:

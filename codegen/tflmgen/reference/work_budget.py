@@ -19,13 +19,16 @@ STEP = 10_000.0
 MOVING = (5_000.0, 2.0)
 """(of an operator, of each element) that is only moved."""
 FLOATS = (10_000.0, 10.0)
+"""Of floats, computed element by element."""
 FIXED_POINT = (60_000.0, 20.0)
+"""Of integers that are requantised."""
 ITERATED = (200_000.0, 300.0)
 """Of integers whose functions gemmlowp evaluates by polynomials and Newton's iterations."""
 ITERATIONS = frozenset({"LOGISTIC", "TANH", "SOFTMAX", "LOG_SOFTMAX", "RSQRT", "L2_NORMALIZATION"})
 ONE_BY_ONE = (60_000.0, 500.0)
 """Of custom operators, whose elements Python takes one by one."""
 TRANSFORMED = (100_000.0, 5_000.0)
+"""Of Fourier transforms."""
 TRANSFORMS = frozenset({"CUSTOM:SignalRfft", "CUSTOM:SignalIrfft"})
 
 PRODUCT = (0.5, 1.2)

@@ -16,14 +16,14 @@ from tflmgen.report.steps import Json, Steps, fitting, shapes
 from tflmgen.terminal import count
 
 CARD_WIDTH, CARD_HEIGHT, THIN_HEIGHT = 226, 36, 20
+"""Pixels of a card; THIN_HEIGHT is that of views, inputs and outputs."""
+
 LETTERS = 36
 """Characters that fit into a card."""
 
-GAP = 16
-PADDING = 12
-HEADER = 24
-TRACK = 9
-"""Distances and heights in pixels; TRACK is that of neighbouring arcs."""
+GAP, PADDING, HEADER, TRACK = 16, 12, 24, 9
+"""Pixels between cards, around a branch, of its title, and between neighbouring arcs."""
+
 TRACKS = 10
 """Largest number of tracks for the arcs of a stack."""
 

@@ -12,9 +12,7 @@ from tflmgen.report.steps import BOUNDARIES, TIMES, Json, Steps
 UNIT = 15
 """Smallest width of an operator's column in pixels."""
 
-LEAST_WIDTH = 520
-LANE_HEIGHT = 22
-NAMES_HEIGHT = 130
+LEAST_WIDTH, LANE_HEIGHT, NAMES_HEIGHT = 520, 22, 130
 """Least width of the picture, height of a buffer's lane and of the operators' names, in pixels."""
 
 

@@ -21,6 +21,8 @@ from tflmgen.frontend.tflite.tensor_uses import order_operators
 from tflmgen.frontend.tflite.tensors import read_tensor
 
 _MAX_FILE_BYTES = 1 << 29
+"""Largest file that is read: far beyond the flash of any microcontroller."""
+
 _CONVERT = "Convert the model with tf.lite.TFLiteConverter"
 _DECODE = f"{CUSTOM}TFLM_DECODE"
 """Operator whose inputs are encoded bytes with the quantisation of the decoded tensor."""

@@ -15,6 +15,8 @@ from tflmgen.ir import DType, Quantization
 _MAX_BYTES = 2**31 - 1
 """Largest tensor: sizes and offsets in C are int32_t."""
 _MAX_RANK = 8
+"""Most dimensions of a tensor that is read; many operators' rules allow fewer."""
+
 _RESOURCE = "resource"
 _AS_BOOL = bytes([0, *[1] * 255])
 """Byte of a bool in a file -> 0 or 1, the only valid bytes of a C bool."""

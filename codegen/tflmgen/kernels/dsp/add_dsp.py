@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tflmgen.ir import Input, Kernel, Output, Params
 from tflmgen.kernels.costs.cost_model import FEW, elements_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
+from tflmgen.kernels.numeric.fixed_point import INT32_END
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operators.binary import Fields, binary_overlaps, nest_fields
 from tflmgen.kernels.requests import Addition
@@ -23,10 +24,11 @@ EXTRA = 8
 """Fraction bits that factors have more."""
 
 _LEFT_SHIFT = 20
+"""Bits by which TFLite scales the operands up before it adds them."""
+
 _FACTOR_STEPS = range(-12, 13)
 """What is tried around the factors: TFLite's own roundings are no better than these."""
 
-_INT32 = 2**31
 
 Integers = NDArray[np.int64]
 
@@ -102,7 +104,7 @@ def _requantise(values: Integers, pair: tuple[int, int]) -> Integers:
 def _fit(factors: Sequence[float], sign: int, shift: int, extra: int, results: Integers) -> _Affine | None:
     scale = factors[2] * 2.0 ** (_LEFT_SHIFT + shift + extra)
     a, b = round(factors[0] * scale), round(sign * factors[1] * scale)
-    if max(abs(a), abs(b)) + _FACTOR_STEPS.stop >= _INT32:
+    if max(abs(a), abs(b)) + _FACTOR_STEPS.stop >= INT32_END:
         return None
     steps = sorted(((da, db) for da in _FACTOR_STEPS for db in _FACTOR_STEPS), key=lambda d: abs(d[0]) + abs(d[1]))
     watched: list[tuple[int, int]] = []
@@ -143,15 +145,15 @@ class _Trial:
         start = (int(low.max()) + int(high.min())) // 2
         span = (abs(self.factors[0]) << 7 >> self.extra) + 1
         reached = [*(int(end) + start for end in (self.sums.min(), self.sums.max())), start - span, start + span]
-        if min(reached) < -_INT32 or max(reached) >= _INT32:
+        if min(reached) < -INT32_END or max(reached) >= INT32_END:
             return []
         return _Affine(self.factors, start, self.shift)
 
 
 def _bounds(results: Integers, sums: Integers, shift: int) -> tuple[Integers, Integers]:
     """Least and greatest constant that brings each sum to its result; results at int8's ends may lie beyond."""
-    low = np.where(results > -128, (results << shift) - sums, -4 * _INT32)
-    high = np.where(results < 127, ((results + 1) << shift) - 1 - sums, 4 * _INT32)
+    low = np.where(results > -128, (results << shift) - sums, -4 * INT32_END)
+    high = np.where(results < 127, ((results + 1) << shift) - 1 - sums, 4 * INT32_END)
     return low, high
 
 

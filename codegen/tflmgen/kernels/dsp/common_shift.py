@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tflmgen.kernels.dsp.dsp_requantisation import SCALE_BITS, Requantisation, Requantisations
 from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.numeric.fixed_point import INT32_END
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
 
 SHIFT = header_constant("dsp.h", "TFLMGEN_DSP_SHIFT")
@@ -28,7 +29,7 @@ _ADDENDS = 256
 """Addends that are tried around the usual one."""
 
 _MOST_SHIFT = 20
-_INT32 = 2**31
+"""Greatest shift of a channel whose multiplier is rounded to the common shift, which loses bits of it."""
 
 
 def with_common_shift(layer: Layer, exact: Requantisations) -> Requantisations | None:
@@ -118,4 +119,4 @@ def _fits(channel: Requantisation, least: int, greatest: int) -> bool:
     """Neither the sums nor what they become leave 32 bits."""
     sums = [(a << SCALE_BITS) + channel.offset for a in (least, greatest)]
     scaled = [(s * channel.multiplier >> 32) + channel.addend for s in sums]
-    return min(*sums, *scaled) >= -_INT32 and max(*sums, *scaled) < _INT32
+    return min(*sums, *scaled) >= -INT32_END and max(*sums, *scaled) < INT32_END

@@ -27,6 +27,8 @@ FEW_CHANNELS = 4
 """Output channels up to which a window may not be worth widening for them."""
 
 _LEAST_SHIFT, _MOST_SHIFT = 1, 22
+"""Shifts to the right that the kernel rounds as TFLite does."""
+
 _SUM_LIMIT = 2**30
 """Of a sum's magnitude."""
 

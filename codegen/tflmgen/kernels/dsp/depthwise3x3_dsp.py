@@ -11,7 +11,7 @@ from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, Pac
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.common_shift import output_thresholds
-from tflmgen.kernels.numeric.fixed_point import requantize
+from tflmgen.kernels.numeric.fixed_point import INT32_END, requantize
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
 from tflmgen.kernels.numeric.packed_readers import records
@@ -32,6 +32,8 @@ FINE_SHIFT = 10
 """That of no kernel for two lines at a time."""
 
 PITCHES = (16, 32, 64, 128, 256)
+"""Bytes from one row of a plane to the next, which functions of the header are compiled for."""
+
 PLANES_BYTES = (2304, 1152, 576, 0)
 """What four planes may take: the more lines, the fewer strips."""
 
@@ -40,8 +42,6 @@ LEAST_LINES = (6, 3, 3, 3)
 
 LEAST_SCALE, GREATEST_SCALE = 2, 8
 """Powers of two that weights of 8 bits are scaled by: below, the first rounding is lost; above, 16 bits overflow."""
-
-_INT32 = 2**31
 
 
 def depthwise3x3_dsp(request: DepthwiseConvolution) -> tuple[Kernel, ...]:
@@ -157,9 +157,9 @@ def scaled_channel(layer: Layer, channel: int, shift: int, least: int, greatest:
     That is TFLite's requantisation where 2^e is 2 or more bits finer than its first rounding: shift = e - 1 + r.
     """
     multiplier, scale_shift = layer.scales[channel]
-    if max(-least, greatest) << max(scale_shift, 0) >= _INT32:
+    if max(-least, greatest) << max(scale_shift, 0) >= INT32_END:
         return None
-    if least < -_INT32 or greatest >= _INT32:
+    if least < -INT32_END or greatest >= INT32_END:
         return None
     ends = [layer.zero_point + requantize(a, multiplier, scale_shift) for a in (least, greatest)]
     outputs = [min(max(end, layer.low), layer.high) for end in ends]
@@ -180,7 +180,7 @@ def scaled_channel(layer: Layer, channel: int, shift: int, least: int, greatest:
     offset = start - (int(layer.bias[channel]) << exponent)
     scaled = [(a << exponent) + offset for a in (least, greatest)]
     requantised = [(a * factor >> 32) + addend for a in scaled]
-    if min(*scaled, requantised[0] - (1 << exponent)) < -_INT32 or max(*scaled, *requantised) >= _INT32:
+    if min(*scaled, requantised[0] - (1 << exponent)) < -INT32_END or max(*scaled, *requantised) >= INT32_END:
         return None
     return ScaledChannel(layer.weights[channel].tolist(), exponent, start, factor, addend, shift)
 
@@ -194,7 +194,7 @@ def _exact(
 ) -> tuple[int, int, int] | None:
     """(e, start, multiplier) with the channel's own multiplier."""
     exponent = shift + 1 - right
-    if not LEAST_SCALE <= exponent <= GREATEST_SCALE or max(-least, greatest + 1) << exponent > _INT32:
+    if not LEAST_SCALE <= exponent <= GREATEST_SCALE or max(-least, greatest + 1) << exponent > INT32_END:
         return None
     return exponent, int(layer.bias[channel]) << exponent, layer.scales[channel][0]
 
@@ -209,15 +209,15 @@ def _searched(layer: Layer, channel: int, shift: int, least: int, greatest: int)
     outputs, thresholds = _thresholds(layer, channel, least, greatest)
     for exponent in range(GREATEST_SCALE, LEAST_SCALE - 1, -1):
         lost = exponent - scale_shift - shift - 1
-        if lost <= 0 or max(-least, greatest + 1) << exponent > _INT32:
+        if lost <= 0 or max(-least, greatest + 1) << exponent > INT32_END:
             continue
         factor = (multiplier >> (lost - 1)) + 1 >> 1
         if factor == 0:
             continue
         addend = _addend(layer, exponent, shift)
         needed = -(-((outputs << shift) - addend << 32) // factor)
-        low = max(-_INT32, int((needed - (thresholds << exponent)).max(initial=-_INT32)))
-        high = min(_INT32, int((needed - 1 - (thresholds - 1 << exponent)).min(initial=_INT32)))
+        low = max(-INT32_END, int((needed - (thresholds << exponent)).max(initial=-INT32_END)))
+        high = min(INT32_END, int((needed - 1 - (thresholds - 1 << exponent)).min(initial=INT32_END)))
         if low <= high:
             return exponent, (int(layer.bias[channel]) << exponent) + (low + high) // 2, factor
     return None

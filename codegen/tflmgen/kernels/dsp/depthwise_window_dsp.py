@@ -17,6 +17,7 @@ from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
 from tflmgen.kernels.numeric.packed_readers import agreeing, records, without_padding
 from tflmgen.kernels.numeric.weights import overlaps, params
+from tflmgen.kernels.numeric.window import POINTER_BYTES
 from tflmgen.kernels.requests import DepthwiseConvolution, GroupedConvolution
 from tflmgen.kernels.rules import input_type, zero_point
 
@@ -27,7 +28,6 @@ NINE = "depthwise_nine_dsp.h"
 SHIFTS = (9, 8, 10, 11, 12)
 """Shifts that are tried for a channel, the one that fits most first."""
 
-POINTER_BYTES = 4
 GROUP = 4
 """Channels that are computed at a time."""
 

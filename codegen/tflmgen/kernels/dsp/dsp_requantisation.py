@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.kernels.numeric.fixed_point import requantize, wrap
+from tflmgen.kernels.numeric.fixed_point import INT32_END, requantize, wrap
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
 from tflmgen.kernels.numeric.kernel_requantisation import wrapped
 
@@ -23,7 +23,7 @@ SCALE_BITS = 8
 """Accumulators are scaled by 2^8 (shifted pairs), where a kernel doesn't say otherwise."""
 
 _CONSTANT_SHIFT = 10
-_INT32 = 2**31
+"""Shift of channels whose output is always the same: any that leaves room for the output above it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +64,11 @@ def requantisations(layer: Layer, scale_bits: int = SCALE_BITS) -> Requantisatio
     for bias, (multiplier, shift), least, greatest in zip(
         layer.bias.tolist(), layer.scales, *(bounds.tolist() for bounds in accumulators(layer)), strict=True
     ):
-        if least < -_INT32 or greatest >= _INT32:
+        if least < -INT32_END or greatest >= INT32_END:
             return None
         ends = [layer.zero_point + requantize(a, multiplier, shift) for a in (least, greatest)]
         outputs = [min(max(end, layer.low), layer.high) for end in ends]
-        if outputs[0] == outputs[1] and max(-least, greatest) << max(shift, 0) < _INT32:
+        if outputs[0] == outputs[1] and max(-least, greatest) << max(shift, 0) < INT32_END:
             channels.append(_constant(outputs[0]))
             continue
         exact = exact_requantisation(bias, multiplier, -shift, layer.zero_point, least, greatest, scale_bits)
@@ -99,9 +99,9 @@ def exact_requantisation(
     """
     half = scale_bits - 2
     shift = half + 1 + right
-    if not (half + 1 >= -right and 1 <= shift <= 31) or max(-least, greatest + 1) > _INT32 >> scale_bits:
+    if not (half + 1 >= -right and 1 <= shift <= 31) or max(-least, greatest + 1) > INT32_END >> scale_bits:
         return None
-    if max(-least, greatest) << max(-right, 0) >= _INT32:
+    if max(-least, greatest) << max(-right, 0) >= INT32_END:
         return None
     second = 1 << (half + right) if right > 0 else 0
     first = 1 << (half + min(right, 0)) if half + min(right, 0) >= 0 else 0
@@ -110,7 +110,7 @@ def exact_requantisation(
     addend = first + second + (zero << shift)
     low = (least * multiplier >> (32 - scale_bits)) + addend - (1 << (half + 1))
     high = (greatest * multiplier >> (32 - scale_bits)) + addend
-    if low < -_INT32 or high >= _INT32 or not -_INT32 <= addend < _INT32:
+    if low < -INT32_END or high >= INT32_END or not -INT32_END <= addend < INT32_END:
         return None
     return Requantisation(bias, multiplier, addend, shift)
 

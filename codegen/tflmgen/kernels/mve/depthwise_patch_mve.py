@@ -31,6 +31,8 @@ PIXELS = 8
 """Outputs of a line that are made of one piece, at most."""
 
 _SIDE = 3
+"""Rows and columns of a window, at most."""
+
 _LOWER = 2**16
 """Bytes from an output to the one below it are 16 bits, as are those to its neighbours."""
 

@@ -16,11 +16,11 @@ from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.kernel_requantisation import Rounding
 from tflmgen.kernels.numeric.packed_readers import records
 from tflmgen.kernels.numeric.weights import overlaps, params
+from tflmgen.kernels.numeric.window import POINTER_BYTES
 from tflmgen.kernels.requests import DepthwiseConvolution, GroupedConvolution
 from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "depthwise_window_mve.h"
-POINTER_BYTES = 4
 GROUP = header_constant("depthwise_window_mve.h", "TFLMGEN_DEPTHWISE_WINDOW_MVE_CHANNELS")
 """Channels that are computed at a time."""
 

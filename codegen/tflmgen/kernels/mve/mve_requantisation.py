@@ -11,10 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.kernels.numeric.fixed_point import requantize
+from tflmgen.kernels.numeric.fixed_point import INT32_END, requantize
 from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
-
-_INT32 = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ def fit(layer: Layer) -> Fit | None:
     for (multiplier, shift), least, greatest in zip(
         layer.scales, *(bounds.tolist() for bounds in accumulators(layer)), strict=True
     ):
-        if shift > 0 or least < -_INT32 or greatest >= _INT32:
+        if shift > 0 or least < -INT32_END or greatest >= INT32_END:
             return None
         ends = [layer.zero_point + requantize(a, multiplier, shift) for a in (least, greatest)]
         clamped |= ends[1] > layer.high < 127 or (layer.low > -128 and ends[0] < layer.low)

@@ -6,9 +6,10 @@ fixedpoint.h (barrel-shifted exp, Newton-Raphson division), reproduced here on P
 
 from __future__ import annotations
 
-_INT32 = 2**31
+INT32_END = 2**31
+"""The first integer beyond int32; -INT32_END is the least int32."""
 
-ONE = _INT32 - 1
+ONE = INT32_END - 1
 """1.0 with no integer bits, saturated."""
 
 _EXP_FACTORS = (
@@ -51,10 +52,10 @@ def requantize(value: int, multiplier: int, shift: int) -> int:
     # Asked for every threshold of every channel: calls of wrap() and saturate() only where they change something.
     if shift > 0:
         value <<= shift
-    if not -_INT32 <= value < _INT32:
+    if not -INT32_END <= value < INT32_END:
         value = wrap(value, 32)
     high = (value * multiplier + (1 << 30)) >> 31
-    if not -_INT32 <= high < _INT32:
+    if not -INT32_END <= high < INT32_END:
         high = saturate(high)
     return high if shift >= 0 else rounding_divide(high, -shift)
 

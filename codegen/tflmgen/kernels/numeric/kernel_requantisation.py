@@ -11,14 +11,13 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
+from tflmgen.kernels.numeric.fixed_point import INT32_END
 from tflmgen.kernels.numeric.int8_layer import Integers
-
-_INT32 = 2**31
 
 
 def _fitting(values: Integers, subject: str) -> Integers:
     """`values` unchanged. Raises ValueError where one needs more than 32 bits; `subject` names them."""
-    if values.size and (values.min() < -_INT32 or values.max() >= _INT32):
+    if values.size and (values.min() < -INT32_END or values.max() >= INT32_END):
         raise ValueError(f"{subject} leave 32 bits")
     return values
 
@@ -29,7 +28,7 @@ def _saturated(values: Integers) -> Integers:
 
 def wrapped(values: Integers) -> Integers:
     """`values` modulo 2^32, as signed 32-bit integers."""
-    result: Integers = (values + _INT32) % (2 * _INT32) - _INT32
+    result: Integers = (values + INT32_END) % (2 * INT32_END) - INT32_END
     return result
 
 
@@ -98,7 +97,7 @@ class TwoRoundings:
     def outputs(self, sums: Integers) -> Integers:
         """int8 outputs of sums of products, both [channels, sums]. Raises ValueError where the C would overflow."""
         accumulators = _fitting(2 * (sums + self.starts[:, None]), "sums")
-        first = (accumulators * self.multipliers[:, None] + _INT32) >> 32
+        first = (accumulators * self.multipliers[:, None] + INT32_END) >> 32
         first = _fitting(first - (first < 0) + self.addends[:, None], "rounded sums")
         return _saturated(first >> self.shifts[:, None])
 
@@ -148,7 +147,7 @@ class Bounded:
         distance = _fitting(begin - sums, "sums")
 
         def scaled(inside: Integers) -> Integers:
-            value: Integers = _INT32 - (fraction * high >> 10) - (inside * high + (inside * low >> 12))
+            value: Integers = INT32_END - (fraction * high >> 10) - (inside * high + (inside * low >> 12))
             return value
 
         # Between its ends a window's sums wrap if they do so at an end.

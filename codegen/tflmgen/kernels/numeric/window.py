@@ -19,6 +19,9 @@ Fields = tuple[tuple[str, int | float], ...]
 EXPLICIT_PADDING = "explicit_padding"
 """Internal key of Options, not in the schema: pixels of padding above, left, below and right."""
 
+POINTER_BYTES = 4
+"""Bytes of a pointer on the device, of which scratch memory holds one for each tap."""
+
 _FAR = 2**31
 """A coordinate outside every tensor, small enough that products with width and channels fit 64 bits."""
 

@@ -12,14 +12,7 @@ from tflmgen.ir import DType, OperatorInstance
 from tflmgen.kernels.operator import Rule
 from tflmgen.kernels.rules import STATIC, input_shape, input_type
 
-INPUT_GATE = 1
-RECURRENT = 5
-PEEPHOLES = 9
-BIASES = 12
-PROJECTION = 16
-OUTPUT_STATE = 18
-CELL_STATE = 19
-NORMS = 20
+INPUT_GATE, RECURRENT, PEEPHOLES, BIASES, PROJECTION, OUTPUT_STATE, CELL_STATE, NORMS = 1, 5, 9, 12, 16, 18, 19, 20
 """First input of each kind, as TFLite orders them; INPUT_GATE is that of the input gate's weights."""
 
 GATES = (1, 2, 3, 0)

@@ -35,6 +35,7 @@ TANH = 4
 STATE = 4
 """The input that holds the state."""
 WEIGHTS = (1, 2)
+"""The inputs with the weights of the data and of the state."""
 
 
 @dataclass(frozen=True, slots=True)

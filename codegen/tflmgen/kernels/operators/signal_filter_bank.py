@@ -18,6 +18,8 @@ GAINS = 125
 """Numbers that PCAN's table must have: 4 for each power of two, but for the first three noise estimates."""
 
 _U32 = 2**32 - 1
+"""The greatest uint32."""
+
 _BANDS = ("weights", "unweights", "frequency starts", "weight starts", "channel widths")
 
 

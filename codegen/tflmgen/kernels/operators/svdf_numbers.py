@@ -22,8 +22,7 @@ from tflmgen.kernels.numeric.window import Fields
 from tflmgen.kernels.requests import Factor
 from tflmgen.kernels.rules import input_shape, input_type, zero_point
 
-BIAS = 3
-STATE = 4
+BIAS, STATE = 3, 4
 """The operator's inputs with the bias and the state."""
 
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from tflmgen.kernels.numeric.fixed_point import INT32_END
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
 from tflmgen.kernels.thumb.thumb_requantisation import (
     OFFSETS,
@@ -26,13 +27,20 @@ from tflmgen.kernels.thumb.thumb_requantisation import (
 )
 
 _LOW_BITS = 12
+"""Bits of a multiplier that are multiplied apart, so that products of distances have 32 bits."""
+
 _FRACTION_BITS = 10
+"""Bits of a start below the unit of the accumulator."""
+
 _SHIFT = 24
-_TOP = 2**31
+"""Bits below an output in the scaled distance: the output is its upper byte."""
+
 _WIDEST = 2**20 - 1
 """Of windows: d l must fit 32 bits."""
 
 _FARTHEST = 2**21
+"""Magnitude that a start must stay below: it shares a word with its fraction bits."""
+
 FEWEST_REQUANTISED = 4
 """Channels that are searched for thoroughly though they are most of a layer's."""
 
@@ -67,7 +75,7 @@ def bounded_channels(layer: Layer) -> tuple[Bounded, Booleans] | None:
     """Such constants, and of which channels [channels] they are exact; None where sums may overflow."""
     least, greatest = (bound[:, None] for bound in accumulators(layer))
     left = np.maximum([[shift] for _, shift in layer.scales], 0)
-    if (np.maximum(-least, greatest) << left).max() >= _TOP:
+    if (np.maximum(-least, greatest) << left).max() >= INT32_END:
         return None
     ends = [output_of(layer, bound) for bound in (least, greatest)]
     low, high = (np.clip(end, layer.low, layer.high) for end in ends)
@@ -126,7 +134,7 @@ class _Search:
     def tops(self) -> tuple[Integers, ...]:
         """The accumulators at which windows begin, the likeliest first."""
         real = (127.5 - self.layer.zero_point) / np.maximum(factors(self.layer), 2.0**-40)
-        top = np.floor(np.clip(real, -_TOP, _TOP)).astype(np.int64)
+        top = np.floor(np.clip(real, -INT32_END, INT32_END)).astype(np.int64)
         return top, top + 1, top - 1
 
     def attempt(self, multipliers: Integers, top: Integers) -> tuple[Booleans, Integers]:
@@ -142,7 +150,7 @@ class _Search:
         reached, missed = told_apart & (at <= self.greatest), told_apart & (before >= self.least)
         widest = np.minimum((2**32 - 1) * 2**_LOW_BITS // multipliers, _WIDEST)
         missed &= top - before <= widest
-        steps = _TOP - (OUTPUTS.astype(np.int64)[None, :] << _SHIFT)
+        steps = INT32_END - (OUTPUTS.astype(np.int64)[None, :] << _SHIFT)
         at_distance, before_distance = (np.clip(top - a, -1, _WIDEST) for a in (at, before))
         upper = np.where(reached, steps - product(at_distance), 2**40).min(axis=1, keepdims=True)
         fewest = np.where(missed, steps - product(before_distance) + 1, -(2**40)).max(axis=1, keepdims=True)
@@ -155,8 +163,8 @@ class _Search:
         exact = (offset >= fewest) & (offset <= upper) & (np.abs(starts) < _FARTHEST) & (multipliers < 2**32)
         exact &= (~reached | ((top - at >= 0) & (top - at <= width))).all(axis=1, keepdims=True)
         exact &= (~missed | (top - before >= 0)).all(axis=1, keepdims=True)
-        highest = np.where(told_apart, at, -_TOP).max(axis=1, keepdims=True)
-        lowest = np.where(told_apart, at, _TOP).min(axis=1, keepdims=True)
+        highest = np.where(told_apart, at, -INT32_END).max(axis=1, keepdims=True)
+        lowest = np.where(told_apart, at, INT32_END).min(axis=1, keepdims=True)
         exact &= (top + 1 >= highest) | (self.greatest <= top)
         exact &= (top - width - 1 < lowest) | (self.least >= top - width)
         return exact, np.stack([multipliers, (starts << _FRACTION_BITS) + fraction, width])

@@ -26,8 +26,9 @@ GROUP = header_constant("conv2d_block_thumb.h", "TFLMGEN_CONV2D_THUMB_GROUP")
 """Channels whose weights make a row of the stream."""
 
 _PASS = 8
-_FIRST_PASSES = 9
-_MORE_PASSES = 31
+"""Weights of a pass over the windows."""
+
+_FIRST_PASSES, _MORE_PASSES = 9, 31
 """Passes that the first mask of a channel tells of, and each other one."""
 
 

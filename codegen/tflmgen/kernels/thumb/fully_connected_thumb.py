@@ -31,6 +31,8 @@ MASKED = header_constant(_GROUPS, "TFLMGEN_FULLY_CONNECTED_THUMB_MASKED")
 """Eights of values that a mask tells of."""
 
 _EIGHT = 8
+"""Values of a unit that a bit of a mask stands for."""
+
 _SMALL = 128
 """Sums of weights of one sign up to which eight products are summed before they are taken apart."""
 

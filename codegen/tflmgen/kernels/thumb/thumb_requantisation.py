@@ -15,13 +15,15 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from tflmgen.kernels.numeric.fixed_point import INT32_END
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
 
 MOST_TERMS = 2**16
 """Sums of more products of 16 bits could leave 32."""
 
 _BITS = 10
-_LIMIT = 2**31
+"""Bits by which an accumulator is cut in two for its product, and those of the multiplier's fine part."""
+
 OFFSETS = (
     0,
     *(sign * n for n in (*range(1, 97), *(k * 2**e for e in range(5, 11) for k in (4, 5, 6, 7))) for sign in (1, -1)),
@@ -76,7 +78,7 @@ def requantisations(layer: Layer, biases: Integers) -> Requantisations | None:
     """
     least, greatest = (bound[:, None] for bound in accumulators(layer))
     left = np.maximum([[shift] for _, shift in layer.scales], 0)
-    if (np.maximum(-least, greatest) << left).max() >= _LIMIT:
+    if (np.maximum(-least, greatest) << left).max() >= INT32_END:
         return None
     ends = [output_of(layer, bound) for bound in (least, greatest)]
     low, high = (np.clip(end, layer.low, layer.high) for end in ends)
@@ -173,7 +175,7 @@ class _Staircase:
         while True:
             multipliers = factors(self.layer) * 2.0 ** (_BITS + shifts) + 1
             scaled = multipliers * (2.0 * span / 2**_BITS + 2) + 512.0 * 2.0**shifts
-            too_large = ((multipliers >= 2 ** (30 - _BITS)) | (scaled >= _LIMIT)) & (shifts > 0)
+            too_large = ((multipliers >= 2 ** (30 - _BITS)) | (scaled >= INT32_END)) & (shifts > 0)
             if not too_large.any():
                 return shifts
             shifts = shifts - too_large
@@ -198,8 +200,8 @@ class _Staircase:
 
         def bounds(reached: Booleans, missed: Booleans) -> tuple[Integers, Integers]:
             return (
-                np.where(reached, least, -_LIMIT).max(axis=1, keepdims=True),
-                np.where(missed, greatest, _LIMIT - 1).min(axis=1, keepdims=True),
+                np.where(reached, least, -INT32_END).max(axis=1, keepdims=True),
+                np.where(missed, greatest, INT32_END - 1).min(axis=1, keepdims=True),
             )
 
         low, high = bounds(reached & (at >= 0), missed & (before >= 0))
@@ -215,5 +217,5 @@ class _Staircase:
 def _between(low: Integers, high: Integers) -> Integers:
     """The middle; where one side is open, near the other."""
     middle = (low + high) >> 1
-    result: Integers = np.where(low == -_LIMIT, high, np.where(high == _LIMIT - 1, low, middle))
+    result: Integers = np.where(low == -INT32_END, high, np.where(high == INT32_END - 1, low, middle))
     return result

@@ -123,9 +123,9 @@ NAMES_OPERATORS = {
         "applications.signal_builtins applications.window_glue"
     ),
     "quantisation: operators with weights, conversions, and operators that others stand in for": (
-        "quantize.constant_moves quantize.equalization quantize.float_simplification "
+        "quantize.constant_moves quantize.equalization quantize.fake_quantization quantize.float_simplification "
         "quantize.bias_moves quantize.hoisted_products quantize.integer_forms quantize.integer_rewrite "
-        "quantize.layer_inputs quantize.model_quantization quantize.trained_weights "
+        "quantize.layer_inputs quantize.model_quantization quantize.saturation quantize.trained_weights "
         "quantize.web_types"
     ),
 }

@@ -12,7 +12,7 @@ from support.quantized_run import quantized_run
 from support.silent_watcher import SilentWatcher
 from tflmgen.emulators import Vectors, VectorSet
 from tflmgen.frontend import Model, ModelBuilder, SubGraphBuilder, parse_model, write_model
-from tflmgen.ir import DType
+from tflmgen.ir import DType, Quantization
 from tflmgen.quantize import (
     QuantizationChoice,
     calibrate,
@@ -51,6 +51,39 @@ def test_the_range_of_fake_quant_is_taken(tmp_path: Path) -> None:
     assert quantization.scale == pytest.approx(8 / 255)
     for (ours,), (theirs,) in zip(result.after, result.of_tflm(tmp_path), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def quantised_and_back(is_read: bool = False) -> Model:
+    """tanh(DEQUANTIZE(QUANTIZE(x))) in uint8 from -4 to 4, as converters write FAKE_QUANT; the integers may be read."""
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    rounding = Quantization((8 / 255,), (128,))
+    x, rounded, y = (graph.tensor(name, F32, SHAPE) for name in ("x", "rounded", "y"))
+    integers = graph.tensor("integers", DType.UINT8, SHAPE, rounding)
+    graph.operator("QUANTIZE", [x], [integers])
+    graph.operator("DEQUANTIZE", [integers], [rounded])
+    graph.operator("TANH", [rounded], [y])
+    graph.inputs, graph.outputs = [x], [y, integers] if is_read else [y]
+    return parse_model(write_model(builder.model()), "pair")
+
+
+def test_a_conversion_there_and_back_is_a_range_as_fake_quant_is(tmp_path: Path) -> None:
+    result = quantized_run(quantised_and_back(), samples(-0.5, 0.5), float_io=True)
+    graph = result.quantized.model.subgraphs[0]
+    assert [op.name for op in graph.operators] == ["QUANTIZE", "TANH", "DEQUANTIZE"]
+    quantization = graph.tensors[graph.operators[0].outputs[0]].quantization
+    assert quantization is not None
+    assert (graph.tensors[graph.operators[0].outputs[0]].dtype, quantization.zero_point) == (DType.INT8, 0)
+    assert quantization.scale == pytest.approx(8 / 255)
+    for (ours,), (theirs,) in zip(result.after, result.of_tflm(tmp_path), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_integers_that_something_else_reads_stay() -> None:
+    result = quantized_run(quantised_and_back(is_read=True), samples(-0.5, 0.5), float_io=True)
+    for before, after in zip(result.before, result.after, strict=True):
+        assert after[1].dtype == np.uint8
+        assert np.abs(after[1].astype(int) - before[1].astype(int)).max() <= 1
 
 
 def test_a_recorded_range_survives_the_file_and_is_taken() -> None:

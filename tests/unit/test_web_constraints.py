@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from tflmgen.frontend import Model, ModelBuilder, SubGraphBuilder
+from support.lstm_models import LstmStyle, lstm_loop
+from tflmgen.frontend import Model, ModelBuilder, SubGraphBuilder, row_stores
 from tflmgen.ir import DType
 from tflmgen.quantize.web_constraints import find_webs, result_key
 
@@ -119,3 +120,13 @@ def test_reads_and_assignments_of_one_variable_are_one_web() -> None:
     main.outputs = [read]
     webs = find_webs(builder.model())
     assert webs.root((0, read)) == webs.root((0, total)) != webs.root((0, x))
+
+
+def test_a_list_and_the_rows_stored_in_it_are_one() -> None:
+    """Also where a search for types wants only some of them wider: the store must stay one of a row."""
+    model = lstm_loop(LstmStyle(result="all"))
+    (body,) = (graph for graph in model.subgraphs if row_stores(graph))
+    ((index, store),) = row_stores(body).items()
+    webs = find_webs(model)
+    tensors = [store.list, *body.operators[index].inputs, *body.operators[index].outputs]
+    assert len({webs.root((body.index, tensor)) for tensor in tensors}) == 1

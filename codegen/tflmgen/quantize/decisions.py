@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from tflmgen.errors import TflmgenError
 from tflmgen.frontend import Model, OperatorKey
 from tflmgen.quantize.statistics import Decisions
 from tflmgen.quantize.value_sources import BRANCHES, LOOPS, callees
+
+
+class EndlessLoopError(TflmgenError):
+    """A loop began more iterations than it may."""
 
 
 class DecisionLog:
@@ -14,12 +21,15 @@ class DecisionLog:
     than trips, and the condition runs once more than the body.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, most_trips: Mapping[OperatorKey, int] | None = None) -> None:
+        """most_trips: iterations after which a loop counts as endless, where there is a limit."""
         self._model = model
+        self._most_trips = most_trips or {}
         self._operators = {(g.index, op.index): op for g in model.subgraphs for op in g.operators}
         self._entries = [signature.subgraph for signature in model.signatures] or [0]
         self._sets: list[dict[OperatorKey, list[int]]] = []
         self.runs: dict[int, int] = {}
+        self.endless: set[OperatorKey] = set()
 
     def start_set(self, signature: int) -> None:
         """Begins the log of an input set, whose invoke runs the signature with this index."""
@@ -27,7 +37,7 @@ class DecisionLog:
         self._run(self._entries[signature])
 
     def mark(self, event: str, operator: OperatorKey) -> None:
-        """Records one mark; `what` as in observed_build.Watcher."""
+        """Records one mark; `event` as in observed_build.Watcher. Raises EndlessLoopError if a loop goes on."""
         op = self._operators.get(operator)
         if op is None:
             return
@@ -41,6 +51,9 @@ class DecisionLog:
         elif event == "iteration":
             trips = self._sets[-1][operator]
             trips[-1] += 1
+            if trips[-1] > self._most_trips.get(operator, trips[-1]):
+                self.endless.add(operator)
+                raise EndlessLoopError(f"operator {operator[1]} in subgraph {operator[0]} does not end")
             self._run(called["cond_subgraph_index"])
             if trips[-1]:
                 self._run(called["body_subgraph_index"])

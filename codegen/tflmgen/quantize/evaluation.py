@@ -23,6 +23,10 @@ from tflmgen.quantize.value_sources import BRANCHES, LOOPS
 Array = NDArray[Any]
 Outputs = Sequence[tuple[Array, ...]]
 
+_MORE_TRIPS, _SPARE_TRIPS = 4, 256
+"""A loop counts as endless after so many times the float model's trips and so many more: an error of quantisation may
+delay the end, but where it keeps a loop from converging, no number of trips is enough."""
+
 
 @dataclass(frozen=True, slots=True)
 class OutputError:
@@ -53,12 +57,14 @@ class DecisionError:
 class Evaluation:
     """Errors of a model against the float model.
 
-    lost  control-flow operators of the float model that the other one does not have (fused layers): not compared
+    lost     control-flow operators of the float model that the other one does not have (fused layers): not compared
+    endless  loops of the float model that do not end in the other one
     """
 
     outputs: tuple[OutputError, ...]
     decisions: tuple[DecisionError, ...]
     lost: tuple[OperatorKey, ...] = ()
+    endless: tuple[OperatorKey, ...] = ()
 
     @property
     def max_abs(self) -> float:
@@ -84,17 +90,20 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Real-valued outputs of each set, and the decisions of control flow."""
+    """Real-valued outputs of each set, the decisions of control flow, and loops that did not end."""
 
     outputs: Outputs
     decisions: Mapping[OperatorKey, tuple[Decisions, ...]]
+    endless: frozenset[OperatorKey] = frozenset()
 
 
 class FakeQuantizer:
     """Logs decisions, and rounds and clips values of chosen tensors as their quantisation would, in float."""
 
-    def __init__(self, model: Model, affine: Mapping[TensorKey, Affine]) -> None:
-        self.log, self._affine = DecisionLog(model), affine
+    def __init__(
+        self, model: Model, affine: Mapping[TensorKey, Affine], most_trips: Mapping[OperatorKey, int] | None = None
+    ) -> None:
+        self.log, self._affine = DecisionLog(model, most_trips), affine
 
     def mark(self, event: str, operator: OperatorKey) -> None:
         """Records a decision of control flow."""
@@ -116,12 +125,14 @@ def run_sets(
     vectors: Vectors,
     affine: Mapping[TensorKey, Affine] | None = None,
     progress: Callable[[int], None] = lambda _: None,
+    most_trips: Mapping[OperatorKey, int] | None = None,
 ) -> Run:
     """Runs sets of float inputs; a model with integer inputs and outputs gets and gives them by its quantisation.
 
-    affine  quantisation to imitate on tensors of a float model
+    affine      quantisation to imitate on tensors of a float model
+    most_trips  iterations after which a loop counts as endless; the outputs of its invoke are undefined numbers
     """
-    watcher = FakeQuantizer(build.model, affine or {})
+    watcher = FakeQuantizer(build.model, affine or {}, most_trips)
 
     def started(number: int) -> None:
         watcher.log.start_set(vectors.sets[number].signature)
@@ -131,7 +142,17 @@ def run_sets(
     outputs = build.run(sets, vectors.stateful, watcher, started)
     ports = [build.signatures[vector_set.signature].outputs for vector_set in vectors.sets]
     real = [tuple(map(_dequantised, arrays, own)) for arrays, own in zip(outputs, ports, strict=True)]
-    return Run(real, watcher.log.decisions)
+    return Run(real, watcher.log.decisions, frozenset(watcher.log.endless))
+
+
+def most_trips(model: Model, reference: Run, other: Model) -> dict[OperatorKey, int]:
+    """Iterations after which loops of `other` count as endless, by those in the reference, which ran `model`."""
+    limits = {}
+    for key, match in matching_operators(model, other).items():
+        trips = [count for of_set in reference.decisions.get(key, ()) for count in of_set]
+        if trips:
+            limits[match] = _MORE_TRIPS * max(trips) + _SPARE_TRIPS
+    return limits
 
 
 def compare_runs(build: ObservedBuild, vectors: Vectors, reference: Run, run: Run, other: Model) -> Evaluation:
@@ -148,7 +169,8 @@ def compare_runs(build: ObservedBuild, vectors: Vectors, reference: Run, run: Ru
         if key in matches
     ]
     lost = tuple(key for key in sorted(reference.decisions) if key not in matches)
-    return Evaluation(outputs, tuple(decisions), lost)
+    endless = tuple(key for key, match in sorted(matches.items()) if match in run.endless)
+    return Evaluation(outputs, tuple(decisions), lost, endless)
 
 
 def matching_operators(model: Model, other: Model) -> dict[OperatorKey, OperatorKey]:
@@ -186,7 +208,7 @@ def _quantised(array: Array, port: Port) -> Array:
 
 def _dequantised(array: Array, port: Port) -> Array:
     quantization = port.type.quantization
-    if quantization is None or port.type.dtype.is_float:
+    if quantization is None or array.dtype.kind == "f":
         return array
     return ((array.astype(np.float64) - quantization.zero_point) * quantization.scale).astype(np.float32)
 
@@ -202,10 +224,12 @@ def _output_error(signature: Signature, place: int, pairs: Sequence[tuple[Array,
         difference = np.abs(got - wanted)
         # Values that are infinite or undefined in float are right where they are so in the other run, too.
         difference[(got == wanted) | (np.isnan(got) & np.isnan(wanted))] = 0
+        difference[np.isnan(difference)] = math.inf
         largest = max(largest, float(difference.max(initial=0)))
         noise += float((difference**2).sum())
         signal += float((wanted[np.isfinite(wanted)] ** 2).sum())
-        agreeing += int(wanted.size == 0 or wanted.argmax() == got.argmax())
+        is_defined = np.array_equal(np.isnan(got), np.isnan(wanted))
+        agreeing += int(wanted.size == 0 or (is_defined and wanted.argmax() == got.argmax()))
     ranks = any(expected.size > 1 for expected, _ in pairs)
     name = signature.outputs[place].name
     return OutputError(signature.key, name, largest, _ratio_db(signal, noise), agreeing / len(pairs) if ranks else None)

@@ -1,19 +1,21 @@
 """FAKE_QUANT of training with quantisation: the operator goes, its range stays beside the tensor.
 
 In integers the operator is the rounding to a scale that quantisation does anyway (Jacob et al., "Quantization and
-training of neural networks for efficient integer-arithmetic-only inference", 2018).
+training of neural networks for efficient integer-arithmetic-only inference", 2018). TensorFlow's converter writes it as
+QUANTIZE with DEQUANTIZE after it where it leaves the model in float: the pair goes in the same way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tflmgen.frontend import Model, Operator, SubGraph, constant_values, contents
 from tflmgen.ir import DType
 from tflmgen.quantize.integer_forms import Array
+from tflmgen.quantize.quantization_scales import representable_range
 
 FAKE_QUANT = "FAKE_QUANT"
 
@@ -34,33 +36,77 @@ def without_fake_quant(model: Model) -> Model:
 def _without(graph: SubGraph, moved: dict[int, int]) -> SubGraph:
     """moved: filled with results of the operator -> the tensors that take their place."""
     tensors, operators = list(graph.tensors), []
+    pairs = _pairs(graph)
     for op in graph.operators:
-        source = moved.get(op.inputs[0], op.inputs[0]) if op.inputs else -1
-        low, high = (float((op.options or {}).get(end, 0.0)) for end in ("min", "max"))
-        is_known = op.name == FAKE_QUANT and low < high and tensors[op.inputs[0]].dtype is DType.FLOAT32
-        if not is_known:
+        rounding = pairs.get(op.index) or _fake_quant(op, graph)
+        if rounding is None:
             operators.append(replace(op, inputs=_mapped(op.inputs, moved)))
-        elif tensors[source].data is not None:
-            rounded = _rounded(constant_values(tensors[source]), op, (low, high))
-            tensors[op.outputs[0]] = replace(tensors[op.outputs[0]], data=contents(rounded, DType.FLOAT32))
+            continue
+        source, result = moved.get(rounding.source, rounding.source), op.outputs[0]
+        if tensors[source].data is not None:
+            rounded = rounding.rounded(constant_values(tensors[source]))
+            tensors[result] = replace(tensors[result], data=contents(rounded, DType.FLOAT32))
         else:
-            moved[op.outputs[0]] = source
+            moved[result] = source
+            low, high = rounding.bounds
             known = tensors[source].recorded_range or (low, high)
-            both = min(known[0], low), max(known[1], high)
-            tensors[source] = replace(tensors[source], recorded_range=both)
+            tensors[source] = replace(tensors[source], recorded_range=(min(known[0], low), max(known[1], high)))
     outputs = _mapped(graph.outputs, moved)
-    return replace(graph, tensors=tuple(tensors), operators=tuple(operators), outputs=outputs)
+    return _without_unread(replace(graph, tensors=tuple(tensors), operators=tuple(operators), outputs=outputs), pairs)
 
 
 def _mapped(tensors: Sequence[int], moved: dict[int, int]) -> tuple[int, ...]:
     return tuple(moved.get(tensor, tensor) for tensor in tensors)
 
 
-def _rounded(values: Array, op: Operator, bounds: tuple[float, float]) -> Array:
-    """What FAKE_QUANT gives: values on the grid of 2^bits or, with a narrow range, one less steps."""
+@dataclass(frozen=True, slots=True)
+class _Rounding:
+    """An operator whose result is a float tensor on a grid from `low` to `high` with so many steps.
+
+    source   the tensor that is rounded
+    integer  the tensor in integers between QUANTIZE and DEQUANTIZE; -1 for FAKE_QUANT
+    """
+
+    source: int
+    bounds: tuple[float, float]
+    steps: int
+    integer: int = -1
+
+    def rounded(self, values: Array) -> Array:
+        low, high = self.bounds
+        scale = (high - low) / self.steps
+        zero = np.clip(np.rint(-low / scale), 0, self.steps)
+        elements = np.clip(np.rint(values / scale) + zero, 0, self.steps)
+        return np.asarray((elements - zero) * scale, np.float32)
+
+
+def _fake_quant(op: Operator, graph: SubGraph) -> _Rounding | None:
+    """The rounding of FAKE_QUANT: a grid of 2^bits or, with a narrow range, one less values."""
     options = op.options or {}
+    low, high = (float(options.get(end, 0.0)) for end in ("min", "max"))
+    if op.name != FAKE_QUANT or low >= high or graph.tensors[op.inputs[0]].dtype is not DType.FLOAT32:
+        return None
     steps = 2 ** int(options.get("num_bits", 8)) - 1 - bool(options.get("narrow_range", False))
-    scale = (bounds[1] - bounds[0]) / steps
-    zero = np.clip(np.rint(-bounds[0] / scale), 0, steps)
-    rounded = np.clip(np.rint(values / scale) + zero, 0, steps)
-    return np.asarray((rounded - zero) * scale, np.float32)
+    return _Rounding(op.inputs[0], (low, high), steps)
+
+
+def _pairs(graph: SubGraph) -> dict[int, _Rounding]:
+    """DEQUANTIZE of what QUANTIZE made of a float tensor, with one scale, by the operator's index."""
+    sources = {op.outputs[0]: op.inputs[0] for op in graph.operators if op.name == "QUANTIZE"}
+    pairs = {}
+    for op in graph.operators:
+        source = sources.get(op.inputs[0], -1) if op.name == "DEQUANTIZE" else -1
+        if source < 0 or {graph.tensors[t].dtype for t in (source, op.outputs[0])} != {DType.FLOAT32}:
+            continue
+        integer = graph.tensors[op.inputs[0]]
+        if integer.dtype is not None and integer.quantization is not None and len(integer.quantization.scales) == 1:
+            bounds = representable_range(integer.quantization, integer.dtype)
+            pairs[op.index] = _Rounding(source, bounds, 2**integer.dtype.bits - 1, integer.index)
+    return pairs
+
+
+def _without_unread(graph: SubGraph, pairs: Mapping[int, _Rounding]) -> SubGraph:
+    """The subgraph without QUANTIZE of which a DEQUANTIZE that went was the last reader."""
+    read = {tensor for op in graph.operators for tensor in op.inputs} | set(graph.outputs)
+    unread = {(pair.integer,) for pair in pairs.values() if pair.integer not in read}
+    return replace(graph, operators=tuple(op for op in graph.operators if op.outputs not in unread))

@@ -99,11 +99,9 @@ def quantize_file(
         reasons = {key: layer if isinstance(layer, str) else "" for key, layer in layers.items()}
         reasons |= result.quantized.unfused
         result = replace(result, lstm=reasons, keeps_state=keeps_state)
-    limits = _limits(settings)
     if settings.strict:
         _refuse_float(result.quantized)
-    if limits is not None and not limits.allow(result.evaluation):
-        raise LimitError(_beyond(path, result.evaluation, settings))
+    _check_limits(path, result, settings)
     return result
 
 
@@ -238,6 +236,26 @@ def _refuse_float(quantized: QuantizedModel) -> None:
         problems.append(Problem(where, f"it stays in float32: {note.reason}", "Leave out --strict to keep it so"))
     if problems:
         raise ModelError(problems)
+
+
+def _check_limits(path: Path, result: QuantizedFile, settings: QuantizeOptions) -> None:
+    """Raises LimitError for loops that do not end, and for errors beyond the user's limits."""
+    limits, evaluation = _limits(settings), result.evaluation
+    if evaluation.endless:
+        raise LimitError(_endless(path, result.quantized.source, evaluation, settings))
+    if limits is not None and not limits.allow(evaluation):
+        raise LimitError(_beyond(path, evaluation, settings))
+
+
+def _endless(path: Path, source: Model, evaluation: Evaluation, settings: QuantizeOptions) -> str:
+    graph, operator = evaluation.endless[0]
+    where = f"subgraph {graph} '{source.subgraphs[graph].name}', operator {operator}"
+    advice = (
+        "Its residue is too coarse in the types that the quantised model has"
+        if settings.activations is Activations.AUTO
+        else "Try --activations auto, which makes the values that its condition compares wider"
+    )
+    return f"{path}: {where}: the quantised loop does not end on calibration sets. {advice}"
 
 
 def _beyond(path: Path, evaluation: Evaluation, settings: QuantizeOptions) -> str:

@@ -54,10 +54,10 @@ def lstm_loops_of(model: Model, keeps_state: bool = True) -> dict[int, LstmLoop 
 def _with_constants(model: Model) -> Model:
     """The Model with DEQUANTIZE of constants evaluated, captured constants inside, and operators with int8 kernels."""
     model = without_fake_quant(replace(model, subgraphs=tuple(map(_without_dequantize, model.subgraphs))))
-    model = replace(model, subgraphs=tuple(map(_with_kernels, model.subgraphs)))
     while (simpler := _without_captured(model)) is not model:
         model = simpler
-    return with_moved_constants(model)
+    model = with_moved_constants(model)
+    return replace(model, subgraphs=tuple(map(_with_kernels, model.subgraphs)))
 
 
 def with_own_buffers(model: Model) -> Model:

@@ -30,6 +30,7 @@ from tflmgen.frontend import Model, Shape, TensorKey, find_bounds, import_model
 from tflmgen.ir import Op, Signature, Target, TensorType, walk
 from tflmgen.kernels import OPERATORS, Operators, Selector
 from tflmgen.project import find_host_compiler, run_tool
+from tflmgen.quantize.decisions import EndlessLoopError
 from tflmgen.quantize.observed_steps import MARKS, ObservedStep, observed_steps
 
 Array = NDArray[Any]
@@ -119,7 +120,8 @@ class ObservedBuild:
 
         started  called with the number of each set before it runs
 
-        Raises StatusError if the model reports an error or does not finish.
+        Outputs of an invoke that the watcher ended by EndlessLoopError are undefined numbers. Raises StatusError if the
+        model reports an error or does not finish.
         """
         loaded = _Model.in_dll(self.library, f"{_NAME}_model")
         call = _ObservedCall(self, watcher)
@@ -128,7 +130,11 @@ class ObservedBuild:
             started(number)
             if loaded.reset and (number == 0 or not stateful):
                 loaded.reset()
-            outputs.append(self._invoke(loaded.signatures[vector_set.signature], vector_set, call, number))
+            try:
+                outputs.append(self._invoke(loaded.signatures[vector_set.signature], vector_set, call, number))
+            except EndlessLoopError:
+                ports = self.signatures[vector_set.signature].outputs
+                outputs.append(tuple(np.full(port.type.max_shape, np.nan, np.float32) for port in ports))
         return outputs
 
     def _invoke(

@@ -22,7 +22,7 @@ from tflmgen.ir import DType
 from tflmgen.quantize.calibration import measure
 from tflmgen.quantize.calibration_data import CalibrationData
 from tflmgen.quantize.equalization import ChannelWatcher, equalized, find_pairs
-from tflmgen.quantize.evaluation import Array, Evaluation, Run, compare_runs, run_sets
+from tflmgen.quantize.evaluation import Array, Evaluation, Run, compare_runs, most_trips, run_sets
 from tflmgen.quantize.layer_inputs import LayerWatcher
 from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, quantize_model
 from tflmgen.quantize.observed_build import ObservedBuild, observed_variant
@@ -242,7 +242,9 @@ class _Search:
         quantized = quantize_model(build.model, calibration, choice)
         held_out: Vectors = self._data.held_out
         with observed_variant(self._build, quantized.model) as compiled:
-            run = run_sets(compiled, held_out)
+            run = run_sets(
+                compiled, held_out, most_trips=most_trips(self._build.model, self._reference, quantized.model)
+            )
         evaluation = compare_runs(self._build, held_out, self._reference, run, quantized.model)
         return quantized, evaluation, self._noise_db(run)
 
@@ -263,8 +265,11 @@ class _Search:
 
 
 def _is_lower(noise_db: Floats, other: Floats, errors: float) -> bool:
-    """Whether the mean of paired differences is below zero by more than this many standard errors."""
-    if noise_db.shape != other.shape or not noise_db.size:
+    """Whether the mean of paired differences is below zero by more than this many standard errors.
+
+    Models with infinite noise, whose loops do not end, are judged by their decisions.
+    """
+    if noise_db.shape != other.shape or not noise_db.size or not np.isfinite([noise_db, other]).all():
         return False
     gains = other - noise_db
     error = gains.std(ddof=1) / np.sqrt(gains.size) if gains.size > 1 else 0.0
@@ -272,8 +277,8 @@ def _is_lower(noise_db: Floats, other: Floats, errors: float) -> bool:
 
 
 def _noise(wanted: Array, got: Array) -> float:
-    """Sum of the squared differences of finite values; infinite if shapes differ."""
-    if wanted.shape != got.shape:
+    """Sum of the squared differences of finite values; infinite if shapes differ, or values became undefined."""
+    if wanted.shape != got.shape or (np.isnan(got) & ~np.isnan(wanted)).any():
         return float("inf")
     difference = got.astype(np.float64) - wanted.astype(np.float64)
     return float((difference[np.isfinite(difference)] ** 2).sum())

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tflmgen.frontend import Binding, Model, Operator, SubGraph, TensorKey, bindings, is_loop
+from tflmgen.frontend import Binding, Model, Operator, SubGraph, TensorKey, bindings, is_loop, row_stores
 
 _VARIABLES = -1
 """Subgraph index in the keys of variables, whose second part is a number in order of first use."""
@@ -75,6 +75,7 @@ def find_webs(model: Model) -> Webs:
                 _bind(webs, model, graph, op, binding)
                 _join_inputs(webs, model, op_bindings[0].subgraph, binding.subgraph)
     for graph in model.subgraphs:
+        _join_lists(webs, graph)
         if graph.index in webs.called:
             for place, tensor in _joined(graph, graph.outputs):
                 _assign(webs, graph, result_key(graph.index, place), tensor)
@@ -113,6 +114,19 @@ def _assign(webs: Webs, graph: SubGraph, target: TensorKey, tensor: int) -> None
         webs.sets.join(target, (graph.index, tensor))
     else:
         webs.constants.append((target, (graph.index, tensor)))
+
+
+def _join_lists(webs: Webs, graph: SubGraph) -> None:
+    """Joins a list of rows with the row that is stored in it, and with the parts before and after.
+
+    They are the operands and the result of a CONCATENATION. A conversion between them would be of the whole list, and
+    the store would not be seen as one that leaves the list's length as it is.
+    """
+    stores = row_stores(graph)
+    for op in graph.operators:
+        for tensor in (*op.inputs, *op.outputs) if op.index in stores else ():
+            if graph.tensors[tensor].data is None:
+                webs.sets.join((graph.index, stores[op.index].list), (graph.index, tensor))
 
 
 def _join_variables(webs: Webs, model: Model) -> None:

@@ -7,7 +7,8 @@ where the group's values fit; elsewhere, and where groups disagree, the rewrite 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tflmgen.frontend import Model, Operator, SubGraph, TensorKey, bindings, constant_values
@@ -24,6 +25,7 @@ from tflmgen.quantize.integer_forms import (
     real_results,
 )
 from tflmgen.quantize.quantization_scales import range_quantization, representable_range
+from tflmgen.quantize.saturation import saturation_bounds
 from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.trained_weights import trained_webs
 from tflmgen.quantize.value_intervals import with_analysed
@@ -33,6 +35,7 @@ OperatorKey = tuple[int, int]
 """Index of a subgraph and of an operator in it."""
 
 Range = tuple[float, float]
+_UNBOUNDED = (-math.inf, math.inf)
 CONVERSIONS = frozenset({"QUANTIZE", "DEQUANTIZE"})
 
 
@@ -240,8 +243,11 @@ class TypeSolver:
         for root in sorted(dtypes):
             members.setdefault(groups.root(root), []).append(root)
         types: dict[TensorKey, ElementType] = {}
+        saturated = saturation_bounds(self.model, self.webs, self._forms, ranges)
         for roots in members.values():
             element = self._group_type(roots, dtypes[roots[0]], ranges, fixed)
+            if not self.recorded.intersection(roots):
+                element = _within(element, [saturated.get(root, _UNBOUNDED) for root in roots])
             types |= dict.fromkeys(roots, element)
         return types
 
@@ -315,6 +321,17 @@ def operand_types(
         widest = max(results, key=lambda key: _scale(types[key]))
         types = dict.fromkeys(types, types[widest])
     return types
+
+
+def _within(element: ElementType, bounds: Sequence[Range]) -> ElementType:
+    """An element type whose range ends where the values of all members of a group make no difference any more."""
+    low, high = min(bound[0] for bound in bounds), max(bound[1] for bound in bounds)
+    if element.quantization is None or element.dtype is not DType.INT8 or not math.isfinite(high - low):
+        return element
+    least, greatest = representable_range(element.quantization, element.dtype)
+    if low <= least and greatest <= high:
+        return element
+    return ElementType(element.dtype, range_quantization(max(low, least), min(high, greatest), element.dtype))
 
 
 def _scale(element: ElementType) -> float:

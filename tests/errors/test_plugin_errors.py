@@ -164,7 +164,7 @@ def test_installed_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     ("target", "message"),
     [
         ("no_such_module:Erfinv", "ModuleNotFoundError"),
-        ("pathlib:Path", "it is no class derived from tflmgen.plugin.CustomOperator"),
+        ("pathlib:Path", "it is not a class derived from tflmgen.plugin.CustomOperator"),
     ],
 )
 def test_installed_plugins_with_faults(

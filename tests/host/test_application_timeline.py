@@ -130,8 +130,8 @@ def test_other_decisions_fail(folder: Path) -> None:
 WRONG_EXPECTATIONS = {
     "stage,value\ndecide,3\n": "e.csv:1: the first row names columns",
     "time,stage,value\n1,decode,3\n": "e.csv:2: there is no stage 'decode'",
-    "time,stage,value\n1,decide,yes\n": "e.csv:2: 'yes' is no label of 'decide'",
-    "time,stage,value\nsoon,decide,3\n": "e.csv:2: time: 'soon' is no time",
+    "time,stage,value\n1,decide,yes\n": "e.csv:2: 'yes' is not a label of 'decide'",
+    "time,stage,value\nsoon,decide,3\n": "e.csv:2: time: 'soon' is not a time",
     "time,stage,value\n1,decide\n": "e.csv:2: a decision has a time and a value",
     "time,stage,value\n": "expects nothing",
 }

@@ -76,7 +76,7 @@ def test_what_is_no_source_is_refused_and_nothing_is_written(tmp_path: Path, mon
     Path("m.txt").touch()
     for words, code, sentence in (
         (("old.tflite",), 2, "old.tflite is a .tflite file already: there is nothing to convert"),
-        (("m.txt",), 2, "m.txt is nothing that is converted"),
+        (("m.txt",), 2, "m.txt cannot be converted"),
         (("m.onnx", "-o", "m.onnx"), 2, "--output m.onnx is the source itself"),
         (("m.onnx", "-o", "no/m.tflite"), 1, "there is no folder"),
         (("m.onnx", "-o", "old.tflite"), 1, "input 'x': has dynamic dimensions (n)"),

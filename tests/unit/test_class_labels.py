@@ -63,7 +63,7 @@ def test_all_other_files_are_those_without_labels(tmp_path: Path) -> None:
     ("labels", "text"),
     [
         (lambda folder: _labels(folder, CLASSES[:4]), "has 4 names, but 'scores' has 5 classes"),
-        (lambda folder: {"logits": _labels(folder)}, "names output 'logits', which there is not. Outputs: scores"),
+        (lambda folder: {"logits": _labels(folder)}, "'logits', which the model does not have. Outputs: scores"),
         (lambda folder: folder / "none.txt", "No such file"),
         (lambda _: "metadata", "has no labels in its metadata"),
     ],

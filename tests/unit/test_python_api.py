@@ -97,18 +97,18 @@ def test_options_are_those_of_the_command_line() -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"optimize": "fast"}, "optimize='fast': it is one of balanced, speed, size, ram"),
+        ({"optimize": "fast"}, "optimize='fast' must be one of balanced, speed, size, ram"),
         ({"optimise": "ram"}, "there is no option 'optimise'"),
-        ({"push_rows": "x"}, "push_rows is a sequence: push_rows=['x']"),
+        ({"push_rows": "x"}, "push_rows must be a sequence: push_rows=['x']"),
         ({"optimize": "ram", "no_overlap": True}, "--no-overlap excludes"),
         ({"reentrant": True, "check_memory": True}, "--reentrant excludes --check-memory"),
-        ({"winograd": "yes"}, "winograd='yes': it is True or False"),
-        ({"name": 3}, "name=3: it is a text"),
-        ({"max_dim": "8"}, "max_dim='8': it is a number"),
-        ({"slide": {"frame": 3}}, "it is a mapping of inputs to axis and hop"),
-        ({"max_shape": {"frame": 5}}, "it is a mapping of names to shapes"),
-        ({"place": "arena"}, "place='arena': it is a mapping of sections to memories"),
-        ({"labels": ["one", "two"]}, "it is a file, or a mapping of outputs to files"),
+        ({"winograd": "yes"}, "winograd='yes' must be True or False"),
+        ({"name": 3}, "name=3 must be text"),
+        ({"max_dim": "8"}, "max_dim='8' must be a number"),
+        ({"slide": {"frame": 3}}, "must be a mapping of inputs to axis and hop"),
+        ({"max_shape": {"frame": 5}}, "must be a mapping of names to shapes"),
+        ({"place": "arena"}, "place='arena' must be a mapping of sections to memories"),
+        ({"labels": ["one", "two"]}, "must be a file, or a mapping of outputs to files"),
     ],
 )
 def test_wrong_options(options: Any, text: str) -> None:
@@ -202,7 +202,7 @@ def test_inputs_that_do_not_fit(inputs: Any, text: str) -> None:
 
 @pytest.mark.parametrize("timeout", [0, -1.0, float("nan"), "5"])
 def test_a_time_limit_is_a_number(timeout: Any) -> None:
-    with pytest.raises(tflmgen.UsageError, match="it is a number of seconds above 0"):
+    with pytest.raises(tflmgen.UsageError, match="must be a number of seconds above 0"):
         tflmgen.compile(GATE).run(FRAME, timeout=timeout)
 
 
@@ -230,7 +230,7 @@ def test_files_that_are_written(gate: tflmgen.CompiledModel, tmp_path: Path) -> 
     assert page.startswith("<!DOCTYPE html>")
     portable = tflmgen.compile(GATE)
     assert (portable.export("zephyr", tmp_path / "lib") / "zephyr" / "module.yml").is_file()
-    with pytest.raises(tflmgen.UsageError, match="it is one of platformio"):
+    with pytest.raises(tflmgen.UsageError, match="must be one of platformio"):
         portable.export("zephir", tmp_path / "other")  # type: ignore[arg-type]
 
 

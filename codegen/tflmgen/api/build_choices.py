@@ -102,7 +102,7 @@ def build_options(options: CompileOptions) -> BuildOptions:
             try:
                 values[key] = texts(values[key])
             except (TypeError, ValueError, AttributeError):
-                raise UsageError(f"{key}={values[key]!r}: it is {form}") from None
+                raise UsageError(f"{key}={values[key]!r} must be {form}") from None
     if isinstance(values.get("max_slowdown"), (int, float)):
         values["max_slowdown"] = f"{values['max_slowdown']:g}%"
     if values.get("ram_budget") is not None:
@@ -119,12 +119,12 @@ def build_options(options: CompileOptions) -> BuildOptions:
 def _check_kinds(values: Mapping[str, Any]) -> None:
     """Raises UsageError for a name that is no text, or a switch that is no bool."""
     if not isinstance(values.get("name", ""), str):
-        raise UsageError(f"name={values['name']!r}: it is a text")
+        raise UsageError(f"name={values['name']!r} must be text")
     for field in fields(BuildOptions):
         if isinstance(field.default, bool) and not isinstance(values.get(field.name, False), (bool, np.bool_)):
-            raise UsageError(f"{field.name}={values[field.name]!r}: it is True or False")
+            raise UsageError(f"{field.name}={values[field.name]!r} must be True or False")
     if not isinstance(values.get("max_dim", 1), (int, np.integer, NoneType)):
-        raise UsageError(f"max_dim={values['max_dim']!r}: it is a number")
+        raise UsageError(f"max_dim={values['max_dim']!r} must be a number")
 
 
 def _shapes(shapes: Mapping[str, Sequence[int]]) -> list[str]:
@@ -175,11 +175,11 @@ def choice(key: str, value: object, kind: type[E]) -> E:
         return kind(value)
     except ValueError:
         names = ", ".join(str(member.value) for member in kind)
-        raise UsageError(f"{key}={value!r}: it is one of {names}") from None
+        raise UsageError(f"{key}={value!r} must be one of {names}") from None
 
 
 def _several(key: str, values: Iterable[Any], kind: type[Any]) -> list[Any] | None:
     """A list of texts or paths; None if it is empty."""
     if isinstance(values, (str, os.PathLike)):
-        raise UsageError(f"{key} is a sequence: {key}=[{str(values)!r}]")
+        raise UsageError(f"{key} must be a sequence: {key}=[{str(values)!r}]")
     return [kind(value) for value in values] or None

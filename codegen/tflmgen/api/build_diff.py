@@ -117,7 +117,7 @@ def read_build(path: Path) -> BuildFigures:
     except OSError as error:
         raise BuildFileError(f"{file}: cannot be read: {error.strerror or error}") from error
     except ValueError as error:
-        raise BuildFileError(f"{file}: is no JSON of a build: {error}") from error
+        raise BuildFileError(f"{file}: is not the JSON of a build: {error}") from error
     try:
         return _of_bench(data) if "per_invoke" in data else _of_plan(data)
     except (KeyError, TypeError, AttributeError) as error:

@@ -239,5 +239,5 @@ def _session_options(
 ) -> SessionOptions:
     kind = choice("emulator", emulator, Emulator)
     if not isinstance(timeout, (int, float)) or not timeout > 0:
-        raise UsageError(f"timeout={timeout!r}: it is a number of seconds above 0")
+        raise UsageError(f"timeout={timeout!r} must be a number of seconds above 0")
     return SessionOptions(kind, signature, timeout, None if renode is None else str(renode), port)

@@ -49,7 +49,7 @@ def _written(source: object, folder: Path, name: str) -> Path:
     if isinstance(source, (str, os.PathLike)):
         path = Path(os.fspath(source))
         if "\0" in str(path):
-            raise UsageError(f"{str(path)!r} is no path: it has a null character")
+            raise UsageError(f"{str(path)!r} is not a path: it has a null character")
         return path
     if isinstance(source, (bytes, bytearray, memoryview)):
         data = bytes(source)

@@ -124,13 +124,13 @@ def read_application(path: Path) -> Application:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ModelError([Problem(Location(str(path)), f"cannot be read: {reason}")]) from None
     file = AppFile(path, text)
     try:
         contents = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ModelError([Problem(Location(str(path)), f"is no TOML: {error}")]) from None
+        raise ModelError([Problem(Location(str(path)), f"is not TOML: {error}")]) from None
     _check_keys(file, "", contents, {"input", "stage", "outputs"})
     inputs = tuple(_input(file, name, table) for name, table in _tables(file, contents, "input"))
     stages = tuple(_stage(file, name, table) for name, table in _tables(file, contents, "stage"))
@@ -160,7 +160,7 @@ def _tables(file: AppFile, contents: Mapping[str, Any], kind: str) -> list[tuple
 def _check_keys(file: AppFile, where: str, table: Mapping[str, Any], known: set[str]) -> None:
     for key in table:
         if key not in known:
-            file.fail(f"{where}.{key}" if where else key, f"is no key here; there are {', '.join(sorted(known))}")
+            file.fail(f"{where}.{key}" if where else key, f"is not a key here; there are {', '.join(sorted(known))}")
 
 
 def _check_periods(file: AppFile, inputs: Sequence[AppInput]) -> None:
@@ -194,7 +194,7 @@ def element_type(file: AppFile, key: str, label: object) -> DType:
     """The type that a label names. Raises ModelError."""
     types = {d.label: d for d in DType if d is not DType.INT4}
     if not isinstance(label, str) or label not in types:
-        file.fail(key, f"{label!r} is no element type; there are {', '.join(types)}")
+        file.fail(key, f"{label!r} is not an element type; there are {', '.join(types)}")
     return types[label]
 
 
@@ -226,7 +226,7 @@ def seconds(file: AppFile, key: str, text: object) -> float:
     """A time: "10 ms", "1 s". Raises ModelError."""
     match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*(s|ms|us)\s*", text) if isinstance(text, str) else None
     if match is None or float(match[1]) == 0:
-        file.fail(key, f"{text!r} is no time", 'Write "10 ms" or "1 s"')
+        file.fail(key, f"{text!r} is not a time", 'Write "10 ms" or "1 s"')
     return float(match[1]) * UNITS[match[2]]
 
 

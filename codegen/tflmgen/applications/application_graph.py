@@ -122,9 +122,9 @@ class _Composer:
                 self._check_conversion(stage, source, wanted)
         fresh = self._fresh([text.partition(".")[0] for text in stage.inputs])
         when = self._condition(stage) if stage.when else None
-        runs = self._all([fresh, when])
+        runs = self._conjunction([fresh, when])
         if window is None:
-            runs = self._every(stage, runs)
+            runs = self._runs_every(stage, runs)
             outputs = self._run(stage, body, sources, runs)
         else:
             outputs, runs = self._windowed(stage, body, window, sources, Pushed(sources[0], fresh, when))
@@ -137,7 +137,7 @@ class _Composer:
         """The outputs of a stage with a window, and whether it runs."""
         glue = WindowGlue(self._builder, self._main, self._initials, stage.name, window)
         operands = [glue.moved("window", window.count, pushed), *sources[1:]]
-        runs = self._every(stage, self._all([pushed.fresh, pushed.when, glue.complete(pushed)]))
+        runs = self._runs_every(stage, self._conjunction([pushed.fresh, pushed.when, glue.complete(pushed)]))
         assert runs is not None
         if not stage.reuses:
             return self._run(stage, body, operands, runs), runs
@@ -205,7 +205,7 @@ class _Composer:
         if output in values:
             return values[output]
         if output or len(values) != 1:
-            self._file.fail(key, f"'{text}' is no output; '{name}' has {', '.join(values)}")
+            self._file.fail(key, f"'{text}' is not an output; '{name}' has {', '.join(values)}")
         return next(iter(values.values()))
 
     def _fresh(self, names: Sequence[str]) -> int | None:
@@ -218,7 +218,7 @@ class _Composer:
             first = self._main.either(first, other)
         return first
 
-    def _all(self, conditions: Sequence[int | None]) -> int | None:
+    def _conjunction(self, conditions: Sequence[int | None]) -> int | None:
         flags = [condition for condition in conditions if condition is not None]
         if not flags:
             return None
@@ -256,7 +256,7 @@ class _Composer:
         if len(element.index) != len(shape) or any(i >= dim for i, dim in zip(element.index, shape, strict=True)):
             written = f"[{', '.join(map(str, element.index))}]" if element.index else "all of it"
             named = ".".join(filter(None, (element.stage, element.output)))
-            self._file.fail(key, f"{written} is no element of '{named}', which is {type_}")
+            self._file.fail(key, f"{written} is not an element of '{named}', which is {type_}")
         return int(np.ravel_multi_index(element.index, shape))
 
     def _window(self, stage: AppStage, body: Body) -> Window | None:
@@ -272,7 +272,7 @@ class _Composer:
             self._file.fail(key, rule, "Leave out slide, or set the window of a builtin")
         return Window(type_, axis, hop, stage.every, stage.restarts)
 
-    def _every(self, stage: AppStage, runs: int | None) -> int | None:
+    def _runs_every(self, stage: AppStage, runs: int | None) -> int | None:
         """Whether the stage runs, of calls in which it could: in the first of so many; None: always."""
         if stage.every == 1:
             return runs

@@ -48,13 +48,13 @@ DEPTH = 32
 
 
 def parse_condition(text: str) -> Condition:
-    """Raises ValueError with a sentence for a text that is no condition."""
+    """Raises ValueError with a sentence for a text that is not a condition."""
     if len(text) > 4096:
         raise ValueError("a condition has at most 4096 characters")
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise ValueError(f"'{text}' is no condition") from None
+        raise ValueError(f"'{text}' is not a condition") from None
     return _condition(tree.body, 0)
 
 
@@ -79,7 +79,7 @@ def _number(node: ast.expr) -> float | int:
         return -_number(node.operand)
     if isinstance(node, ast.Constant) and type(node.value) in (int, float) and abs(node.value) < 1e30:  # type: ignore[arg-type]
         return node.value  # type: ignore[return-value]
-    raise ValueError(f"'{ast.unparse(node)}' is no number")
+    raise ValueError(f"'{ast.unparse(node)}' is not a number")
 
 
 def _element(node: ast.expr) -> Element:
@@ -93,10 +93,10 @@ def _element(node: ast.expr) -> Element:
         return Element(node.value.id, node.attr, index)
     if isinstance(node, ast.Name):
         return Element(node.id, "", index)
-    raise ValueError(f"'{ast.unparse(whole)}' is no element: write STAGE.OUTPUT[index]")
+    raise ValueError(f"'{ast.unparse(whole)}' is not an element: write STAGE.OUTPUT[index]")
 
 
 def _place(node: ast.expr) -> int:
     if isinstance(node, ast.Constant) and type(node.value) is int and 0 <= node.value < 1 << 31:
         return node.value
-    raise ValueError(f"'{ast.unparse(node)}' is no index")
+    raise ValueError(f"'{ast.unparse(node)}' is not an index")

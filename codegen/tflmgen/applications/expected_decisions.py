@@ -72,7 +72,7 @@ def read_expectations(path: Path, app: Application) -> tuple[Expectation, ...]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         _fail(str(path), f"cannot be read: {reason}")
     rows = _toml_rows(path, text) if path.suffix.lower() == SUFFIX else _csv_rows(path, text)
     expectations = tuple(_expectation(place, row, app) for place, row in rows)
@@ -120,7 +120,7 @@ def _toml_rows(path: Path, text: str) -> list[tuple[str, Mapping[str, Any]]]:
     try:
         contents = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        _fail(str(path), f"is no TOML: {error}")
+        _fail(str(path), f"is not TOML: {error}")
     tables = contents.get("expect")
     if set(contents) - {"expect"} or not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
         _fail(str(path), "has tables [[expect]] with time, stage, value, tolerance and file")
@@ -132,7 +132,7 @@ def _toml_rows(path: Path, text: str) -> list[tuple[str, Mapping[str, Any]]]:
 def _expectation(place: str, row: Mapping[str, Any], app: Application) -> Expectation:
     unknown = [key for key in row if key not in COLUMNS]
     if unknown:
-        _fail(place, f"{unknown[0]} is no key here; there are {', '.join(COLUMNS)}")
+        _fail(place, f"{unknown[0]} is not a key here; there are {', '.join(COLUMNS)}")
     name, _, output = str(row.get("stage", "")).partition(".")
     stage = next((s for s in app.stages if s.name == name), None)
     if stage is None:
@@ -143,7 +143,7 @@ def _expectation(place: str, row: Mapping[str, Any], app: Application) -> Expect
         _fail(place, "a decision has a time and a value; leave out both to say that the stage decides nothing more")
     labels = stage.settings.get("labels") or []
     if value and value not in labels and not _NUMBER.fullmatch(value):
-        _fail(place, f"'{value}' is no label of '{name}'" + (f"; there are {', '.join(labels)}" if labels else ""))
+        _fail(place, f"'{value}' is not a label of '{name}'" + (f"; there are {', '.join(labels)}" if labels else ""))
     tolerance = _seconds(place, "tolerance", row.get("tolerance", TOLERANCE))
     return Expectation(place, time, name, output, value, tolerance, str(row.get("file", "")))
 
@@ -152,5 +152,5 @@ def _seconds(place: str, key: str, value: object) -> float:
     """A number of seconds, or a text with a unit."""
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*(s|ms|us)?", str(value).strip())
     if match is None or isinstance(value, bool):
-        _fail(place, f"{key}: {value!r} is no time", 'Write seconds, or "120 ms"')
+        _fail(place, f"{key}: {value!r} is not a time", 'Write seconds, or "120 ms"')
     return float(match[1]) * UNITS[match[2] or "s"]

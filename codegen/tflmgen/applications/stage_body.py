@@ -58,7 +58,7 @@ class StageContext:
         for name in self.stage.settings:
             if name not in known:
                 listed = ", ".join(known) or "none"
-                self.file.fail(self.key(name), f"is no setting of {self.stage.builtin}; there are {listed}")
+                self.file.fail(self.key(name), f"is not a setting of {self.stage.builtin}; there are {listed}")
 
     def number(self, name: str, default: float | None, least: float, greatest: float) -> float:
         """A setting that is a number from `least` to `greatest`; fails with the file's line if it is none."""

@@ -195,7 +195,9 @@ def _entry(program: Program, writer: BodyWriter, signature: Signature, infix: st
             dims = tuple(ApiDim(axis, port.type.max_shape[axis], next(further)) for axis in port.type.dynamic_axes)
             rows[i] = ApiRows(dims, port.type.unit_bytes, f"{names[i]}_{verb(port)}", variable)
         return tuple(
-            ApiTensor(_taken(port), role, name.upper(), name, at, rows.get(i), _pushed_rows(port), _window_rows(port))
+            ApiTensor(
+                _invoke_port(port), role, name.upper(), name, at, rows.get(i), _pushed_rows(port), _window_rows(port)
+            )
             for i, (port, name, at) in enumerate(zip(ports, names, places, strict=False))
         )
 
@@ -233,7 +235,7 @@ def _port_place(writer: BodyWriter, function: ProgramFunction, access: Access, i
     return writer.places.start(function, access)
 
 
-def _taken(port: Port) -> Port:
+def _invoke_port(port: Port) -> Port:
     """The port with the type that a single invoke takes."""
     return replace(port, type=port.invoke_type)
 

@@ -43,7 +43,7 @@ def _labelled(entries: Sequence[ApiEntry], output: str | int, labels: tuple[str,
         tensors = [tensor for entry in entries for tensor in entry.outputs if output in ("", tensor.port.name)]
     names = ", ".join(dict.fromkeys(tensor.port.name for entry in entries for tensor in entry.outputs))
     if not tensors:
-        raise UsageError(f"--labels names output '{output}', which there is not. Outputs: {names}")
+        raise UsageError(f"--labels names output '{output}', which the model does not have. Outputs: {names}")
     if len(tensors) > 1:
         raise UsageError(f"--labels needs the name of an output, as in OUTPUT=FILE. Outputs: {names}")
     shape = tensors[0].port.type.max_shape

@@ -49,7 +49,11 @@ def stream_lines(
             timed_stages.add(call.stage)
             yield from ((f"{_TAB * 3}{line}", None) for line in remark_lines(remarks.get(origin, ())))
         taken = resume and not call.function
-        lines = _taken(call, rows.input_row_bytes, resume) if taken and resume else _case(call, origin, pointer, caller)
+        lines = (
+            _suspend_lines(call, rows.input_row_bytes, resume)
+            if taken and resume
+            else _case(call, origin, pointer, caller)
+        )
         for at, line in enumerate(lines):
             yield f"{_TAB * 3}{line}", None if at else call.stage
         yield f"{_TAB * 2}}}", None
@@ -89,7 +93,7 @@ def _tail(resume: Resume | None) -> Iterator[str]:
         yield f"{_TAB}return true;"
 
 
-def _taken(call: RowCallAt, row_bytes: int, resume: Resume) -> Iterator[str]:
+def _suspend_lines(call: RowCallAt, row_bytes: int, resume: Resume) -> Iterator[str]:
     yield "if (taken) {"
     yield f"{_TAB}{resume.next} = (uint32_t)i;"
     yield f"{_TAB}{resume.written} = (uint32_t)(out - (uint8_t *)output);"

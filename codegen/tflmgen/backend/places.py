@@ -107,7 +107,7 @@ class Places:
 
     def copied(self, place: Place, step: int, values: Values) -> str:
         """C expression of the source or target of a copy: one of `values`, a part of one, or a temporary."""
-        accesses = [self._known(value) for value in values if value is not None]
+        accesses = [self._access_of(value) for value in values if value is not None]
         if isinstance(place, Fixed):
             for access in sorted((a for a in accesses if a), key=lambda a: a.place != place):
                 home = access.place
@@ -118,7 +118,7 @@ class Places:
                         return f"{written[:-1]} + {within})" if within else written
         return self.named(place, f"temporary_{step}", "of a copy")
 
-    def _known(self, value: Access | Value) -> Access | None:
+    def _access_of(self, value: Access | Value) -> Access | None:
         if isinstance(value, Access):
             return value
         place = self._of_value.get(value)

@@ -78,8 +78,8 @@ def _convert_lowered(
         raise ModelError([Problem(Location(str(source)), "there is no such file or folder")])
     if is_tflite(source):
         raise UsageError(
-            f"{source} is nothing that is converted: .keras, .h5, a SavedModel's folder, .pb, .pbtxt, "
-            "FILE.py:FUNCTION, .circle, .onnx and .pt2 are"
+            f"{source} cannot be converted: requires .keras, .h5, a SavedModel's folder, .pb, .pbtxt, "
+            "FILE.py:FUNCTION, .circle, .onnx or .pt2"
         )
     is_circle = source.suffix.lower() == CIRCLE
     proved = ConvertOptions() if is_circle else ConvertOptions(None, None, None, choices.calibration, choices.tolerance)

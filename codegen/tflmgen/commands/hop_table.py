@@ -20,7 +20,7 @@ LAYERS = (
 def print_hops(console: Console, plan: Mapping[str, Any]) -> None:
     """Rows of each layer that a hop computes, and a line about all of them; nothing where no window slides."""
     for hop in plan["slide"]:
-        title = f"Rows per hop{_of(hop)}"
+        title = f"Rows per hop{_of_signature(hop)}"
         console.table(Table(title, LAYERS, [*map(_row, hop["layers"])]))
     for line in hop_lines(plan):
         console.line(line)
@@ -32,7 +32,7 @@ def hop_lines(plan: Mapping[str, Any]) -> Iterator[str]:
         macs = hop["macs"]
         share, by_cone = macs["computed"] / max(1, macs["window"]), macs["computed"] / max(1, macs["cone"])
         yield (
-            f"A hop{_of(hop)} computes {count(macs['computed'])} of a window's {count(macs['window'])} MACs "
+            f"A hop{_of_signature(hop)} computes {count(macs['computed'])} of a window's {count(macs['window'])} MACs "
             f"({share:.1%}), {by_cone:.2f} times its exact cone; it keeps {count(hop['cache_bytes'])} bytes of rows"
             f"{_phases(hop)}."
         )
@@ -42,7 +42,7 @@ def _phases(hop: dict[str, Any]) -> str:
     return f" of {hop['phases']} windows" if hop["phases"] > 1 else ""
 
 
-def _of(hop: dict[str, Any]) -> str:
+def _of_signature(hop: dict[str, Any]) -> str:
     return f" of '{hop['signature']}'" if hop["signature"] else ""
 
 

@@ -123,7 +123,7 @@ def _bytes(text: str | None) -> int:
         return 0
     number, unit = (text[:-1], UNITS[text[-1]]) if text[-1:] in UNITS else (text, 1)
     if not number.isdecimal():
-        raise UsageError(f"--memory {text}: it is a number of bytes, such as 4G or 800M")
+        raise UsageError(f"--memory {text}: requires a number of bytes such as 4G or 800M")
     return int(number) * unit
 
 

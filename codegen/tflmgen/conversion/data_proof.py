@@ -261,9 +261,9 @@ class _Comparison:
             equal, undecided = equal + (not rounded), undecided + rounded
             entry = self._entries[sample.inputs.entry]
             for n, row in enumerate(wanted) if self._quantized or not rounded else ():
-                for port, got, want in zip(entry.outputs, sample.outputs[n], row, strict=True):
+                for port, actual, expected in zip(entry.outputs, sample.outputs[n], row, strict=True):
                     key = (entry.key, port.name)
-                    errors[key] = max(errors.get(key, 0.0), relative_error(got, want))
+                    errors[key] = max(errors.get(key, 0.0), relative_error(actual, expected))
         if self._undefined and not equal + undecided:
             return Proof(unsupported=f"the source defines no result for any of {self._undefined} input sets")
         branches = (len(self._sides), sum(self._branches.values()))
@@ -272,13 +272,15 @@ class _Comparison:
     def _leaves_range(self, sample: _Evaluated, wanted: Outputs) -> bool:
         """Whether the source leaves float32, or has more rows than it declares; what remains is equal."""
         for ours, theirs in zip(sample.outputs, wanted, strict=True):
-            for got, want in zip(ours, theirs, strict=True):
-                if got.shape != want.shape:
-                    if got.ndim != want.ndim or all(g >= w for g, w in zip(got.shape, want.shape, strict=True)):
+            for actual, expected in zip(ours, theirs, strict=True):
+                if actual.shape != expected.shape:
+                    if actual.ndim != expected.ndim or all(
+                        g >= w for g, w in zip(actual.shape, expected.shape, strict=True)
+                    ):
                         return False
                     continue
-                known = np.isfinite(want) if want.dtype.kind == "f" else np.full(want.shape, True)
-                if not is_within(got[known], want[known], self._tolerance, 1.0):
+                known = np.isfinite(expected) if expected.dtype.kind == "f" else np.full(expected.shape, True)
+                if not is_within(actual[known], expected[known], self._tolerance, 1.0):
                     return False
         return True
 
@@ -286,8 +288,8 @@ class _Comparison:
         """(invoke, output) of the first that differs."""
         for n, (row, operands) in enumerate(zip(wanted, sample.inputs.sequence, strict=True)):
             magnitude = magnitude_of(operands)
-            for j, want in enumerate(row):
-                if not is_within(sample.outputs[n][j], want, self._tolerance, magnitude):
+            for j, expected in enumerate(row):
+                if not is_within(sample.outputs[n][j], expected, self._tolerance, magnitude):
                     return n, j
         return None
 
@@ -303,27 +305,29 @@ class _Comparison:
         entry, sequence = sample.inputs.entry, sample.inputs.sequence
         for interpreter in self._other_roundings():
             for n, operands in enumerate(sequence):
-                got = interpreter.invoke(self._model.signatures[entry], self._own_inputs(entry, operands))
-                for j, array in enumerate(got):
+                actual = interpreter.invoke(self._model.signatures[entry], self._own_inputs(entry, operands))
+                for j, array in enumerate(actual):
                     distance = largest_distance(sample.outputs[n][j].astype(np.float64), array.astype(np.float64))
                     spread[n][j] = max(spread[n][j], distance)
         return all(
-            is_within(sample.outputs[n][j], want, self._tolerance, magnitude_of(sequence[n]))
-            or largest_distance(want.astype(np.float64), sample.outputs[n][j].astype(np.float64)) <= 4 * spread[n][j]
+            is_within(sample.outputs[n][j], expected, self._tolerance, magnitude_of(sequence[n]))
+            or largest_distance(expected.astype(np.float64), sample.outputs[n][j].astype(np.float64))
+            <= 4 * spread[n][j]
             for n, row in enumerate(wanted)
-            for j, want in enumerate(row)
+            for j, expected in enumerate(row)
         )
 
     def _difference(self, sample: _Evaluated, wanted: Outputs, n: int, j: int, source: Source) -> ModelError:
         """The error about an output that differs, with the first tensor that does."""
         entry = self._entries[sample.inputs.entry]
-        got, want = sample.outputs[n][j], wanted[n][j]
+        actual, expected = sample.outputs[n][j], wanted[n][j]
         place = f"input set '{sample.inputs.label}'" + (f", invoke {n}" if self._invokes > 1 else "")
         output = f"output '{entry.outputs[j].name}'"
-        if got.shape != want.shape:
-            fact = f"{output} has the shape {list(got.shape)} instead of {list(want.shape)}"
+        if actual.shape != expected.shape:
+            fact = f"{output} has the shape {list(actual.shape)} instead of {list(expected.shape)}"
         else:
-            fact = f"{output} differs by {relative_error(got, want):.3g} of its magnitude ({self._tolerance:g} allowed)"
+            error = relative_error(actual, expected)
+            fact = f"{output} differs by {error:.3g} of its magnitude ({self._tolerance:g} allowed)"
         first = self._first_tensor(sample.inputs, source) if n == 0 else ""
         rule = f"the converted model is not the source: {place}: {fact}"
         rule += f"; the first tensor that differs is '{first}'" if first else ""
@@ -359,8 +363,8 @@ def _common_rows(outputs: Outputs, wanted: Outputs) -> Outputs:
     """What the source has of each output of the same rank that is larger."""
     return [
         [
-            np.asarray(got[tuple(map(slice, want.shape))]) if got.ndim == want.ndim else got
-            for got, want in zip(*rows, strict=True)
+            np.asarray(actual[tuple(map(slice, expected.shape))]) if actual.ndim == expected.ndim else actual
+            for actual, expected in zip(*rows, strict=True)
         ]
         for rows in zip(outputs, wanted, strict=True)
     ]

@@ -13,23 +13,23 @@ FLOOR = 0.01
 """Share of the tolerance that is relative to the inputs' greatest magnitude: what cancels out leaves rounding."""
 
 
-def is_within(got: Array, want: Array, tolerance: float, magnitude: float) -> bool:
+def is_within(actual: Array, expected: Array, tolerance: float, magnitude: float) -> bool:
     """Whether two arrays are equal: integers exactly, floats within the tolerance. magnitude: of the inputs."""
-    if got.shape != want.shape:
+    if actual.shape != expected.shape:
         return False
-    if want.dtype.kind != "f":
-        return bool(np.array_equal(got, want))
-    got, want = _without_limit(got), _without_limit(want)
-    allowed = tolerance * max(_scale(want), FLOOR * magnitude)
+    if expected.dtype.kind != "f":
+        return bool(np.array_equal(actual, expected))
+    actual, expected = _without_limit(actual), _without_limit(expected)
+    allowed = tolerance * max(_scale(expected), FLOOR * magnitude)
     with np.errstate(all="ignore"):
-        return bool(np.allclose(got, want, rtol=tolerance, atol=allowed, equal_nan=True))
+        return bool(np.allclose(actual, expected, rtol=tolerance, atol=allowed, equal_nan=True))
 
 
-def relative_error(got: Array, want: Array) -> float:
+def relative_error(actual: Array, expected: Array) -> float:
     """Greatest difference, relative to the greatest finite magnitude."""
-    got, want = _without_limit(got), _without_limit(want)
-    scale = _scale(want)
-    return largest_distance(want, got) / scale if scale else largest_distance(want, got)
+    actual, expected = _without_limit(actual), _without_limit(expected)
+    scale = _scale(expected)
+    return largest_distance(expected, actual) / scale if scale else largest_distance(expected, actual)
 
 
 def magnitude_of(inputs: Sequence[Array]) -> float:

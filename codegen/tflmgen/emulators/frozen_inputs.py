@@ -42,7 +42,7 @@ def freeze_inputs(model: Path, inputs: Path | None, options: BuildOptions) -> Fr
     ports = source_inputs(model)
     arrays = arrays_by_name(inputs)
     first_arrays = {
-        name: array for place, name in enumerate(ports) if (array := _first(arrays, name, place)) is not None
+        name: array for place, name in enumerate(ports) if (array := _array_of(arrays, name, place)) is not None
     }
     named_in_options = {text.partition("=")[0] for text in (*(options.shape or ()), *(options.constant or ()))}
     sizes = [
@@ -52,7 +52,7 @@ def freeze_inputs(model: Path, inputs: Path | None, options: BuildOptions) -> Fr
     ]
     options = replace(options, shape=[*(options.shape or ()), *sizes])
     frozen: list[str] = []
-    while (wanted := _wanted(model, options) & set(first_arrays)) - set(frozen):
+    while (wanted := _missing_inputs(model, options) & set(first_arrays)) - set(frozen):
         new = sorted(wanted - set(frozen))
         frozen += new
         constants = [f"{name}={json.dumps(first_arrays[name].tolist())}" for name in new]
@@ -61,17 +61,17 @@ def freeze_inputs(model: Path, inputs: Path | None, options: BuildOptions) -> Fr
     for name in frozen:
         _check_agreement(inputs, arrays, name, names.index(name), first_arrays[name])
     notes = tuple(
-        f"input '{name}' determines a shape: it is the constant {_short(first_arrays[name])}, as in the first set"
+        f"input '{name}' determines a shape: it is the constant {_json_text(first_arrays[name])}, as in the first set"
         for name in frozen
     )
     return Frozen(options, tuple(sorted(names.index(name) for name in frozen)), notes)
 
 
-def _first(arrays: Mapping[str, Array], name: str, place: int) -> Array | None:
+def _array_of(arrays: Mapping[str, Array], name: str, place: int) -> Array | None:
     return arrays.get(f"s0_in_{place}", arrays.get(name))
 
 
-def _wanted(model: Path, options: BuildOptions) -> frozenset[str]:
+def _missing_inputs(model: Path, options: BuildOptions) -> frozenset[str]:
     """Inputs whose values the model's shapes depend on, beyond those that the options have."""
     try:
         read_source(model, options.source)
@@ -86,12 +86,12 @@ def _check_agreement(path: Path, arrays: Mapping[str, Array], name: str, place: 
     while (array := arrays.get(f"s{number}_in_{place}")) is not None:
         if not np.array_equal(array, value):
             raise VectorsError(
-                f"{path}: set {number} has {_short(array)} for the input '{name}', which determines a shape, and set 0 "
-                f"has {_short(value)}. Run them one after the other"
+                f"{path}: set {number} has {_json_text(array)} for the input '{name}', which determines a shape, "
+                f"and set 0 has {_json_text(value)}. Run them one after the other"
             )
         number += 1
 
 
-def _short(array: Array) -> str:
+def _json_text(array: Array) -> str:
     text = json.dumps(array.tolist())
     return text if len(text) <= 60 else f"{text[:57]}..."

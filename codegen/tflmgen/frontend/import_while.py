@@ -85,7 +85,7 @@ class _WhileImporter:
         carried = self._carried()
         for i in carried:
             for axis in self.context.extents.get(self._value(i), {}):
-                self.rows[i, axis] = self._first((i, axis))
+                self.rows[i, axis] = self._first_assumption((i, axis))
         before = dict(self.context.contents)
         # Each round but the last makes a variable dynamic, measures its growth, proposes a bound, or fixes one.
         dimensions = sum(len(self._value(i).type.shape) for i in carried)
@@ -198,7 +198,7 @@ class _WhileImporter:
         assert isinstance(result, Value)
         if axis not in self.rows:
             if new_dim != old_dim or axis[1] in self.context.extents.get(result, {}):
-                self.rows[axis] = self._first(axis, new_dim)
+                self.rows[axis] = self._first_assumption(axis, new_dim)
                 return True
         elif new_dim > old_dim and not self.rows[axis].is_final:
             self._grows(axis, attempt, new_dim)
@@ -208,7 +208,7 @@ class _WhileImporter:
     def _initial(self, axis: Axis) -> int:
         return self._value(axis[0]).type.max_shape[axis[1]]
 
-    def _first(self, axis: Axis, returned: int = 0) -> _Rows:
+    def _first_assumption(self, axis: Axis, returned: int = 0) -> _Rows:
         """First assumption on a dimension that has turned out to be dynamic."""
         bound = self._bound(axis)
         initial = self._initial(axis)

@@ -107,7 +107,7 @@ def _shape(text: str) -> tuple[int, ...]:
     except ValueError:
         sizes = (0,)
     if any(size < 1 for size in sizes):
-        raise UsageError(f"'{text}' is no shape: dimensions are numbers of at least 1, as in 1,3,32,32")
+        raise UsageError(f"'{text}' is not a shape: requires dimensions of at least 1, as in 1,3,32,32")
     return sizes
 
 

@@ -73,11 +73,11 @@ class _Matcher:
         following = self._leading(after.inputs[1], 0)
         if index is None or following is None or not self._is_next(following, index):
             return None
-        if not self._is_all(before.inputs[1], 0) or not self._is_all(after.inputs[2], -1):
+        if not self._is_constant_of(before.inputs[1], 0) or not self._is_constant_of(after.inputs[2], -1):
             return None
         return RowStore(before.inputs[0], index, op.inputs[1])
 
-    def _is_all(self, tensor: int, number: int) -> bool:
+    def _is_constant_of(self, tensor: int, number: int) -> bool:
         values = self._constant(tensor)
         return values is not None and all(v == number for v in values)
 
@@ -89,8 +89,12 @@ class _Matcher:
         if op.name in ("RESHAPE", "EXPAND_DIMS", "PACK") and (op.name != "PACK" or len(op.inputs) == 1):
             return self._scalar(op.inputs[0])
         if op.name == "PACK":
-            return self._scalar(op.inputs[0]) if all(self._is_all(t, filler) for t in op.inputs[1:]) else None
-        if op.name != "CONCATENATION" or not op.inputs or not all(self._is_all(t, filler) for t in op.inputs[1:]):
+            return self._scalar(op.inputs[0]) if all(self._is_constant_of(t, filler) for t in op.inputs[1:]) else None
+        if (
+            op.name != "CONCATENATION"
+            or not op.inputs
+            or not all(self._is_constant_of(t, filler) for t in op.inputs[1:])
+        ):
             return None
         return self._scalar(op.inputs[0])
 
@@ -108,7 +112,7 @@ class _Matcher:
         if op is None or op.name != "ADD" or (op.options or {}).get("fused_activation_function", 0):
             return False
         operands = [self._scalar(t) for t in op.inputs]
-        return any(operands[i] == index and self._is_all(op.inputs[1 - i], 1) for i in (0, 1))
+        return any(operands[i] == index and self._is_constant_of(op.inputs[1 - i], 1) for i in (0, 1))
 
     def _constant(self, tensor: int) -> list[int] | None:
         array = self._subgraph.tensors[tensor]

@@ -36,14 +36,14 @@ def estimated_together(kernels: Mapping[int, Selected], core: str) -> dict[int, 
     choices = [selected for selected in kernels.values() if isinstance(selected, KernelChoice)]
     calls = Counter(choice.kernel.family for choice in choices)
     return {
-        number: _beside(selected, calls - Counter([selected.kernel.family]), core)
+        number: _costed_beside(selected, calls - Counter([selected.kernel.family]), core)
         if isinstance(selected, KernelChoice)
         else selected
         for number, selected in kernels.items()
     }
 
 
-def _beside(choice: KernelChoice, others: Counter[str], core: str) -> KernelChoice:
+def _costed_beside(choice: KernelChoice, others: Counter[str], core: str) -> KernelChoice:
     """others: how many other operators call kernels of each family."""
 
     def costed(other: CostedKernel) -> CostedKernel:

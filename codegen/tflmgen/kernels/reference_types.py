@@ -19,7 +19,7 @@ FILE = "reference_types.json"
 
 
 @cache
-def _taken() -> Mapping[str, tuple[str, str]]:
+def _read_types() -> Mapping[str, tuple[str, str]]:
     taken: Mapping[str, tuple[str, str]] = json.loads(files("tflmgen.kernels").joinpath(FILE).read_text())
     return taken
 
@@ -31,7 +31,7 @@ def reference_runtimes(operator: str, label: str) -> str:
     """
     if operator.startswith("CUSTOM:") and operator in OPERATORS:
         return "TFLM"
-    tflm, litert = (types.split() for types in _taken().get(operator, ("", "")))
+    tflm, litert = (types.split() for types in _read_types().get(operator, ("", "")))
     if label in tflm:
         return "TFLM"
     return "TFLM*" if f"{label}*" in tflm else "LiteRT" if label in litert else ""

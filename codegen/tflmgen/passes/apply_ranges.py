@@ -71,7 +71,7 @@ class _RangeRewriter(Rewriter):
             self.removed.append(Removed("constant", first.name, op.origin, macs=macs_of(op)))
             self.removed += [Removed("constant", value.name, op.origin) for value in further]
             return ()
-        source, unclamped = self._same(op), self._without_activation(op)
+        source, unclamped = self._equal_operand(op), self._without_activation(op)
         if source is None and unclamped is None:
             return (op,)
         self.removed.append(Removed("clamp", op.outputs[0].name, op.origin))
@@ -89,7 +89,7 @@ class _RangeRewriter(Rewriter):
         self.mapping[value] = self.pool.add(array, value)
         return True
 
-    def _same(self, op: Op) -> Value | None:
+    def _equal_operand(self, op: Op) -> Value | None:
         """Input that equals the operator's output for every element in range; else None."""
         if traits_of(op.operator).extreme:
             return self._dominant_operand(op)

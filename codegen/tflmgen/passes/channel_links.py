@@ -35,18 +35,18 @@ def _equal(source: Value, result: Value) -> list[Link] | None:
     return [(source, channels, result, channels)] if len(channels) == channels_of(result.type) else None
 
 
-def _same(op: Op, instance: OperatorInstance) -> list[Link] | None:
+def _equal_links(op: Op, instance: OperatorInstance) -> list[Link] | None:
     del instance
     return None if op.inputs[0] is None else _equal(op.inputs[0], op.outputs[0])
 
 
 def _reduction(op: Op, instance: OperatorInstance) -> list[Link] | None:
     last = len(input_type(instance, 0).shape) - 1
-    return _same(op, instance) if last not in (axes(instance) or frozenset()) else None
+    return _equal_links(op, instance) if last not in (axes(instance) or frozenset()) else None
 
 
 def _pad(op: Op, instance: OperatorInstance) -> list[Link] | None:
-    return _same(op, instance) if not any(paddings(instance)[-1]) else None
+    return _equal_links(op, instance) if not any(paddings(instance)[-1]) else None
 
 
 def _view(op: Op, instance: OperatorInstance) -> list[Link] | None:

@@ -34,7 +34,7 @@ class _Dilation(Fuser):
         return self._fused(op) if traits_of(op.operator).window is Sliding.FILTER else (op,)
 
     def _fused(self, op: Op) -> Sequence[Op]:
-        cut, joined = self._before(op), self._after(op)
+        cut, joined = self._space_to_batch_before(op), self._chain_to_batch_to_space(op)
         if cut is None or joined is None or cut.inputs[0] is None or op.inputs[0] is None:
             return (op,)
         source, result = cut.inputs[0], joined[-1].outputs[0]
@@ -49,7 +49,7 @@ class _Dilation(Fuser):
         spreads = self._spreads(cut, joined[-1], axes)
         return self._convolution(op, source, result, axes, spreads, joined) or (op,)
 
-    def _before(self, op: Op) -> Op | None:
+    def _space_to_batch_before(self, op: Op) -> Op | None:
         """The SPACE_TO_BATCH_ND whose output only `op` reads, perhaps through views; else None."""
         value, reader = op.inputs[0], op
         while value is not None and self._flow.only_reader(value) == reader:
@@ -59,7 +59,7 @@ class _Dilation(Fuser):
             value, reader = producer.inputs[0], producer
         return None
 
-    def _after(self, op: Op) -> list[Op] | None:
+    def _chain_to_batch_to_space(self, op: Op) -> list[Op] | None:
         """Chain of only readers of `op`: views, then a BATCH_TO_SPACE_ND; else None."""
         chain = [op]
         while (reader := self._flow.only_reader(chain[-1].outputs[0])) is not None:

@@ -49,18 +49,18 @@ class _Duplicates(Rewriter):
 
 def _leaders(node: While) -> dict[Value, Value]:
     """Variable -> the first variable that it equals."""
-    leader = _first(node.variables, node.inits)
+    leader = _first_of_each_key(node.variables, node.inits)
     while True:
         numbers = _numbers(node.body, leader)
         following = [resolve(v, numbers) for v in node.body.results]
         old = [leader[v] for v in node.variables]
-        refined = _first(node.variables, list(zip(old, following, strict=True)))
+        refined = _first_of_each_key(node.variables, list(zip(old, following, strict=True)))
         if refined == leader:
             return leader
         leader = refined
 
 
-def _first(variables: Sequence[Value], keys: Sequence[Hashable]) -> dict[Value, Value]:
+def _first_of_each_key(variables: Sequence[Value], keys: Sequence[Hashable]) -> dict[Value, Value]:
     first: dict[Hashable, Value] = {}
     return {v: first.setdefault((v.type, key), v) for v, key in zip(variables, keys, strict=True)}
 

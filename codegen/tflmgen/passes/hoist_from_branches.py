@@ -24,9 +24,9 @@ class _Shared(Rewriter):
         while pair := _pair(then_block, else_block):
             kept, duplicate = pair
             moved.append(kept)
-            then_block = _without(then_block, kept)
+            then_block = _without_node(then_block, kept)
             else_block = substitute(
-                _without(else_block, duplicate), dict(zip(duplicate.outputs, kept.outputs, strict=True))
+                _without_node(else_block, duplicate), dict(zip(duplicate.outputs, kept.outputs, strict=True))
             )
         return (*moved, replace(node, then=then_block, orelse=else_block))
 
@@ -56,5 +56,5 @@ def _is_small(op: Op) -> bool:
     return sum(v.type.bytes for v in op.outputs) <= sum(v.type.bytes for v in read)
 
 
-def _without(block: Block, node: Op) -> Block:
+def _without_node(block: Block, node: Op) -> Block:
     return replace(block, nodes=tuple(n for n in block.nodes if n is not node))

@@ -34,13 +34,13 @@ class _Identities(Rewriter):
             node = replace(node, condition=condition, then=node.orelse, orelse=node.then)
         if not isinstance(node, Op):
             return (self.regions(node),)
-        same = self._same(node)
+        same = self._equal_value(node)
         if same is not None and same.type == node.outputs[0].type:
             self.mapping[node.outputs[0]] = same
             return ()
         return (node,)
 
-    def _same(self, op: Op) -> Value | None:
+    def _equal_value(self, op: Op) -> Value | None:
         """Value that the output equals (its type may still differ); else None."""
         first, *others = op.inputs or (None,)
         if first is None:

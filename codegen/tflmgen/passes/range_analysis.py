@@ -196,7 +196,7 @@ class _Analysis:
         self.entered |= {node.id} if record else set()
         if node.trips is not None:
             return last
-        after = self._after(node, state, scope)
+        after = self._scope_after(node, state, scope)
         return [after.get(v) for v in node.variables]
 
     def _counters(self, node: While) -> Mapping[Value, Interval]:
@@ -228,7 +228,7 @@ class _Analysis:
             inside = self._assuming(node.condition.results[0], True, inside)
         return self._block(node.body, inside, record)
 
-    def _after(self, node: While, state: Sequence[MaybeInterval], scope: Scope) -> Scope:
+    def _scope_after(self, node: While, state: Sequence[MaybeInterval], scope: Scope) -> Scope:
         """Scope after the loop: its variables, narrowed by a false condition."""
         inside = {**scope, **_scope(node.variables, state)}
         self._block(node.condition, inside, False)

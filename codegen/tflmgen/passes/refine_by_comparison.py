@@ -49,7 +49,7 @@ def _compared(op: Op, comparison: Comparison, scope: Scope, read: Reader) -> Non
         low, high = np.maximum(a.low, b.low), np.minimum(a.high, b.high)
         new = Interval(low, high), Interval(low, high)
     elif comparison is Comparison.NOT_EQUAL:
-        new = _without(a, b), _without(b, a)
+        new = _without_end(a, b), _without_end(b, a)
     else:
         gap = 1 if comparison is Comparison.LESS else 0
         new = Interval(a.low, np.minimum(a.high, b.high - gap)), Interval(np.maximum(b.low, a.low + gap), b.high)
@@ -59,7 +59,7 @@ def _compared(op: Op, comparison: Comparison, scope: Scope, read: Reader) -> Non
             scope[value] = interval
 
 
-def _without(interval: Interval, excluded: Interval) -> Interval:
+def _without_end(interval: Interval, excluded: Interval) -> Interval:
     """`interval` without the single number of `excluded`, if that is one of its ends."""
     is_single = excluded.known
     return Interval(

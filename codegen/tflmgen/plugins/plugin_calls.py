@@ -78,18 +78,20 @@ class _Calls:
         shapes = self._call(self._row.infer, op)
         fits = isinstance(shapes, tuple) and len(shapes) == self._row.outputs
         if not fits or not all(s is None or (isinstance(s, tuple) and all(map(_is_dim, s))) for s in shapes):
-            raise self._wrong("infer", f"a tuple of {self._row.outputs} shapes, each a tuple of int or None", shapes)
+            raise self._wrong_result(
+                "infer", f"a tuple of {self._row.outputs} shapes, each a tuple of int or None", shapes
+            )
         return tuple(shapes)
 
     def state(self, op: OperatorInstance) -> tuple[State, ...]:
         assert self._row.state is not None
         states = self._call(self._row.state, op)
         if not isinstance(states, tuple) or not all(isinstance(s, State) for s in states):
-            raise self._wrong("state", "a tuple of State", states)
+            raise self._wrong_result("state", "a tuple of State", states)
         for state in states:
             if len(state.initial) not in (0, state.type.bytes):
                 expected = f"{state.type.bytes} bytes of initial contents for {state.type}"
-                raise self._wrong("state", expected, f"{len(state.initial)} bytes")
+                raise self._wrong_result("state", expected, f"{len(state.initial)} bytes")
         return states
 
     def kernel(self, op: OperatorInstance, target: Target) -> Kernel | View | Pieces:
@@ -97,21 +99,21 @@ class _Calls:
         if isinstance(kernel, View | Pieces):
             return kernel
         if not isinstance(kernel, Kernel):
-            raise self._wrong("kernel", "a Kernel or a View", kernel)
+            raise self._wrong_result("kernel", "a Kernel or a View", kernel)
         if (
             kernel.header not in self._headers
             and not files("tflmgen.firmware").joinpath(f"kernels/{kernel.header}").is_file()
         ):
-            raise self._wrong("kernel", "a header that 'files' names", kernel.header)
+            raise self._wrong_result("kernel", "a header that 'files' names", kernel.header)
         for operand in kernel.operands:
             count = {Input: len(op.inputs), Output: len(op.outputs)}.get(type(operand))
             if isinstance(operand, Input | Output) and count is not None and not 0 <= operand.index < count:
-                raise self._wrong(
+                raise self._wrong_result(
                     "kernel", f"operands of {len(op.inputs)} inputs and {len(op.outputs)} outputs", operand
                 )
         written = {operand.index for operand in kernel.operands if isinstance(operand, Output)}
         if written != set(range(len(op.outputs))):
-            raise self._wrong("kernel", f"an operand for each of {len(op.outputs)} outputs", sorted(written))
+            raise self._wrong_result("kernel", f"an operand for each of {len(op.outputs)} outputs", sorted(written))
         return kernel
 
     def evaluate(self, op: OperatorInstance, inputs: Sequence[Array | None]) -> Sequence[Array]:
@@ -121,12 +123,12 @@ class _Calls:
         # An operator that keeps state has a fixed number of inputs, behind which its contents come.
         expected = self._row.outputs + (len(op.inputs) - self._row.inputs[1] if self._row.state else 0)
         if not isinstance(results, Sequence) or not all(isinstance(r, np.ndarray | np.generic) for r in results):
-            raise self._wrong("evaluate", "a sequence of arrays", results)
+            raise self._wrong_result("evaluate", "a sequence of arrays", results)
         if len(results) != expected:
-            raise self._wrong("evaluate", f"{expected} arrays", f"{len(results)}")
+            raise self._wrong_result("evaluate", f"{expected} arrays", f"{len(results)}")
         for result, type_ in zip(results, op.outputs, strict=False):
             if result.size != type_.elements and type_.is_static:
-                raise self._wrong("evaluate", f"an output of {type_.elements} elements", list(np.shape(result)))
+                raise self._wrong_result("evaluate", f"an output of {type_.elements} elements", list(np.shape(result)))
         return results
 
     def _call(self, function: Callable[[OperatorInstance], Any], op: OperatorInstance) -> Any:
@@ -137,7 +139,7 @@ class _Calls:
         except Exception as error:
             raise PluginError(describe_fault(self._path, error)) from error
 
-    def _wrong(self, method: str, expected: str, actual: object) -> PluginError:
+    def _wrong_result(self, method: str, expected: str, actual: object) -> PluginError:
         return PluginError(f"{self._path}: {self._name}.{method}() must return {expected}; it returns {actual!r}")
 
 

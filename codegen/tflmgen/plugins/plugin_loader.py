@@ -98,7 +98,7 @@ def _installed(name: str) -> list[type[CustomOperator]]:
         except (Exception, SystemExit) as error:
             raise PluginError(f"{label}: {type(error).__name__}: {error}") from error
         if not (isinstance(cls, type) and issubclass(cls, CustomOperator)):
-            raise PluginError(f"{label}: it is no class derived from tflmgen.plugin.CustomOperator")
+            raise PluginError(f"{label}: it is not a class derived from tflmgen.plugin.CustomOperator")
         if cls.name != name:
             raise PluginError(f"{label}: the class is for the operator '{cls.name}'")
         classes.append(cls)

@@ -82,10 +82,10 @@ def _data(answers: NewBoardOptions, template: Board | None) -> tuple[dict[str, A
     if template is not None and template.folder is not None:
         data = json.loads((template.folder / "board.json").read_text(encoding="utf-8"))
     void = {key for answer, keys in CHANGES.items() if getattr(answers, answer) for key in keys}
-    data = _without(data, "$schema", "notes", "url", *void)
+    data = _without_keys(data, "$schema", "notes", "url", *void)
     data["title"] = answers.title or (f"Like {data['title']}" if template else f"A board with a {answers.core}")
     if answers.core is not None:
-        data = {**_without(data, "fpu", "features"), **_core(answers.core)}
+        data = {**_without_keys(data, "fpu", "features"), **_core(answers.core)}
     if answers.fpu is not None:
         data = _with_fpu(data, answers.fpu)
     if answers.memory:
@@ -110,7 +110,7 @@ def _files(template: Board | None, emulators_hold: bool) -> list[Path]:
     return [path for path in sorted(template.folder.iterdir()) if path.suffix in suffixes]
 
 
-def _without(data: dict[str, Any], *keys: str) -> dict[str, Any]:
+def _without_keys(data: dict[str, Any], *keys: str) -> dict[str, Any]:
     return {key: value for key, value in data.items() if key not in keys}
 
 
@@ -124,7 +124,7 @@ def _core(core: str) -> dict[str, Any]:
 def _with_fpu(data: dict[str, Any], fpu: str) -> dict[str, Any]:
     features = [feature for feature in data.get("features", ()) if feature != "fpu"]
     if fpu == "none":
-        return {**_without(data, "fpu"), "features": features}
+        return {**_without_keys(data, "fpu"), "features": features}
     return {**data, "fpu": fpu, "features": [*features, "fpu"]}
 
 

@@ -102,7 +102,7 @@ class Segments:
         if place.offset < 0 or place.offset + size > self._function.slots[place.index].bytes:
             raise InternalError(f"the plan leaves slot {place.index} of '{self._function.name}'")
         segments = self._range(start, size)
-        group = next(g for g in self.groups if self._first(place) in g.slots)
+        group = next(g for g in self.groups if self._first_segment(place) in g.slots)
         return Span(start, size, segments, group.homes, place.index, group)
 
     def offsets(self, place: Fixed | Slot) -> tuple[int, ...]:
@@ -122,7 +122,7 @@ class Segments:
         """The segments of bytes at a position of the line."""
         return self._range(start, size)
 
-    def _first(self, slot: Slot) -> int:
+    def _first_segment(self, slot: Slot) -> int:
         return bisect_left(self._cuts, self._start(self._function, slot))
 
     def _start(self, function: ProgramFunction | None, place: Fixed | Slot) -> int:

@@ -126,7 +126,7 @@ def function_form(body: Node, names: Names, results: str, fails: bool) -> Functi
             raise UnreadableError(body, "there is no status")
         nodes.pop()
     kept: list[tuple[int, Pointer]] = []
-    while nodes and (pair := _kept(nodes[-1], results)) is not None:
+    while nodes and (pair := _kept_result(nodes[-1], results)) is not None:
         kept.insert(0, (pair[0], names.pointer(pair[1])))
         nodes.pop()
     return FunctionForm(tuple(slots), statements(nodes, names), tuple(kept), fails)
@@ -149,7 +149,7 @@ def slot_of(node: Node) -> tuple[str, Node] | None:
     return text_of(inner), part(declarator, "value")
 
 
-def _kept(node: Node, results: str) -> tuple[int, Node] | None:
+def _kept_result(node: Node, results: str) -> tuple[int, Node] | None:
     """`results_N = slot;`"""
     assignment = next(parts(node), None) if node.type == "expression_statement" else None
     if assignment is None or assignment.type != "assignment_expression":

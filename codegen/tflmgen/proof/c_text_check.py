@@ -134,7 +134,7 @@ class _Text:
     ) -> None:
         for number, (written, wanted) in enumerate(zip(written_body, other, strict=False)):
             if not self._is_same(written, wanted, c_names, where):
-                raise ValueError(f"{where}, statement {number}: {_short(written)} instead of {_short(wanted)}")
+                raise ValueError(f"{where}, statement {number}: {_shortened(written)} instead of {_shortened(wanted)}")
         if len(written_body) != len(other):
             raise ValueError(f"{where}: {len(written_body)} statements instead of {len(other)}")
 
@@ -155,8 +155,8 @@ class _Text:
             self._same_bodies(written.orelse, other.orelse, c_names, where)
             return self._same_places(written.condition, other.condition)
         if isinstance(written, Repeat) and isinstance(other, Repeat):
-            self._same_bodies(_before(written), _before(other), c_names, where)
-            self._same_bodies(_after(written), _after(other), c_names, where)
+            self._same_bodies(_before_test(written), _before_test(other), c_names, where)
+            self._same_bodies(_after_test(written), _after_test(other), c_names, where)
             same_test = (written.test is None) == (other.test is None) and (
                 written.test is None or other.test is None or self._same_places(written.test, other.test)
             )
@@ -229,15 +229,15 @@ def _parameters(node: Node) -> str:
     return words_of(field(declarator, "parameters")) if declarator.type == "function_declarator" else ""
 
 
-def _before(loop: Repeat) -> tuple[Statement, ...]:
+def _before_test(loop: Repeat) -> tuple[Statement, ...]:
     return loop.before if loop.test is not None else ()
 
 
-def _after(loop: Repeat) -> tuple[Statement, ...]:
+def _after_test(loop: Repeat) -> tuple[Statement, ...]:
     return loop.after if loop.test is not None else (*loop.before, *loop.after)
 
 
-def _short(statement: Statement) -> str:
+def _shortened(statement: Statement) -> str:
     text = repr(statement)
     return text if len(text) <= 200 else f"{text[:200]}..."
 

@@ -17,13 +17,13 @@ class FlashContents:
 
     def has_array(self, place: Place | None, wanted: ConstantArray) -> bool:
         """Whether a place in flash begins with this very array."""
-        array = self._at(place)
+        array = self._array_at(place)
         return array is not None and (array.dtype.c_type, array.data) == (wanted.dtype.c_type, wanted.data)
 
     def has_value(self, place: Place | None, value: Value) -> bool:
         """Whether a place in flash begins with a constant value's bytes."""
-        array = self._at(place)
+        array = self._array_at(place)
         return array is not None and value.constant is not None and array.data == self.values[value.constant]
 
-    def _at(self, place: Place | None) -> ConstantArray | None:
+    def _array_at(self, place: Place | None) -> ConstantArray | None:
         return self.arrays.get(place.name) if isinstance(place, Flash) and place.offset == 0 else None

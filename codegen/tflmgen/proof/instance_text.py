@@ -48,7 +48,7 @@ def _uncommented(text: str) -> str:
     return _COMMENT.sub(lambda match: match[1] or "\n" * match[0].count("\n"), text)
 
 
-def _taken(pattern: str, text: str, subject: str) -> tuple[re.Match[str], str]:
+def _take_match(pattern: str, text: str, subject: str) -> tuple[re.Match[str], str]:
     """The only match, and the text without it. Raises ValueError where there is none, or another."""
     matches = list(re.finditer(pattern, text, re.DOTALL | re.MULTILINE))
     if len(matches) != 1:
@@ -83,11 +83,11 @@ def _erased(text: str, name: str) -> str:
 
 def _struct(header: str, name: str) -> tuple[dict[str, str], list[str]]:
     """Members beside arena and state by their names, as declarations; declarations of arena and state."""
-    match, _ = _taken(rf"^typedef struct \{{\n(.*?)^\}} {name}_t;$", _uncommented(header), "the type of instances")
+    match, _ = _take_match(rf"^typedef struct \{{\n(.*?)^\}} {name}_t;$", _uncommented(header), "the type of instances")
     first, *lines = [line.strip() for line in match[1].splitlines()]
     if first != "uint8_t *arena;":
         raise ValueError("an instance does not begin with its arena")
-    size, _ = _taken(rf"^#define {name.upper()}_ARENA_BYTES (\d+)$", header, "the size of the arena")
+    size, _ = _take_match(rf"^#define {name.upper()}_ARENA_BYTES (\d+)$", header, "the size of the arena")
     begin = [f"static uint8_t arena[{size[1]}];"]
     state = re.fullmatch(r"uint8_t state\[(\d+)\] __attribute__\(\(aligned\(8\)\)\);", lines[0]) if lines else None
     if state is not None:
@@ -107,7 +107,7 @@ def _plan(text: str, name: str, members: Mapping[str, str], begin: list[str]) ->
     for node in flat(parse(text)):
         if node.type == "declaration" and not words_of(node).startswith("static const "):
             raise ValueError(f"instances share a variable: {words_of(node)[:60]}")
-    match, text = _taken(
+    match, text = _take_match(
         rf"^tflmgen_status {name}_init\({name}_t \*self, void \*arena\)\n\{{\n(.*?)^\}}\n", text, f"{name}_init()"
     )
     for member in ("arena", "state", *members):
@@ -117,7 +117,7 @@ def _plan(text: str, name: str, members: Mapping[str, str], begin: list[str]) ->
     declared = [f"static {line[:-1]}{f' = {firsts[key]}' if key in firsts else ''};" for key, line in members.items()]
     arena, *state = begin
     if state:
-        image, _ = _taken(r"^static const uint8_t initial_state\[\d+\] = \{([^}]*)\};", text, "the initial state")
+        image, _ = _take_match(r"^static const uint8_t initial_state\[\d+\] = \{([^}]*)\};", text, "the initial state")
         state = [f"{state[0]}{image[1]}}};"]
     return "\n".join([_erased(text, name), arena, *state, *declared, ""])
 
@@ -163,9 +163,9 @@ def _elements(members: Mapping[str, str]) -> list[tuple[str, str]]:
 
 def _header(text: str, name: str) -> str:
     text = _uncommented(text)
-    _, text = _taken(rf"^#define {name.upper()}_ARENA_ALIGNMENT {ALIGNMENT}$", text, "the arena's alignment")
-    _, text = _taken(rf"^typedef struct \{{\n[^}}]*\}} {name}_t;$", text, "the type of instances")
-    _, text = _taken(rf"^tflmgen_status {name}_init\({name}_t \*self, void \*arena\);$", text, f"{name}_init()")
+    _, text = _take_match(rf"^#define {name.upper()}_ARENA_ALIGNMENT {ALIGNMENT}$", text, "the arena's alignment")
+    _, text = _take_match(rf"^typedef struct \{{\n[^}}]*\}} {name}_t;$", text, "the type of instances")
+    _, text = _take_match(rf"^tflmgen_status {name}_init\({name}_t \*self, void \*arena\);$", text, f"{name}_init()")
     return _erased(text, name)
 
 
@@ -177,7 +177,7 @@ def _descriptor(text: str, name: str) -> str:
         rf" *TFLMGEN_STATE static {name}_t self;\n *static bool is_ready;\n\n *if \(!is_ready\) \{{\n"
         rf" *is_ready = {name}_init\(&self, arena\) == TFLMGEN_OK;\n *\}}\n *return &self;\n\}}\n"
     )
-    _, text = _taken(begun, text, "the instance of generic callers")
+    _, text = _take_match(begun, text, "the instance of generic callers")
     call = rf"(?:return )?{name}(\w*)\(instance\(\)\);"
     wrapper = re.compile(rf"^static (?:void|tflmgen_status) (instance\w*)\(void\)\n\{{\n *{call}\n\}}\n", re.MULTILINE)
     for match in list(wrapper.finditer(text)):

@@ -124,7 +124,7 @@ class _Function:
         defined = {v.home for v in self._module.state.values()}
         load: Pairs = frozenset()
         if written.is_entry:
-            load, store, at_home = self._kept(inputs[ports:], results[len(results) - len(function.state) :])
+            load, store, at_home = self._entry_moves(inputs[ports:], results[len(results) - len(function.state) :])
             if len(written.body) < 2:
                 raise self._error("does not take the variables from their homes and leave them there")
             body = _Body(written.body[1:-1])
@@ -136,7 +136,9 @@ class _Function:
             raise self._error("has other inputs or results than the graph's")
         self._block(block, body, defined | set(inputs) | {value for value, _ in load})
 
-    def _kept(self, contents: Sequence[Value], results: Sequence[Value]) -> tuple[Pairs, Pairs, dict[Value, Value]]:
+    def _entry_moves(
+        self, contents: Sequence[Value], results: Sequence[Value]
+    ) -> tuple[Pairs, Pairs, dict[Value, Value]]:
         """What an entry loads and stores, and the contents that it reads at home, since it leaves them as they are."""
         homes = [self._module.state[name].home for name in self._function.state]
         variables = list(zip(homes, contents, results, strict=True))
@@ -157,7 +159,7 @@ class _Function:
         while not body.is_over:
             node = self._next_node(body, pending.values())
             inner = (value for region in blocks_of(node) for value in uses_in(region))
-            self._are_defined((*operands_of(node), *inner), known | _own(node), body.look())
+            self._are_defined((*operands_of(node), *inner), known | _definitions_inside(node), body.look())
             if isinstance(node, Op):
                 known |= self._operator(node, body)
             elif isinstance(node, If):
@@ -227,9 +229,9 @@ class _Function:
         self._block(node.condition, _Body(loop.condition), inside)
         self._block(node.body, _Body(loop.body[:-1]), inside)
         self._boundary(loop.body[-1] if loop.body else None, _pairs(node.variables, node.body.results))
-        return set(self._left(node, body))
+        return set(self._named_on_leaving(node, body))
 
-    def _left(self, node: While, body: _Body) -> Iterator[Value]:
+    def _named_on_leaving(self, node: While, body: _Body) -> Iterator[Value]:
         """The outputs that get their names as the loop is left."""
         variables = dict(zip(node.outputs, node.variables, strict=True))
         following = body.look()
@@ -265,7 +267,7 @@ def _names(transfer: Transfer) -> set[Value]:
     return {access.value for access in transfer.values}
 
 
-def _own(node: Node) -> set[Value]:
+def _definitions_inside(node: Node) -> set[Value]:
     """What the regions of a node define by themselves."""
     own = set(node.variables) if isinstance(node, While) else set()
     return own.union(*(definitions_in(region) for region in blocks_of(node)))

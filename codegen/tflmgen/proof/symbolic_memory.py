@@ -250,7 +250,7 @@ class _Checker:
                 output.place.offset + part.output_offset
             ):
                 continue
-            if type(source.place) is type(output.place) and _at(source.place) == _at(output.place):
+            if type(source.place) is type(output.place) and _base_of(source.place) == _base_of(output.place):
                 self._holds_piece(assembly, source, part.input_offset, part.bytes, state)
         self._disjoint(assembly.step, subject, assembly.outputs)
         state = self._forget(state, frozenset(a.value for a in assembly.outputs))
@@ -273,12 +273,12 @@ class _Checker:
         target = self._memory.span(copy.destination, copy.bytes)
         if not isinstance(copy.source, Flash):
             overlaps = self._memory.span(copy.source, copy.bytes).meets(target)
-            if overlaps and (len(assembly.parts) > 1 or _at(copy.source) != _at(copy.destination)):
+            if overlaps and (len(assembly.parts) > 1 or _base_of(copy.source) != _base_of(copy.destination)):
                 raise InternalError(f"step {assembly.step}: a piece overlaps its own copy")
             for source in assembly.inputs:
                 if source is not None and not isinstance(source.place, Flash):
                     offset = copy.source.offset - source.place.offset
-                    same = _at(source.place) == _at(copy.source)
+                    same = _base_of(source.place) == _base_of(copy.source)
                     if same and offset >= 0 and offset + copy.bytes <= source.bytes:
                         self._holds_piece(assembly, source, offset, copy.bytes, state)
                         break
@@ -304,7 +304,7 @@ class _Checker:
                 )
             else:
                 source = self._memory.span(copy.source, copy.bytes)
-                if source.meets(target) and _at(copy.source) != _at(copy.destination):
+                if source.meets(target) and _base_of(copy.source) != _base_of(copy.destination):
                     raise InternalError(f"step {transfer.step}: a copy may overlap itself behind a pointer")
                 tags = self._whole(state, source)
             state = self._write(state, target, frozenset((v, target.start) for v in tags))
@@ -395,6 +395,6 @@ def _meet(state: State, other: State) -> State:
     return tuple(a & b for a, b in zip(state, other, strict=True))
 
 
-def _at(place: Fixed | Slot) -> tuple[str, int]:
+def _base_of(place: Fixed | Slot) -> tuple[str, int]:
     """The memory or the slot of a place, without the offset in it."""
     return (place.memory, 0) if isinstance(place, Fixed) else ("slot", place.index)

@@ -24,29 +24,31 @@ FILLING = 1e30
 """Least magnitude of elements that are no results, such as the least float as padding: of others they say nothing."""
 
 
-def are_equal(got: Array, want: Array, magnitude: float = 1.0) -> bool:
+def are_equal(actual: Array, expected: Array, magnitude: float = 1.0) -> bool:
     """Integers bit for bit, floats within TOLERANCE and FLOOR; NaN equals NaN. magnitude: of the inputs."""
-    if got.shape != want.shape:
+    if actual.shape != expected.shape:
         return False
-    if want.dtype.kind != "f":
-        return np.array_equal(got, want)
-    magnitudes = np.abs(want[np.isfinite(want)])
+    if expected.dtype.kind != "f":
+        return np.array_equal(actual, expected)
+    magnitudes = np.abs(expected[np.isfinite(expected)])
     scale = float(magnitudes[magnitudes < FILLING].max(initial=0.0))
     with np.errstate(all="ignore"):
-        return np.allclose(got, want, rtol=TOLERANCE, atol=max(TOLERANCE * scale, FLOOR * magnitude), equal_nan=True)
+        return np.allclose(
+            actual, expected, rtol=TOLERANCE, atol=max(TOLERANCE * scale, FLOOR * magnitude), equal_nan=True
+        )
 
 
-def describe(label: str, place: str, got: Array, want: Array) -> str:
+def describe(label: str, place: str, actual: Array, expected: Array) -> str:
     """One sentence: which elements differ, with the first of them."""
-    if got.shape != want.shape:
-        return f"{label}: {place} has shape {list(got.shape)} instead of {list(want.shape)}"
+    if actual.shape != expected.shape:
+        return f"{label}: {place} has shape {list(actual.shape)} instead of {list(expected.shape)}"
     with np.errstate(all="ignore"):
-        wrong = ~np.isclose(got, want, rtol=TOLERANCE, atol=0, equal_nan=want.dtype.kind == "f")
-    if want.dtype.kind != "f":
-        wrong = got != want
+        wrong = ~np.isclose(actual, expected, rtol=TOLERANCE, atol=0, equal_nan=expected.dtype.kind == "f")
+    if expected.dtype.kind != "f":
+        wrong = actual != expected
     index = int(np.argmax(wrong.reshape(-1)))
-    first = f"element {index} is {got.reshape(-1)[index]} instead of {want.reshape(-1)[index]}"
-    return f"{label}: {place}: {int(wrong.sum()):,} of {want.size:,} elements differ; {first}"
+    first = f"element {index} is {actual.reshape(-1)[index]} instead of {expected.reshape(-1)[index]}"
+    return f"{label}: {place}: {int(wrong.sum()):,} of {expected.size:,} elements differ; {first}"
 
 
 class Trace:
@@ -73,11 +75,11 @@ class Trace:
             known = self.tensors.get(value.name)
             if known is None or value.name in self._ambiguous:
                 continue
-            (subgraph, tensor), want = known
-            if want.shape != array.shape or want.dtype.kind != array.dtype.kind:
+            (subgraph, tensor), expected = known
+            if expected.shape != array.shape or expected.dtype.kind != array.dtype.kind:
                 continue
-            if not are_equal(array, want):
-                return f"subgraph {subgraph}, tensor {tensor} '{value.name}'", array, want
+            if not are_equal(array, expected):
+                return f"subgraph {subgraph}, tensor {tensor} '{value.name}'", array, expected
         return None
 
 
@@ -86,24 +88,24 @@ def magnitude_of(inputs: Sequence[Array]) -> float:
     return max((float(np.abs(a).max(initial=1.0)) for a in inputs if a.dtype.kind == "f"), default=1.0)
 
 
-def differing(got: Sequence[Array], want: Sequence[Array], magnitude: float) -> int | None:
+def differing(actual: Sequence[Array], expected: Sequence[Array], magnitude: float) -> int | None:
     """Index of the first output that differs; None: all are equal."""
-    pairs = enumerate(zip(got, want, strict=True))
+    pairs = enumerate(zip(actual, expected, strict=True))
     return next((index for index, (value, other) in pairs if not are_equal(value, other, magnitude)), None)
 
 
-def is_scatter(got: Array, want: Array, scattered: Sequence[Array]) -> bool:
+def is_scatter(actual: Array, expected: Array, scattered: Sequence[Array]) -> bool:
     """Whether an output differs by no more than four times what it does from itself when operators round otherwise.
 
     scattered: the output of each run with other rounding. Elements that overflow in one run and not in another may be
     anything; the others are still compared.
     """
-    if got.shape != want.shape or any(other.shape != want.shape for other in scattered):
-        return any(other.shape != want.shape for other in scattered)
-    if want.dtype.kind == "f":
-        settled = np.logical_and.reduce([np.isfinite(other) == np.isfinite(want) for other in scattered])
-        got, want, scattered = got[settled], want[settled], [other[settled] for other in scattered]
-    return distance(got, want) <= 4 * max(distance(other, want) for other in scattered)
+    if actual.shape != expected.shape or any(other.shape != expected.shape for other in scattered):
+        return any(other.shape != expected.shape for other in scattered)
+    if expected.dtype.kind == "f":
+        settled = np.logical_and.reduce([np.isfinite(other) == np.isfinite(expected) for other in scattered])
+        actual, expected, scattered = actual[settled], expected[settled], [other[settled] for other in scattered]
+    return distance(actual, expected) <= 4 * max(distance(other, expected) for other in scattered)
 
 
 def distance(value: Array, other: Array) -> float:

@@ -25,7 +25,7 @@ def element_results(operator: str, op: OperatorInstance, values: Array) -> Array
     source = op.inputs[0]
     if evaluation is None or source is None or any(value is not None for value in op.inputs[1:]):
         return None
-    types = _of(source, values), _of(op.outputs[0], values)
+    types = _type_of_values(source, values), _type_of_values(op.outputs[0], values)
     operation = Operation(operator, (values,), types[:1], types[1:], options_of_attributes(op.attributes))
     try:
         with np.errstate(all="ignore"):
@@ -47,14 +47,16 @@ def results_on_constants(operator: str, op: OperatorInstance) -> Sequence[Array]
         return None
 
 
-def _of(type_: TensorType, values: Array) -> TensorType:
+def _type_of_values(type_: TensorType, values: Array) -> TensorType:
     return replace(type_, shape=values.shape)
 
 
 def row_exponentials(source: TensorType, beta: float) -> Array:
     """exp of an int8 element that is 0, 1, ... 255 less than the greatest of its row, in Q0.31; 0 beyond the least."""
     rows = np.column_stack([np.full(256, 127), 127 - np.arange(256)])
-    operation = Operation("", (rows,), (_of(source, rows),), (_of(source, rows),), {"beta": beta})
+    operation = Operation(
+        "", (rows,), (_type_of_values(source, rows),), (_type_of_values(source, rows),), {"beta": beta}
+    )
     return probability_rows.row_exponentials(operation)[:, 1]
 
 

@@ -29,13 +29,13 @@ def nearest_indices(op: Operation, size: int, wanted: int) -> Array:
     return np.asarray(np.clip(np.floor(places).astype(np.int64), 0, size - 1))
 
 
-def _wanted(op: Operation) -> tuple[int, int]:
+def _output_size(op: Operation) -> tuple[int, int]:
     height, width = op.array(1).reshape(-1).tolist()
     return int(height), int(width)
 
 
 def _nearest(op: Operation) -> Sequence[Array]:
-    return [resized_to_nearest(op, op.array(0), *_wanted(op))]
+    return [resized_to_nearest(op, op.array(0), *_output_size(op))]
 
 
 def resized_to_nearest(op: Operation, image: Array, height: int, width: int) -> Array:
@@ -45,7 +45,7 @@ def resized_to_nearest(op: Operation, image: Array, height: int, width: int) -> 
 
 
 def _bilinear(op: Operation) -> Sequence[Array]:
-    return [resized_linearly(op, op.array(0), *_wanted(op))]
+    return [resized_linearly(op, op.array(0), *_output_size(op))]
 
 
 def resized_linearly(op: Operation, image: Array, height: int, width: int) -> Array:

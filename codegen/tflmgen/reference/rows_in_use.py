@@ -94,7 +94,7 @@ def _cut(op: Operation) -> Sequence[Array]:
     return [result, _scalar(len(places))]
 
 
-def _same(op: Operation) -> Sequence[Array]:
+def _same_rows(op: Operation) -> Sequence[Array]:
     _require(_number(op, 0) == _number(op, 1), op)
     return [_scalar(_number(op, 0))]
 
@@ -241,7 +241,7 @@ EVALUATIONS: Mapping[str, Evaluation] = {
     "FILL_ROWS": _fill,
     "WINDOW_ROWS": _window,
     "CUT_ROWS": _cut,
-    "SAME_ROWS": _same,
+    "SAME_ROWS": _same_rows,
     "COMMON_ROWS": _common,
     "LIMIT_ROWS": _limit,
     "NEW_SHAPE": _new_shape,

@@ -219,10 +219,10 @@ def _framer(op: Operation) -> Sequence[Array]:
         begin += step if is_whole else 0
     is_valid = begin == len(frames) * step
     shape = (*op.array(0).shape[:-1], len(frames), size)
-    return [np.stack(frames, axis=1).reshape(shape), np.array(is_valid), *_kept(op, stream[:, begin:])]
+    return [np.stack(frames, axis=1).reshape(shape), np.array(is_valid), *_kept_contents(op, stream[:, begin:])]
 
 
-def _kept(op: Operation, rest: Array) -> tuple[Array, Array]:
+def _kept_contents(op: Operation, rest: Array) -> tuple[Array, Array]:
     """The new contents and their number, in the room that there is."""
     contents = np.zeros(op.array(1).shape, np.int16)
     contents[..., : rest.shape[-1]] = rest
@@ -245,7 +245,7 @@ def _stacker(op: Operation) -> Sequence[Array]:
     is_valid = len(stream) >= size
     output = stream[:size] if is_valid else np.zeros(size, np.int16)
     rest = stream[_option(op, "stacker_step") * channels :] if is_valid else stream
-    return [output, np.array(is_valid), *_kept(op, rest)]
+    return [output, np.array(is_valid), *_kept_contents(op, rest)]
 
 
 INITIAL_STATES: Mapping[str, Callable[[Operation], tuple[Array, ...]]] = {

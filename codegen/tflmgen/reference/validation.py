@@ -236,20 +236,20 @@ class _Run:
     ) -> bool:
         """True if all outputs are equal. Raises InternalError if they are not, in float64 either."""
         self._compiled.reset()
-        for k, (arrays, want) in enumerate(zip(sequence, wanted, strict=True)):
+        for k, (arrays, expected) in enumerate(zip(sequence, wanted, strict=True)):
             trace, past = Trace(self._model), sequence[: k + 1]
-            got = self._outputs_of_graph(entry, signature, candidate, past, trace)
-            has_other_shapes = [a.shape for a in got] != [a.shape for a in want]
+            actual = self._outputs_of_graph(entry, signature, candidate, past, trace)
+            has_other_shapes = [a.shape for a in actual] != [a.shape for a in expected]
             if has_other_shapes and self._has_run_time_shapes and self._is_inadmissible(entry, signature, past):
                 raise RunTimeError("the shapes are other ones than the file's types and the user's bounds admit")
-            output = differing(got, want, magnitude_of(arrays))
+            output = differing(actual, expected, magnitude_of(arrays))
             if output is None:
                 continue
             if not self._has_floats:
                 raise InternalError(self._difference(entry, signature, candidate, past, output))
             if self._equal_in_float64(entry, signature, past):
                 continue
-            if not self._rounding_decides(entry, past, got, want):
+            if not self._rounding_decides(entry, past, actual, expected):
                 raise InternalError(self._difference(entry, signature, candidate, past, output))
             self.result = replace(self.result, undecided=self.result.undecided + 1)
             return False
@@ -322,11 +322,15 @@ class _Run:
         file = Interpreter(self._model, wide=True, budget=self._budget, custom=custom)
         compiled = ModuleInterpreter(self._module, wide=True, budget=self._budget, custom=custom)
         for k, arrays in enumerate(sequence):
-            want, got = file.invoke(entry, arrays), invoke_window(compiled, signature, arrays, k == 0)
-        return differing(got, want, magnitude_of(arrays)) is None
+            expected, actual = file.invoke(entry, arrays), invoke_window(compiled, signature, arrays, k == 0)
+        return differing(actual, expected, magnitude_of(arrays)) is None
 
     def _rounding_decides(
-        self, entry: Signature, sequence: Sequence[tuple[Array, ...]], got: Sequence[Array], want: Sequence[Array]
+        self,
+        entry: Signature,
+        sequence: Sequence[tuple[Array, ...]],
+        actual: Sequence[Array],
+        expected: Sequence[Array],
     ) -> bool:
         """Whether the file's own outputs scatter as far as the difference when its operators round otherwise."""
         runs = []
@@ -336,7 +340,7 @@ class _Run:
             for arrays in sequence:
                 outputs = file.invoke(entry, arrays)
             runs.append(outputs)
-        return all(is_scatter(*of_output) for of_output in zip(got, want, zip(*runs, strict=True), strict=True))
+        return all(is_scatter(*of_output) for of_output in zip(actual, expected, zip(*runs, strict=True), strict=True))
 
     def _difference(
         self,
@@ -350,10 +354,10 @@ class _Run:
         custom, trace = self._context.custom, Trace(self._model)
         file, compiled = Interpreter(self._model, custom=custom), ModuleInterpreter(self._module, custom=custom)
         for k, arrays in enumerate(sequence):
-            want = file.invoke(entry, arrays, trace.see_tensor)
-            got = invoke_window(compiled, signature, arrays, k == 0, trace.see_value)
+            expected = file.invoke(entry, arrays, trace.see_tensor)
+            actual = invoke_window(compiled, signature, arrays, k == 0, trace.see_value)
         label = f"{self._module.path}: validation: input set '{candidate.label}', invoke {len(sequence) - 1}"
         difference = trace.first_difference()
         if difference is not None:
             return describe(label, *difference)
-        return describe(label, f"output {output} '{signature.outputs[output].name}'", got[output], want[output])
+        return describe(label, f"output {output} '{signature.outputs[output].name}'", actual[output], expected[output])

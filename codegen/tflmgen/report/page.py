@@ -92,26 +92,28 @@ def _tiles(
     bound = "optimal for this order" if optimal else f"lower bound {readable(arena['lower_bound'])}"
     moved = sum(steps.moved.values())
     tiles = [
-        ("arena", "Arena", readable(arena["bytes"]), _of(arena["bytes"], ram, "RAM", bound)),
-        ("weights", "Weights", readable(weights), _of(weights, flash, "flash", f"{count(weights)} bytes")),
-        ("macs", "MACs", _large(plan["macs"]["computed"]), _macs_note(plan, steps)),
+        ("arena", "Arena", readable(arena["bytes"]), _share_text(arena["bytes"], ram, "RAM", bound)),
+        ("weights", "Weights", readable(weights), _share_text(weights, flash, "flash", f"{count(weights)} bytes")),
+        ("macs", "MACs", _with_prefix(plan["macs"]["computed"]), _macs_note(plan, steps)),
         ("operators", "Operators", count(len(operators)), _control(steps)),
         ("copies", "Copies", readable(moved), "moved at boundaries"),
     ]
     if firmware is not None:
         image = firmware["text"] + firmware["data"]
-        tiles.insert(2, ("image", "Firmware", readable(image), _of(image, flash, "flash", "code, weights, start-up")))
+        tiles.insert(
+            2, ("image", "Firmware", readable(image), _share_text(image, flash, "flash", "code, weights, start-up"))
+        )
     if bench is not None:
         total = bench["total"]["instructions"]
-        tiles.append(("instructions", "Instructions", _large(total), f"{count(total)} in {bench['emulator']}"))
+        tiles.append(("instructions", "Instructions", _with_prefix(total), f"{count(total)} in {bench['emulator']}"))
     return tiles
 
 
-def _of(size: int, limit: int, label: str, note: str) -> str:
+def _share_text(size: int, limit: int, label: str, note: str) -> str:
     return f"{share(size, limit)} % of {label} · {note}" if limit else note
 
 
-def _large(value: int) -> str:
+def _with_prefix(value: int) -> str:
     """A large number with about three digits and a unit prefix."""
     for unit, name in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
         if value >= unit:
@@ -122,7 +124,7 @@ def _large(value: int) -> str:
 def _macs_note(plan: Plan, steps: Steps) -> str:
     computed, file = plan["macs"]["computed"], plan["macs"]["file"]
     if computed < file:
-        return f"{share(computed, file)} % of the file's {_large(file)}: dead channels are left out"
+        return f"{share(computed, file)} % of the file's {_with_prefix(file)}: dead channels are left out"
     kinds = {(step["kind"], step.get("trips") is None) for step in steps.by_index.values()}
     words = ["every branch once"] if ("if", True) in kinds else []
     words += ["an iteration of each loop"] if ("while", True) in kinds else []

@@ -89,7 +89,7 @@ def _python_space(path: Path) -> Space:
 def _candidates(module: ModuleType, text: str, path: Path) -> Iterator[Candidate]:
     for number, parameters in enumerate(module.candidates()):
         if not isinstance(parameters, Mapping):
-            raise UsageError(f"{path}: candidates() gives no dict of parameters but {parameters!r}")
+            raise UsageError(f"{path}: candidates() must give dicts of parameters, not {parameters!r}")
         try:
             plain = json.loads(json.dumps(dict(parameters), sort_keys=True))
         except (TypeError, ValueError) as error:

@@ -111,8 +111,8 @@ def run_sweep(
     table = ResultTable(results)
     began = time.monotonic()
     with table.exclusive():
-        had, wanted = table.task_ids(), list(tasks)
-        missing = [task for task in wanted if task.id not in had]
+        present, wanted = table.task_ids(), list(tasks)
+        missing = [task for task in wanted if task.id not in present]
         summary = SweepSummary(len(wanted), len(wanted) - len(missing))
         if missing:
             with _client(scheduler, min(workers, len(missing)), table) as client, _Writer(table) as writer:
@@ -138,7 +138,7 @@ def _client(scheduler: str, workers: int, table: ResultTable) -> Iterator[Any]:
                 client = distributed.Client(scheduler)
             except ValueError as error:
                 raise UsageError(
-                    f"--scheduler {scheduler}: {error}; it is an address such as tcp://host:8786"
+                    f"--scheduler {scheduler}: {error}; requires an address such as tcp://host:8786"
                 ) from None
             yield stack.enter_context(client)
             return

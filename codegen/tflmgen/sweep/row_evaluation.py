@@ -96,5 +96,5 @@ def _row_of(board: Board, plan: dict[str, Any]) -> Row:
 def _score(score: Score, parameters: Mapping[str, Any], row: Row, path: Path) -> float:
     value = score(parameters, dict(row), path)
     if not isinstance(value, (int, float, np.number)):
-        raise UsageError(f"score() returns a number, not {type(value).__name__}")
+        raise UsageError(f"score() must return a number, not {type(value).__name__}")
     return float(value)

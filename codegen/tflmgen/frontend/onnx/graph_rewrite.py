@@ -75,7 +75,7 @@ class GraphRewrite:
         dtype = DType.FLOAT32 if element is None else element.dtype
         quantization = None if element is None else element.quantization
         entry = self.tensors[tensor]
-        return self._new(
+        return self._add_tensor(
             replace(
                 entry,
                 name=f"{entry.name}_{dtype.label}",
@@ -96,7 +96,7 @@ class GraphRewrite:
         self.tensors[index] = replace(entry, shape_signature=None)
         return index
 
-    def _new(self, entry: Tensor) -> int:
+    def _add_tensor(self, entry: Tensor) -> int:
         self.tensors.append(replace(entry, index=len(self.tensors)))
         return len(self.tensors) - 1
 

@@ -54,7 +54,7 @@ class NewAxis:
     axis: int
 
 
-def _around(shape: Ints, axis: int) -> Fields:
+def _extents_around(shape: Ints, axis: int) -> Fields:
     return (
         ("outer", math.prod(shape[:axis])),
         ("axis", shape[axis]),
@@ -75,7 +75,7 @@ def _arg(name: str) -> Callable[[OperatorInstance, Target], Kernel]:
     def kernel(op: OperatorInstance, target: Target) -> Kernel:
         del target
         function = f"tflmgen_{name}_{SUFFIX[input_type(op, 0).dtype]}_{SUFFIX[op.outputs[0].dtype]}"
-        params = Params("tflmgen_axis", _around(input_shape(op), _axis(op) or 0))
+        params = Params("tflmgen_axis", _extents_around(input_shape(op), _axis(op) or 0))
         return Kernel(function, HEADER, (Input(0), Output(0)), params)
 
     return kernel
@@ -91,7 +91,7 @@ def _cumsum(op: OperatorInstance, target: Target) -> Kernel:
     dtype = op.outputs[0].dtype
     struct = "tflmgen_cumsum"
     fields: Fields = (
-        *_around(input_shape(op), _axis(op) or 0),
+        *_extents_around(input_shape(op), _axis(op) or 0),
         ("exclusive", op.attributes.exclusive),
         ("reverse", op.attributes.reverse),
     )
@@ -140,7 +140,7 @@ def _one_hot_shape(op: OperatorInstance) -> Ints:
 def _one_hot(op: OperatorInstance, target: Target) -> Kernel:
     del target
     function = f"tflmgen_one_hot_{SUFFIX[input_type(op, 0).dtype]}_{op.outputs[0].dtype.bits}"
-    params = Params("tflmgen_axis", _around(_one_hot_shape(op), _new_axis(op) or 0))
+    params = Params("tflmgen_axis", _extents_around(_one_hot_shape(op), _new_axis(op) or 0))
     return Kernel(function, HEADER, (Input(0), Input(2), Input(3), Output(0)), params)
 
 

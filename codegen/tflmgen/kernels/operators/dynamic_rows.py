@@ -151,7 +151,7 @@ def _fit(op: OperatorInstance, target: Target) -> Kernel:
     )
 
 
-def _same(op: OperatorInstance, target: Target) -> Kernel:
+def _same_rows(op: OperatorInstance, target: Target) -> Kernel:
     del op, target
     overlaps = (Overlap(0, 0), Overlap(1, 0))
     return Kernel("tflmgen_same_rows", HEADER, (Input(0), Input(1), Output(0)), None, overlaps, error=ARGUMENT)
@@ -292,7 +292,7 @@ OPERATORS = (
         _new_shape,
         traits=Traits(may_fail=True),
     ),
-    Operator("SAME_ROWS", no_attributes, (2, 2), 1, (), lambda _: ((),), _same, traits=Traits(may_fail=True)),
+    Operator("SAME_ROWS", no_attributes, (2, 2), 1, (), lambda _: ((),), _same_rows, traits=Traits(may_fail=True)),
     Operator("SPREAD", no_attributes, (2, 2), 1, (), lambda op: (op.outputs[0].shape,), _spread),
     Operator(
         "WINDOW_ROWS",

@@ -54,7 +54,7 @@ def _zeros(op: OperatorInstance, target: Target) -> Kernel:
 Folded = Callable[[OperatorInstance], NDArray[Any]]
 
 
-def _known(folded: Folded) -> Callable[[OperatorInstance, Target], Kernel]:
+def _folded_kernel(folded: Folded) -> Callable[[OperatorInstance, Target], Kernel]:
     """For an output known at build time: it is copied from flash, where nobody folds it away."""
 
     def kernel(op: OperatorInstance, target: Target) -> Kernel:
@@ -195,7 +195,7 @@ OPERATORS = (
         1,
         (STATIC, output_is(DType.INT32, DType.INT64)),
         lambda op: ((len(input_type(op, 0).shape),),),
-        _known(_shape_values),
+        _folded_kernel(_shape_values),
         lambda op: [_shape_values(op)],
     ),
     Operator(
@@ -205,7 +205,7 @@ OPERATORS = (
         1,
         (STATIC, output_is(DType.INT32)),
         lambda _: ((),),
-        _known(_rank_value),
+        _folded_kernel(_rank_value),
         lambda op: [_rank_value(op)],
     ),
     Operator("RANGE", no_attributes, (3, 3), 1, RANGE_RULES, _ranged, _range, _range_values),

@@ -57,10 +57,10 @@ def intermediates_fit(op: OperatorInstance) -> bool:
     hidden, state = hidden_quantization(op), input_type(op, OUTPUT_STATE).quantization
     if hidden is None or state is None or not -128 <= hidden.zero_point <= 127:
         return False
-    return has(op, PROJECTION) or _same(hidden, state)
+    return has(op, PROJECTION) or _is_same_quantization(hidden, state)
 
 
-def _same(a: Quantization, b: Quantization) -> bool:
+def _is_same_quantization(a: Quantization, b: Quantization) -> bool:
     return (a.scale, a.zero_point) == (b.scale, b.zero_point)
 
 

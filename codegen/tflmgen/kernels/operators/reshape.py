@@ -31,7 +31,7 @@ def _parse_squeeze(options: Options | None) -> Dimensions:
     return Dimensions(tuple(int(v) for v in (options or {}).get("squeeze_dims") or ()))
 
 
-def _wanted(op: OperatorInstance) -> tuple[int, ...] | None:
+def _new_shape(op: OperatorInstance) -> tuple[int, ...] | None:
     """The new shape with at most one -1, from the second input or else the options; None where it is not known."""
     if len(op.inputs) > 1 and op.inputs[1] is not None:
         values = op.constants[1]
@@ -42,7 +42,7 @@ def _wanted(op: OperatorInstance) -> tuple[int, ...] | None:
 def _reshaped(op: OperatorInstance) -> tuple[int, ...] | None:
     """The output's shape, which is the declared one where the new shape is not constant; None where it does not fit."""
     elements = input_type(op, 0).elements
-    wanted = _wanted(op)
+    wanted = _new_shape(op)
     if wanted is None:
         wanted = static_shape(op.outputs[0])
     if wanted.count(-1) == 1:
@@ -75,7 +75,7 @@ def _view(op: OperatorInstance, target: Target) -> View:
 
 
 def _infer_reshape(op: OperatorInstance) -> tuple[Shape | None, ...]:
-    return (None if _wanted(op) is None else _reshaped(op),)
+    return (None if _new_shape(op) is None else _reshaped(op),)
 
 
 VIEW = Traits(view=True, moves=True, row_wise=any_axis, reshapes_rows=True, monotone_from=MONOTONE)

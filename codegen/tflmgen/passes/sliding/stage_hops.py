@@ -108,7 +108,7 @@ class _Stage:
         orelse = replace(self._node.orelse, results=(*self._node.orelse.results, *old.values()))
         node = replace(self._node, then=then, orelse=orelse, outputs=(*self._node.outputs, *new.values()))
         before, after = ({names[name]: value for name, value in values.items()} for values in (old, new))
-        return self._with(node, before, after, work)
+        return self._with_state(node, before, after, work)
 
     def _alone(self) -> _Alone:
         """The branch as a function of what it reads."""
@@ -191,7 +191,7 @@ class _Stage:
         choice = If(self._ids.take(), moved, hop, whole, outputs, origin)
         return Block((compare, choice), outputs, hop.name)
 
-    def _with(self, node: If, before: Mapping[str, Value], after: Mapping[str, Value], work: HopWork) -> Module:
+    def _with_state(self, node: If, before: Mapping[str, Value], after: Mapping[str, Value], work: HopWork) -> Module:
         """The module with the node, and with variables for what it keeps."""
         function = self._function
         nodes = tuple(node if other is self._node else other for other in function.body.nodes)

@@ -68,6 +68,13 @@ def test_an_operator_without_a_kernel_stays_in_float() -> None:
     assert types_of("model-int8.tflite") == ["int8", "int8", "float32", "float32", "int8", "int8", "float32"]
 
 
+def test_an_operator_that_tflite_micro_lacks_in_any_type_is_in_integers() -> None:
+    write_model_of(["TANH", "GELU", "TANH"])
+    words = ("--calibration", "good.npz", "--strict", "--io", "int8")
+    assert tflmgen("quantize", "model.tflite", *words).code == 0
+    assert types_of("model-int8.tflite") == ["int8"] * 3
+
+
 def infinite(name: str, values: list[list[float]]) -> None:
     """model.tflite: max(tanh(x) with `values` by the operator PADV2 or MAXIMUM, x)."""
     builder = ModelBuilder()
@@ -109,6 +116,7 @@ def test_other_operators_with_an_infinite_operand_stay_in_float(name: str, numbe
         (("--calibration", "name.npz"), "array 'x' is missing"),
         (("--calibration", "none.npz"), "No such file"),
         (("--calibration", "good.npz", "--max-error", "1e-9"), "beyond the limits"),
+        (("--calibration", "good.npz", "--signature", "nosuch"), "no signature 'nosuch'"),
     ],
 )
 def test_bad_data_and_limits(words: tuple[str, ...], error: str) -> None:
@@ -193,6 +201,22 @@ def test_build_writes_nothing_after_an_error() -> None:
     assert finished.code == 1
     assert "float32[1,4]" in finished.err
     assert sorted(Path().iterdir()) == before
+
+
+@pytest.mark.parametrize("path", ["model.tflite", "good.npz"])
+def test_a_file_that_is_read_is_not_overwritten(path: str) -> None:
+    before = Path(path).read_bytes()
+    finished = tflmgen("quantize", "model.tflite", "--calibration", "good.npz", "-o", path)
+    assert finished.code == 2
+    assert "it is read, and would be overwritten" in finished.err
+    assert Path(path).read_bytes() == before
+
+
+def test_an_input_that_is_always_0_is_a_warning() -> None:
+    np.savez("zeros.npz", x=np.zeros((40, 1, 4), np.float32))
+    finished = tflmgen("quantize", "model.tflite", "--calibration", "zeros.npz")
+    assert finished.code == 0, finished.err
+    assert "warning: zeros.npz: input 'x' is 0 in every sample" in finished.out
 
 
 def test_few_samples_are_a_warning_with_their_number() -> None:

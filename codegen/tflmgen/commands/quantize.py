@@ -44,6 +44,8 @@ def quantize_command(
     for written in (path, choices.report):
         if written is not None:
             check_writable(written)
+            if written.resolve() in (model.resolve(), calibration.resolve()):
+                raise UsageError(f"{written}: it is read, and would be overwritten. Give another path")
     board = board_of(choices.board)
     with console.progress(f"Quantising {model.name}") as progress:
         result = quantize_file(model, calibration, choices, signature, progress, source)

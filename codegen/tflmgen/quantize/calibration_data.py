@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tflmgen.emulators import Vectors, VectorsError, VectorSet, arrays_by_name, read_input_sets
+from tflmgen.emulators import Vectors, VectorsError, VectorSet, arrays_by_name, choose_signature, read_input_sets
 from tflmgen.ir import Port, Signature
 
 FEW_SAMPLES = 32
@@ -46,6 +46,8 @@ def read_calibration(path: Path, signatures: Sequence[Signature], key: str | Non
 
     Raises VectorsError for arrays that are missing, do not fit the model, or are not finite.
     """
+    if key is not None:
+        choose_signature(signatures, key, str(path))
     vectors = _stacked(path, signatures, key) or read_input_sets(path, signatures, key, expected=False)
     for number, vector_set in enumerate(vectors.sets):
         _check_finite(path, vectors, number, vector_set, signatures)
@@ -120,4 +122,8 @@ def _warnings(path: Path, vectors: Vectors, signatures: Sequence[Signature]) -> 
     for number, signature in enumerate(signatures):
         if number not in used:
             warnings.append(f"{path} has no samples of signature '{signature.key}'")
+        sets = [vector_set.inputs for vector_set in vectors.sets if vector_set.signature == number]
+        for port, arrays in zip(signature.inputs, zip(*sets, strict=True), strict=False):
+            if port.type.dtype.is_float and not any(array.any() for array in arrays):
+                warnings.append(f"{path}: input '{port.name}' is 0 in every sample: other values would be lost")
     return warnings

@@ -221,7 +221,8 @@ def _output_error(signature: Signature, place: int, pairs: Sequence[tuple[Array,
         if wanted.shape != got.shape:
             noise, largest = math.inf, math.inf
             continue
-        difference = np.abs(got - wanted)
+        with np.errstate(invalid="ignore"):
+            difference = np.abs(got - wanted)
         # Values that are infinite or undefined in float are right where they are so in the other run, too.
         difference[(got == wanted) | (np.isnan(got) & np.isnan(wanted))] = 0
         difference[np.isnan(difference)] = math.inf

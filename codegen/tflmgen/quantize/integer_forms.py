@@ -2,7 +2,8 @@
 
 That is asked of the operator table's rules, with trial scales: first with a different one for each operand, then with
 one for all, then with the fixed results that TFLite's quantisation specification has. An operator without a form stays
-in float, for the reason that `find_form` gives. TFLite Micro must have a kernel of the type that is no approximation.
+in float, for the reason that `find_form` gives. TFLite Micro must have a kernel of the type that is no approximation;
+of operators that it has in no type, such as GELU, TensorFlow Lite.
 """
 
 from __future__ import annotations
@@ -145,6 +146,16 @@ def element_contents(values: Array, element: ElementType) -> bytes:
     return contents(values, element.dtype)
 
 
+def picks_a_row(op: Operator, graph: SubGraph) -> bool:
+    """Whether an operator is GATHER with one index, which SLICE can stand in for (`row_picks`)."""
+    if op.name != "GATHER":
+        return False
+    rows, index, result = (graph.tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
+    is_static = not any(-1 in (tensor.shape_signature or ()) for tensor in (rows, result))
+    is_plain = not (op.options or {}).get("batch_dims", 0) and rows.data is None and bool(rows.shape)
+    return is_static and is_plain and index.dtype is DType.INT32 and index.shape in ((), (1,))
+
+
 def find_form(op: Operator, graph: SubGraph, dtype: DType) -> Form | str:
     """The form of an operator with real operands or results in `dtype`, or why there is none, as a sentence."""
     operands, results = real_operands(op, graph), real_results(op, graph)
@@ -159,7 +170,8 @@ def find_form(op: Operator, graph: SubGraph, dtype: DType) -> Form | str:
     traits = traits_of(op.name)
     if traits.compares is not None:
         return Form(dtype, False)
-    if reference_runtimes(op.name, dtype.label) != "TFLM":
+    is_sliced = dtype is DType.INT16 and picks_a_row(op, graph)
+    if not _has_kernel(op.name, dtype) and not is_sliced:
         return f"TFLite Micro has no {dtype.label} kernel of {op.name}"
     reason = ""
     only_shared = traits.moves or traits.view or traits.cuts or traits.same_if_typed
@@ -169,6 +181,12 @@ def find_form(op: Operator, graph: SubGraph, dtype: DType) -> Form | str:
         if not reason:
             return form
     return reason
+
+
+def _has_kernel(name: str, dtype: DType) -> bool:
+    """Whether TFLite Micro has a kernel, or, for operators that it lacks in float32, too, TensorFlow Lite."""
+    runtimes = reference_runtimes(name, dtype.label)
+    return runtimes == "TFLM" or (runtimes == "LiteRT" and "TFLM" not in reference_runtimes(name, DType.FLOAT32.label))
 
 
 def _candidates(dtype: DType, has_results: bool) -> list[Form]:

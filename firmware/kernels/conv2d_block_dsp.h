@@ -8,19 +8,28 @@
 #ifndef TFLMGEN_KERNELS_CONV2D_BLOCK_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_BLOCK_DSP_H
 
-#include "dsp.h"
+#include "conv2d_fill_dsp.h"
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
-/* What a block needs to know, in the order in which the assembly reads it. */
-struct tflmgen_conv2d_dsp_block {
-    int32_t skip;   /* bytes of code that the first pass leaves out */
-    int32_t column; /* bytes */
+/* What a run of blocks needs to know, in the order in which the assembly reads it. */
+struct tflmgen_conv2d_dsp_run {
     int32_t channels;
+    int32_t skip;        /* bytes of code that the first pass leaves out */
+    int32_t last;        /* bytes of the column in front of the last pass; less than 0 if there is only one */
+    int32_t blocks;      /* that are left */
+    int32_t output_step; /* bytes from the end of a block's first pixel to the next block */
+    int32_t input_step;  /* bytes from a block's first window to the next block's */
+    tflmgen_u32 *column;
+    const int8_t *input;                  /* first window of the next block, less input_step */
+    int32_t pixel;                        /* bytes from window to window */
+    struct tflmgen_conv2d_dsp_rows words; /* of the windows */
+    int32_t pixels;                       /* twice `pixel` */
+    tflmgen_conv2d_dsp_filling *filling;  /* of a column, before its block */
 };
 
-typedef void tflmgen_conv2d_dsp_block_function(tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,
-                                               const struct tflmgen_conv2d_dsp_block *block);
+typedef void tflmgen_conv2d_dsp_blocks(tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,
+                                       struct tflmgen_conv2d_dsp_run *run);
 
 /* Bytes of code of one step and of two; how many of them a pass of the loop has, and one pass of all twos. */
 #define TFLMGEN_CONV2D_DSP_PIXELS 3 /* of a block */
@@ -129,13 +138,16 @@ typedef void tflmgen_conv2d_dsp_block_function(tflmgen_u32 *column, const tflmge
     "smlad r10, r10, r4, r3\n\t"
 /* clang-format on */
 
-/* What is left after the first values, in passes until the column's end. */
+/* What is left after the first values, in passes. The condition is HI: C says whether there are several passes, which
+ * nothing from channel pair to channel pair changes; Z is only set in the last one of several. */
 /* clang-format off */
 #define TFLMGEN_CONV2D_DSP_REST(UNROLLED, CODE)                       \
-    TFLMGEN_CONV2D_DSP_REPEAT(UNROLLED, CODE)                         \
+    "2:\n\t"                                                          \
     "ldr lr, [sp, #20]\n\t"                                           \
-    "cmp r0, lr\n\t"                                                  \
-    "bne.w 2b\n\t"
+    "teq r0, lr\n"                                                    \
+    "4:\n\t"                                                          \
+    TFLMGEN_CONV2D_DSP_REPEAT(UNROLLED, CODE)                         \
+    "bhi.w 2b\n\t"
 /* clang-format on */
 
 #define TFLMGEN_CONV2D_DSP_REQUANTIZE_CLAMPED(sum, m, ra) "smmla " sum ", " sum ", " m ", " ra "\n\t"
@@ -156,8 +168,9 @@ typedef void tflmgen_conv2d_dsp_block_function(tflmgen_u32 *column, const tflmge
     "strh r8, [r2, r4]\n\t"      \
     "strh r9, [r2, r4, lsl #1]\n\t"
 
-/* After the last step of a pair of channels, whose sums are r7 to r12. On the stack: the output, its channels, its
- * end, and the column, where r0 goes again. Each channel with its own shift: 32 instructions, 44 where signed. */
+/* After the last step of a pair of channels, whose sums are r7 to r12. On the stack: the column, where r0 goes again,
+ * the output, its channels, its end. Z at the end: whether this was the last pair. Each channel with its own shift: 32
+ * instructions, 44 where signed. */
 /* clang-format off */
 #define TFLMGEN_CONV2D_DSP_FINISH(REQUANTIZE)                                        \
     "ldmia.w r1!, {r2, r3, r4, r5, r6}\n\t"                                       \
@@ -165,21 +178,20 @@ typedef void tflmgen_conv2d_dsp_block_function(tflmgen_u32 *column, const tflmge
     REQUANTIZE("r10", "r4", "r5") REQUANTIZE("r11", "r4", "r5") REQUANTIZE("r12", "r4", "r5") \
     TFLMGEN_CONV2D_DSP_ROUND("r7") TFLMGEN_CONV2D_DSP_ROUND("r8")                 \
     TFLMGEN_CONV2D_DSP_ROUND("r9")                                                \
-    "lsrs r6, r6, #8\n\t"                                                         \
+    "lsr r6, r6, #8\n\t"                                                          \
     TFLMGEN_CONV2D_DSP_ROUND("r10") TFLMGEN_CONV2D_DSP_ROUND("r11")               \
     TFLMGEN_CONV2D_DSP_ROUND("r12")                                               \
-    "ldrd r2, r4, [sp]\n\t" TFLMGEN_CONV2D_DSP_STORE                              \
+    "ldmia.w sp, {r0, r2, r4}\n\t" TFLMGEN_CONV2D_DSP_STORE                       \
     "strh r7, [r2]\n\t"                                                           \
-    "lsrs r6, r6, #8\n\t"                                                         \
+    "lsr r6, r6, #8\n\t"                                                          \
     "add r2, r2, r6\n\t"                                                          \
-    "str r2, [sp]\n\t"                                                            \
-    "ldr r0, [sp, #12]\n\t"                                                       \
-    "bne.w 1b\n\t"
+    "str r2, [sp, #4]\n\t"                                                        \
+    "tst r6, r6\n\t"
 /* clang-format on */
 #define TFLMGEN_CONV2D_DSP_FINISH_clamped TFLMGEN_CONV2D_DSP_FINISH(TFLMGEN_CONV2D_DSP_REQUANTIZE_CLAMPED)
 #define TFLMGEN_CONV2D_DSP_FINISH_signed TFLMGEN_CONV2D_DSP_FINISH(TFLMGEN_CONV2D_DSP_REQUANTIZE_SIGNED)
 
-/* All channels with the shift TFLMGEN_DSP_SHIFT, which SSAT takes along: 24 instructions. */
+/* All channels with the shift TFLMGEN_DSP_SHIFT, which SSAT takes along: 22 instructions. */
 /* clang-format off */
 #define TFLMGEN_CONV2D_DSP_FINISH_uniform                                                                \
     "ldmia.w r1!, {r2, r3, r4, r5}\n\t"                                                                  \
@@ -188,37 +200,69 @@ typedef void tflmgen_conv2d_dsp_block_function(tflmgen_u32 *column, const tflmge
     TFLMGEN_DSP_SATURATE("r7") TFLMGEN_DSP_SATURATE("r8")                                  \
     TFLMGEN_DSP_SATURATE("r9") TFLMGEN_DSP_SATURATE("r10")                                 \
     TFLMGEN_DSP_SATURATE("r11") TFLMGEN_DSP_SATURATE("r12")                                \
-    "ldmia.w sp, {r2, r4, r5}\n\t" TFLMGEN_CONV2D_DSP_STORE                                              \
+    "ldmia.w sp, {r0, r2, r4, r5}\n\t" TFLMGEN_CONV2D_DSP_STORE                                          \
     "strh r7, [r2], #2\n\t"                                                                              \
-    "str r2, [sp]\n\t"                                                                                   \
-    "ldr r0, [sp, #12]\n\t"                                                                              \
-    "cmp r2, r5\n\t"                                                                                     \
-    "bne.w 1b\n\t"
+    "str r2, [sp, #4]\n\t"                                                                               \
+    "teq r2, r5\n\t"
 /* clang-format on */
-/* Registers: r0 column, r1 stream, r2-r3 weights, r4-r6 and lr inputs, r7-r9 sums of channel 0, r10-r12 of channel 1.
- * Stack: output, channels, end of the output, column, entry of the first pass, end of the column. A pair of channels
- * costs 1 instruction around its first values, for 6 outputs. */
+
+/* The frame of a run of blocks, from sp up: column, output, channels, end of the output, entry of the first pass, the
+ * column in its last pass, stream, run. r9 is the last one then. */
+#define TFLMGEN_CONV2D_DSP_BEGIN_RUN \
+    "push {r4-r11, lr}\n\t"          \
+    "ldmia.w r3!, {r4, r6, r7}\n\t"  \
+    "adr r9, 4f\n\t"                 \
+    "add r6, r6, r9\n\t"             \
+    "orr r6, r6, #1\n\t"             \
+    "add r7, r7, r0\n\t"             \
+    "mov r8, r1\n\t"                 \
+    "mov r9, r3\n\t"                 \
+    "add r5, r2, r4\n\t"             \
+    "push {r0, r2, r4, r5, r6, r7, r8, r9}\n\t"
+
+/* From block to block: the next one's output and input, or on at 9. */
+#define TFLMGEN_CONV2D_DSP_NEXT_BLOCK \
+    "ldr r9, [sp, #28]\n\t"           \
+    "ldmia.w r9!, {r3, r4, r5}\n\t"   \
+    "subs r3, r3, #1\n\t"             \
+    "ble 9f\n\t"                      \
+    "str r3, [r9, #-12]\n\t"          \
+    "ldr r3, [sp, #8]\n\t"            \
+    "add r2, r2, r4\n\t"              \
+    "add r3, r3, r2\n\t"              \
+    "str r2, [sp, #4]\n\t"            \
+    "str r3, [sp, #12]\n\t"
+
+/* A run of blocks. Registers: r0 column, r1 stream, r2-r3 weights, r4-r6 and lr inputs, r7-r9 sums of channel 0,
+ * r10-r12 of channel 1. A pair of channels costs 3 instructions around its values and outputs, of which LDR is the only
+ * branch that is taken; a block 22. */
 /* clang-format off */
 #define TFLMGEN_CONV2D_DSP_BLOCK(name, FIRST, REST, FINISH)                                                            \
     TFLMGEN_SHARED void name(tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,                           \
-                             const struct tflmgen_conv2d_dsp_block *block)                                             \
+                             struct tflmgen_conv2d_dsp_run *run)                                                       \
     {                                                                                                                  \
-        TFLMGEN_IN_REGISTERS_4(column, stream, output, block);                                                         \
-        __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
-                         "ldmia.w r3, {r6, r7, r8}\n\t"                                                                \
-                         "adr r9, 2f\n\t"                                                                              \
-                         "add r6, r6, r9\n\t"                                                                          \
-                         "orr r6, r6, #1\n\t"                                                                          \
-                         "add r7, r7, r0\n\t"                                                                          \
-                         "mov r5, r0\n\t"                                                                              \
-                         "mov r3, r8\n\t"                                                                              \
-                         "add r4, r2, r8\n\t"                                                                          \
-                         "push {r2-r7}\n"                                                                              \
-                         "1:\n\t" FIRST                                                                                \
-                         "ldr pc, [sp, #16]\n\t"                                                                      \
+        TFLMGEN_IN_REGISTERS_4(column, stream, output, run);                                                           \
+        __asm__ volatile(TFLMGEN_CONV2D_DSP_BEGIN_RUN                                                                  \
+                         "ldmia.w r9!, {r3, r4, r5}\n"                                                                 \
+                         "0:\n\t"                                                                                      \
+                         "ldmia.w r9, {r0, r1, r2, r3, r10, r11, r12, lr}\n\t"                                         \
+                         "add r1, r1, r5\n\t"                                                                          \
+                         "str r1, [r9, #4]\n\t"                                                                        \
+                         "blx lr\n\t"                                                                                  \
+                         "ldr r0, [sp]\n\t"                                                                            \
+                         "ldr lr, [sp, #20]\n\t"                                                                       \
+                         "ldr r1, [sp, #24]\n\t"                                                                       \
+                         "cmp lr, r0\n\t"                                                                              \
+                         "b 1f\n\t"                                                                                    \
                          ".p2align 2\n"                                                                                \
-                         "2:\n\t" REST FINISH                                                                          \
-                         "add sp, sp, #24\n\t"                                                                         \
+                         REST FINISH                                                                                   \
+                         "beq 3f\n"                                                                                    \
+                         "1:\n\t" FIRST                                                                                \
+                         "ldr pc, [sp, #16]\n"                                                                         \
+                         "3:\n\t" TFLMGEN_CONV2D_DSP_NEXT_BLOCK                                                        \
+                         "b 0b\n"                                                                                      \
+                         "9:\n\t"                                                                                      \
+                         "add sp, sp, #32\n\t"                                                                         \
                          "pop {r4-r11, lr}"                                                                            \
                          : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
                          :                                                                                             \
@@ -249,16 +293,17 @@ TFLMGEN_CONV2D_DSP_BLOCKS(signed)
 TFLMGEN_CONV2D_DSP_BLOCKS(clamped)
 TFLMGEN_CONV2D_DSP_BLOCKS(uniform)
 
-/* For a window of `steps` fours. compact: of which blocks. */
-TFLMGEN_HELPER struct tflmgen_conv2d_dsp_block tflmgen_conv2d_dsp_block_of(int32_t steps, int32_t channels,
-                                                                           bool compact)
+/* Of windows of `steps` fours, one block whose column is filled. compact: of which blocks. */
+TFLMGEN_HELPER struct tflmgen_conv2d_dsp_run tflmgen_conv2d_dsp_run_of(int32_t steps, int32_t channels, bool compact)
 {
     const int32_t unrolled = compact ? TFLMGEN_CONV2D_DSP_STEPS : TFLMGEN_CONV2D_DSP_UNROLLED;
     const int32_t left = compact ? steps - 1 : (steps - 1) / 2;
     const int32_t passes = tflmgen_max_s32((left + unrolled - 1) / unrolled, 1);
     const int32_t bytes = compact ? TFLMGEN_CONV2D_DSP_STEP_BYTES : TFLMGEN_CONV2D_DSP_TWICE_BYTES;
-    const struct tflmgen_conv2d_dsp_block block = {(unrolled * passes - left) * bytes, 24 * steps, channels};
-    return block;
+    const int32_t last = passes > 1 ? 24 * (steps - (compact ? unrolled : 2 * unrolled)) : -4;
+    const struct tflmgen_conv2d_dsp_run run = {
+        channels, (unrolled * passes - left) * bytes, last, 1, 0, 0, 0, 0, 0, {0, 0, 0}, 0, tflmgen_conv2d_dsp_filled};
+    return run;
 }
 
 /* One pixel, for what is left after the last whole block. sign_fix: what a negative sum's requantised value loses.
@@ -274,7 +319,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_pixel(const tflmgen_u32 *lane, const tflm
         int32_t sum0 = (int32_t)stream[0];
         int32_t sum1 = (int32_t)stream[1];
         stream += 2;
-        TFLMGEN_DSP_UNROLL(4)
+        TFLMGEN_DSP_UNROLL(2)
         for (int32_t step = 0; step < steps; ++step, x += 6, stream += 2) {
             sum0 = tflmgen_smlad(stream[0], x[0], sum0);
             sum1 = tflmgen_smlad(stream[1], x[0], sum1);

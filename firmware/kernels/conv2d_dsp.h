@@ -12,7 +12,7 @@
 
 /* What computes outputs, see conv2d_block_dsp.h. */
 struct tflmgen_conv2d_dsp_kind {
-    tflmgen_conv2d_dsp_block_function *block;
+    tflmgen_conv2d_dsp_blocks *blocks;
     int32_t sign_fix;
     bool uniform;
     bool compact;
@@ -27,67 +27,155 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_move_lane(tflmgen_u32 *column, int32_t fr
     }
 }
 
+/* Where the next window begins. */
+TFLMGEN_HELPER const int8_t *tflmgen_conv2d_dsp_window_of(const struct tflmgen_conv2d_dsp_cursor *next,
+                                                          const struct tflmgen_conv2d_dsp_s8 *p)
+{
+    const int32_t y = next->out_y * p->stride_height - p->padding_top;
+    const int32_t x = next->out_x * p->stride_width - p->padding_left;
+    return next->image + (y * p->input_width + x) * p->input_channels;
+}
+
+/* What all blocks of a layer have in common. */
+TFLMGEN_HELPER struct tflmgen_conv2d_dsp_run tflmgen_conv2d_dsp_run_in(tflmgen_u32 *column,
+                                                                       const struct tflmgen_conv2d_dsp_s8 *p,
+                                                                       const struct tflmgen_conv2d_dsp_kind *kind)
+{
+    struct tflmgen_conv2d_dsp_run run = tflmgen_conv2d_dsp_run_of(p->steps, p->output_channels, kind->compact);
+    const int32_t step = p->backward ? -TFLMGEN_CONV2D_DSP_PIXELS : TFLMGEN_CONV2D_DSP_PIXELS;
+    const int32_t bytes = p->row_pitch & ~3;
+    /* A control word's last step is 0. */
+    run.output_step = (step - 1) * p->output_channels + (kind->uniform ? 0 : 2);
+    run.pixel = p->stride_width * p->input_channels;
+    run.pixels = 2 * run.pixel;
+    run.input_step = step * run.pixel;
+    run.column = column;
+    run.words.bytes = bytes;
+    run.words.count = p->filter_height;
+    run.words.gap = p->dilation_height * p->input_width * p->input_channels - bytes;
+    return run;
+}
+
+/* How many blocks from `next` on, one after the other, have windows that lie side by side within the input, `left`
+ * pixels being left. from: the first window. */
+TFLMGEN_HELPER int32_t tflmgen_conv2d_dsp_count_whole(const struct tflmgen_conv2d_dsp_cursor *next, const int8_t *from,
+                                                      const int8_t *last, int32_t left, int32_t pixel,
+                                                      const struct tflmgen_conv2d_dsp_s8 *p)
+{
+    if (p->backward) {
+        return from + 2 * pixel > last ? 0 : left / TFLMGEN_CONV2D_DSP_PIXELS;
+    }
+    const int32_t y = next->out_y * p->stride_height - p->padding_top;
+    const int32_t x = next->out_x * p->stride_width - p->padding_left;
+    const int32_t y_end = p->input_height - (p->filter_height - 1) * p->dilation_height;
+    const int32_t right = p->input_width - p->filter_width - x;
+    if (y < 0 || y >= y_end || x < 0 || right < 0 || p->dilation_width > 1) {
+        return 0;
+    }
+    const int32_t windows = tflmgen_min_s32(right / p->stride_width + 1, p->output_width - next->out_x);
+    const int32_t blocks = tflmgen_min_s32(left, windows) / TFLMGEN_CONV2D_DSP_PIXELS;
+    return from + (TFLMGEN_CONV2D_DSP_PIXELS * blocks - 1) * pixel > last ? blocks - 1 : blocks;
+}
+
+/* `blocks` blocks from `output` on. */
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_run_blocks(struct tflmgen_conv2d_dsp_run *run, const tflmgen_u32 *stream,
+                                                  int8_t *output, int32_t blocks, tflmgen_conv2d_dsp_filling *filling,
+                                                  const struct tflmgen_conv2d_dsp_kind *kind)
+{
+    run->blocks = blocks;
+    run->filling = filling;
+    kind->blocks(run->column, stream, output, run);
+}
+
+/* `blocks` blocks whose windows lie within the input, the first of them at `from`. */
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_whole_blocks(struct tflmgen_conv2d_dsp_run *run, const tflmgen_u32 *stream,
+                                                    int8_t *output, int32_t blocks, const int8_t *from, int32_t rest,
+                                                    tflmgen_conv2d_dsp_filling *filling,
+                                                    const struct tflmgen_conv2d_dsp_kind *kind)
+{
+    const int32_t output_step = run->output_step + run->channels - (kind->uniform ? 0 : 2);
+    const int32_t together = rest ? 1 : blocks;
+    for (; blocks > 0; blocks -= together, from += run->input_step, output += output_step) {
+        if (rest) {
+            tflmgen_conv2d_dsp_gather_rest3(run->column, from, run->pixel, &run->words, rest);
+        }
+        run->input = from - run->input_step;
+        tflmgen_conv2d_dsp_run_blocks(run, stream, output, together,
+                                      run->words.bytes ? filling : tflmgen_conv2d_dsp_filled, kind);
+    }
+}
+
+/* Lanes from `lane` to `end`, whatever their windows. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_lanes(tflmgen_u32 *column, int32_t lane, int32_t end, const int8_t *last,
+                                                    struct tflmgen_conv2d_dsp_cursor *next,
+                                                    const struct tflmgen_conv2d_dsp_s8 *p)
+{
+    for (; lane < end; ++lane) {
+        tflmgen_conv2d_dsp_gather_next(column + lane, (int8_t *)(column + 6 * p->steps), last, next, p);
+    }
+}
+
+/* The last `left` pixels, of which no block is left. Two of them take longer than a block, one of whose pixels is the
+ * last block's, of whose column the lane stays. */
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_run_rest(const tflmgen_u32 *stream, int8_t *output, int32_t left, bool is_alone,
+                                                struct tflmgen_conv2d_dsp_cursor *next, const int8_t *last,
+                                                struct tflmgen_conv2d_dsp_run *run,
+                                                const struct tflmgen_conv2d_dsp_s8 *p,
+                                                const struct tflmgen_conv2d_dsp_kind *kind)
+{
+    tflmgen_u32 *const column = run->column;
+    if (left == 2 && !is_alone) {
+        const int32_t lane = p->backward ? 0 : 1;
+        tflmgen_conv2d_dsp_move_lane(column, 2 * lane, 2 - 2 * lane, p->steps);
+        tflmgen_conv2d_dsp_gather_lanes(column, lane, lane + 2, last, next, p);
+        tflmgen_conv2d_dsp_run_blocks(run, stream, output - lane * p->output_channels, 1, tflmgen_conv2d_dsp_filled,
+                                      kind);
+        return;
+    }
+    tflmgen_conv2d_dsp_gather_lanes(column, 0, left, last, next, p);
+    for (int32_t lane = 0; lane < left; ++lane, output += p->output_channels) {
+        tflmgen_conv2d_dsp_pixel(column + lane, stream, output, p->steps, p->output_channels, kind->sign_fix,
+                                 kind->uniform);
+    }
+}
+
 /* column: 6 * steps words, and steps more where a tap's channels are not whole words. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *column,
                                            int8_t *output, const struct tflmgen_conv2d_dsp_s8 *p,
                                            const struct tflmgen_conv2d_dsp_kind *kind)
 {
-    const int32_t channels = p->input_channels;
-    const int32_t steps = p->steps;
-    const struct tflmgen_conv2d_dsp_block block = tflmgen_conv2d_dsp_block_of(steps, p->output_channels, kind->compact);
     const int32_t all = p->batches * p->output_height * p->output_width;
-    const int32_t pixel = p->stride_width * channels;
-    const int32_t line = p->dilation_height * p->input_width * channels;
-    const int32_t whole_words = p->row_pitch & ~3;
-    const struct tflmgen_conv2d_dsp_rows rows = {whole_words, p->filter_height, line - whole_words};
-    /* Where three windows side by side lie inside the input. */
-    const int32_t y_end = p->input_height - (p->filter_height - 1) * p->dilation_height;
-    const int32_t x_end = p->dilation_width > 1 ? 0 : p->input_width - p->filter_width + 1 - 2 * p->stride_width;
+    const int32_t row = p->input_width * p->input_channels;
     const int8_t *const last =
-        input + p->batches * p->input_height * p->input_width * channels - (p->filter_height - 1) * line - p->row_pitch;
-    int8_t *const bytes = (int8_t *)(column + 6 * steps);
+        input + (p->batches * p->input_height - (p->filter_height - 1) * p->dilation_height) * row - p->row_pitch;
+    struct tflmgen_conv2d_dsp_run run = tflmgen_conv2d_dsp_run_in(column, p, kind);
+    tflmgen_conv2d_dsp_filling *const filling =
+        tflmgen_conv2d_dsp_filling_of(p->filter_width, p->stride_width, p->input_channels);
     struct tflmgen_conv2d_dsp_cursor next = {input, 0, 0};
     int8_t *at = output;
     int32_t left = all;
-    for (; left >= TFLMGEN_CONV2D_DSP_PIXELS; left -= TFLMGEN_CONV2D_DSP_PIXELS) {
+    for (int32_t blocks; left >= TFLMGEN_CONV2D_DSP_PIXELS; left -= TFLMGEN_CONV2D_DSP_PIXELS * blocks) {
         if (p->backward) {
             next.out_x = left - TFLMGEN_CONV2D_DSP_PIXELS;
             at = output + next.out_x * p->output_channels;
         }
-        const int32_t y = next.out_y * p->stride_height - p->padding_top;
-        const int32_t x = next.out_x * p->stride_width - p->padding_left;
-        const int8_t *from = next.image + (y * p->input_width + x) * channels;
-        if (next.out_x + TFLMGEN_CONV2D_DSP_PIXELS <= p->output_width && y >= 0 && y < y_end && x >= 0 && x < x_end &&
-            from <= last - 2 * pixel) {
-            tflmgen_conv2d_dsp_gather3(column, from, pixel, &rows, p);
-            next.out_x += TFLMGEN_CONV2D_DSP_PIXELS;
+        const int8_t *const from = tflmgen_conv2d_dsp_window_of(&next, p);
+        blocks = tflmgen_conv2d_dsp_count_whole(&next, from, last, left, run.pixel, p);
+        if (blocks > 0) {
+            tflmgen_conv2d_dsp_whole_blocks(&run, stream, at, blocks, from, p->row_pitch & 3, filling, kind);
+            next.out_x += TFLMGEN_CONV2D_DSP_PIXELS * blocks;
         } else {
-            tflmgen_conv2d_dsp_gather_next(column, bytes, last, &next, p);
-            tflmgen_conv2d_dsp_gather_next(column + 1, bytes, last, &next, p);
-            tflmgen_conv2d_dsp_gather_next(column + 2, bytes, last, &next, p);
+            blocks = 1;
+            tflmgen_conv2d_dsp_gather_lanes(column, 0, TFLMGEN_CONV2D_DSP_PIXELS, last, &next, p);
+            tflmgen_conv2d_dsp_run_blocks(&run, stream, at, 1, tflmgen_conv2d_dsp_filled, kind);
         }
-        kind->block(column, stream, at, &block);
-        at += TFLMGEN_CONV2D_DSP_PIXELS * p->output_channels;
+        at += TFLMGEN_CONV2D_DSP_PIXELS * blocks * p->output_channels;
     }
     if (p->backward) {
         next.out_x = 0;
         at = output;
     }
-    if (left == 2 && all > 2) {
-        /* Two pixels alone take longer than three, one of which is the last block's. */
-        const int32_t lane = p->backward ? 0 : 1;
-        tflmgen_conv2d_dsp_move_lane(column, 2 * lane, 2 - 2 * lane, steps);
-        tflmgen_conv2d_dsp_gather_next(column + lane, bytes, last, &next, p);
-        tflmgen_conv2d_dsp_gather_next(column + lane + 1, bytes, last, &next, p);
-        kind->block(column, stream, at - lane * p->output_channels, &block);
-        left = 0;
-    }
-    for (int32_t lane = 0; lane < left; ++lane) {
-        tflmgen_conv2d_dsp_gather_next(column + lane, bytes, last, &next, p);
-    }
-    for (int32_t lane = 0; lane < left; ++lane, at += p->output_channels) {
-        tflmgen_conv2d_dsp_pixel(column + lane, stream, at, steps, p->output_channels, kind->sign_fix, kind->uniform);
-    }
+    tflmgen_conv2d_dsp_run_rest(stream, at, left, all == left, &next, last, &run, p, kind);
     tflmgen_clamp_dsp_s8(output, all * p->output_channels, p->output_min, p->output_max);
 }
 

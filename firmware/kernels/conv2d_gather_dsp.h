@@ -7,7 +7,7 @@
 #ifndef TFLMGEN_KERNELS_CONV2D_GATHER_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_GATHER_DSP_H
 
-#include "dsp.h"
+#include "conv2d_fill_dsp.h"
 #include "window.h"
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
@@ -21,61 +21,6 @@ struct tflmgen_conv2d_dsp_s8 {
     int32_t output_min;
     int32_t output_max;
 };
-
-/* Four values of three pixels: 13 instructions. */
-/* clang-format off */
-#define TFLMGEN_CONV2D_DSP_WIDEN3         \
-    "ldr r5, [r1, r2]\n\t"                \
-    "ldr r6, [r1, r10]\n\t"               \
-    "ldr r4, [r1], #4\n\t" TFLMGEN_CONV2D_DSP_PUT3
-/* clang-format on */
-#define TFLMGEN_CONV2D_DSP_PUT3   \
-    "rev16 r8, r5\n\t"            \
-    "rev16 r9, r6\n\t"            \
-    "rev16 r7, r4\n\t"            \
-    "eor r7, r7, #0x007F007F\n\t" \
-    "eor r8, r8, #0x007F007F\n\t" \
-    "eor r9, r9, #0x007F007F\n\t" \
-    "sxtb16 r4, r4, ror #8\n\t"   \
-    "sxtb16 r5, r5, ror #8\n\t"   \
-    "sxtb16 r6, r6, ror #8\n\t"   \
-    "stmia r0!, {r4, r5, r6, r7, r8, r9}\n"
-
-/* Rows of a window, in the order in which the assembly reads it: bytes of each, a multiple of four; how many; bytes
- * from end of one to the next one's start. */
-struct tflmgen_conv2d_dsp_rows {
-    int32_t bytes;
-    int32_t count;
-    int32_t gap;
-};
-
-/* The rows of three windows that are `pixel` bytes apart, eight bytes at a time, an odd four first: 9 instructions a
- * row beside the words. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen3(tflmgen_u32 *column, const int8_t *input, int32_t pixel,
-                                              const struct tflmgen_conv2d_dsp_rows *rows)
-{
-    TFLMGEN_IN_REGISTERS_4(column, input, pixel, rows);
-    /* clang-format off */
-    __asm__ volatile("push {r4-r11, lr}\n\t"
-                     "ldmia.w r3, {r3, r11, r12}\n\t"
-                     "lsl r10, r2, #1\n"
-                     "0:\n\t"
-                     "add lr, r1, r3\n\t"
-                     "lsls r4, r3, #29\n\t"
-                     "bmi 2f\n"
-                     "1:\n\t" TFLMGEN_CONV2D_DSP_WIDEN3
-                     "2:\n\t" TFLMGEN_CONV2D_DSP_WIDEN3
-                     "\tcmp r1, lr\n\t"
-                     "bne 1b\n\t"
-                     "add r1, r1, r12\n\t"
-                     "subs r11, r11, #1\n\t"
-                     "bne 0b\n\t"
-                     "pop {r4-r11, lr}"
-                     : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
-                     :
-                     : "r12", "cc", "memory");
-    /* clang-format on */
-}
 
 TFLMGEN_HELPER void tflmgen_conv2d_dsp_put(tflmgen_u32 *lane, uint32_t x)
 {
@@ -236,26 +181,18 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_whole(tflmgen_u32 *lane, const int
     }
 }
 
-/* Three windows, `pixel` bytes apart, that lie inside. */
-TFLMGEN_HELPER void tflmgen_conv2d_dsp_gather3(tflmgen_u32 *column, const int8_t *window, int32_t pixel,
-                                               const struct tflmgen_conv2d_dsp_rows *rows,
-                                               const struct tflmgen_conv2d_dsp_s8 *p)
+/* What three windows, `pixel` bytes apart, that lie inside, have beside whole words: `rest` bytes a row. */
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_gather_rest3(tflmgen_u32 *column, const int8_t *window, int32_t pixel,
+                                                    const struct tflmgen_conv2d_dsp_rows *rows, int32_t rest)
 {
-    if (rows->bytes) {
-        tflmgen_conv2d_dsp_widen3(column, window, pixel, rows);
-    }
-    const int32_t rest = p->row_pitch & 3;
-    if (rest == 0) {
-        return;
-    }
     column += rows->bytes * rows->count / 4 * 6;
     window += rows->bytes;
     if (rest == 1) {
         tflmgen_conv2d_dsp_widen_column3(column, window, pixel, rows);
-    } else {
-        for (int32_t lane = 0; lane < 3; ++lane, ++column, window += pixel) {
-            tflmgen_conv2d_dsp_widen_rest(column, window, rest, rows->count, rows->bytes + rows->gap);
-        }
+        return;
+    }
+    for (int32_t lane = 0; lane < 3; ++lane, ++column, window += pixel) {
+        tflmgen_conv2d_dsp_widen_rest(column, window, rest, rows->count, rows->bytes + rows->gap);
     }
 }
 

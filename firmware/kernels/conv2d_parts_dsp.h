@@ -90,12 +90,12 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_three(tflmgen_u32 *column, const int
     const int32_t row = p->taps_width * p->channels;
     if (tap == p->channels || p->taps_width == 1) {
         const struct tflmgen_conv2d_dsp_rows rows = {row, p->taps_height, line - row};
-        tflmgen_conv2d_dsp_widen3(column, from, p->stride_width * p->pixel, &rows);
+        tflmgen_conv2d_dsp_widen3(column, from, p->stride_width * p->pixel, &rows, tflmgen_conv2d_dsp_fill_rows);
         return;
     }
     const struct tflmgen_conv2d_dsp_rows rows = {p->channels, p->taps_width, tap - p->channels};
     for (int32_t ky = 0; ky < p->taps_height; ++ky, from += line, column += row / 4 * 6) {
-        tflmgen_conv2d_dsp_widen3(column, from, p->stride_width * p->pixel, &rows);
+        tflmgen_conv2d_dsp_widen3(column, from, p->stride_width * p->pixel, &rows, tflmgen_conv2d_dsp_fill_rows);
     }
 }
 
@@ -104,13 +104,13 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_block(tflmgen_u32 *column, const tfl
                                                   int32_t pixel, const struct tflmgen_conv2d_part *p)
 {
     if (!p->is_single) {
-        const struct tflmgen_conv2d_dsp_block block = tflmgen_conv2d_dsp_block_of(p->steps, pixel, true);
-        tflmgen_conv2d_dsp_block_compact_signed(column, stream, output, &block);
+        struct tflmgen_conv2d_dsp_run run = tflmgen_conv2d_dsp_run_of(p->steps, pixel, true);
+        tflmgen_conv2d_dsp_block_compact_signed(column, stream, output, &run);
         return;
     }
     int8_t pairs[6];
-    const struct tflmgen_conv2d_dsp_block block = tflmgen_conv2d_dsp_block_of(p->steps, 2, true);
-    tflmgen_conv2d_dsp_block_compact_signed(column, stream, pairs, &block);
+    struct tflmgen_conv2d_dsp_run run = tflmgen_conv2d_dsp_run_of(p->steps, 2, true);
+    tflmgen_conv2d_dsp_block_compact_signed(column, stream, pairs, &run);
     output[2 * pixel] = pairs[4];
     output[pixel] = pairs[2];
     output[0] = pairs[0];

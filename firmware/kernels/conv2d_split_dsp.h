@@ -14,6 +14,11 @@
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
 #define TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS 24
+#ifdef __OPTIMIZE_SIZE__
+#define TFLMGEN_CONV2D_SPLIT_DSP_STEPS 8 /* of a pass */
+#else
+#define TFLMGEN_CONV2D_SPLIT_DSP_STEPS 12
+#endif
 
 /* Channels are whole words, dilation_width is 1. */
 struct tflmgen_conv2d_split_dsp_s8 {
@@ -28,8 +33,8 @@ struct tflmgen_conv2d_split_dsp_s8 {
 
 /* What a part of a block needs to know, in the order in which the assembly reads it. */
 struct tflmgen_conv2d_split_dsp_part {
-    int32_t passes; /* of the loop over the part's steps, unrolled TFLMGEN_CONV2D_DSP_STEPS times */
-    int32_t skip;   /* bytes of code that the first pass leaves out */
+    int32_t last; /* bytes of the column in front of the last pass over the part's steps, see conv2d_block_dsp.h */
+    int32_t skip; /* bytes of code that the first pass leaves out */
     int32_t channels;
     tflmgen_u32 *sums;
     tflmgen_u32 *sums_end;
@@ -38,8 +43,8 @@ struct tflmgen_conv2d_split_dsp_part {
 typedef void tflmgen_conv2d_split_dsp_function(const tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,
                                                const struct tflmgen_conv2d_split_dsp_part *part);
 
-/* All parts but the last. Registers as in conv2d_block_dsp.h. Stack: column, passes, entry of the first pass, sums, end
- * of the sums. */
+/* All parts but the last. Registers and conditions as in conv2d_block_dsp.h. Stack: column, sums, end of the sums,
+ * nothing, entry of the first pass, column in the last pass. */
 /* clang-format off */
 #define TFLMGEN_CONV2D_SPLIT_DSP_PART(name, BEGIN)                                                                     \
     TFLMGEN_SHARED void name(const tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,                     \
@@ -48,25 +53,26 @@ typedef void tflmgen_conv2d_split_dsp_function(const tflmgen_u32 *column, const 
         TFLMGEN_IN_REGISTERS_4(column, stream, output, part);                                                          \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
                          "ldmia.w r3, {r4, r5, r6, r7, r8}\n\t"                                                        \
-                         "adr r9, 2f\n\t"                                                                              \
+                         "adr r9, 4f\n\t"                                                                              \
                          "add r5, r5, r9\n\t"                                                                          \
                          "orr r5, r5, #1\n\t"                                                                          \
-                         "push {r0, r4, r5, r7, r8}\n"                                                                 \
-                         "1:\n\t" BEGIN                                                                                \
-                         "ldr r0, [sp]\n\t"                                                                            \
-                         "ldr lr, [sp, #4]\n\t"                                                                        \
-                         "ldr pc, [sp, #8]\n\t"                                                                        \
+                         "add r4, r4, r0\n\t"                                                                          \
+                         "mov r10, r5\n\t"                                                                             \
+                         "mov r11, r4\n\t"                                                                             \
+                         "push {r0, r7, r8, r9, r10, r11}\n\t"                                                         \
+                         "cmp r4, r0\n\t"                                                                              \
+                         "b 1f\n\t"                                                                                    \
                          ".p2align 2\n"                                                                                \
-                         "2:\n\t"                                                                                      \
-                         TFLMGEN_CONV2D_DSP_REPEAT(TFLMGEN_CONV2D_DSP_STEPS, TFLMGEN_CONV2D_DSP_STEP          ) \
-                         "subs lr, lr, #1\n\t"                                                                         \
-                         "bne.w 2b\n\t"                                                                                \
-                         "ldrd r2, r3, [sp, #12]\n\t"                                                                  \
+                         TFLMGEN_CONV2D_DSP_REST(TFLMGEN_CONV2D_SPLIT_DSP_STEPS, TFLMGEN_CONV2D_DSP_STEP)              \
+                         "ldmia.w sp, {r0, r2, r3}\n\t"                                                                \
                          "stmia.w r2!, {r7, r8, r9, r10, r11, r12}\n\t"                                                \
-                         "str r2, [sp, #12]\n\t"                                                                       \
-                         "cmp r2, r3\n\t"                                                                              \
-                         "bne.w 1b\n\t"                                                                                \
-                         "add sp, sp, #20\n\t"                                                                         \
+                         "str r2, [sp, #4]\n\t"                                                                        \
+                         "teq r2, r3\n\t"                                                                              \
+                         "beq 3f\n"                                                                                    \
+                         "1:\n\t" BEGIN                                                                                \
+                         "ldr pc, [sp, #16]\n"                                                                         \
+                         "3:\n\t"                                                                                      \
+                         "add sp, sp, #24\n\t"                                                                         \
                          "pop {r4-r11, lr}"                                                                            \
                          : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
                          :                                                                                             \
@@ -79,10 +85,10 @@ TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_first, "ldrd r7, r10, [r1
                                                               "mov r9, r7\n\t"
                                                               "mov r11, r10\n\t"
                                                               "mov r12, r10\n\t")
-TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_middle, "ldr r2, [sp, #12]\n\t"
+TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_middle, "ldr r2, [sp, #4]\n\t"
                                                                "ldmia.w r2, {r7, r8, r9, r10, r11, r12}\n\t")
 
-/* Stack: output, channels, end of the output, column, passes, entry of the first pass, sums. */
+/* Stack: column, output, channels, end of the output, entry of the first pass, column in the last pass, sums. */
 /* clang-format off */
 #define TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(KIND)                                                               \
     TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_last_##KIND(                                                          \
@@ -91,27 +97,27 @@ TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_middle, "ldr r2, [sp, #12
     {                                                                                                                  \
         TFLMGEN_IN_REGISTERS_4(column, stream, output, part);                                                          \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
-                         "ldmia.w r3, {r6, r7, r10, r11}\n\t"                                                          \
-                         "adr r9, 2f\n\t"                                                                              \
-                         "add r7, r7, r9\n\t"                                                                          \
-                         "orr r7, r7, #1\n\t"                                                                          \
-                         "mov r8, r11\n\t"                                                                             \
-                         "mov r5, r0\n\t"                                                                              \
-                         "mov r3, r10\n\t"                                                                             \
-                         "add r4, r2, r10\n\t"                                                                         \
-                         "push {r2-r8}\n"                                                                              \
+                         "ldmia.w r3, {r4, r5, r6, r7}\n\t"                                                            \
+                         "mov r8, r7\n\t"                                                                              \
+                         "adr r9, 4f\n\t"                                                                              \
+                         "add r7, r4, r0\n\t"                                                                          \
+                         "mov r4, r6\n\t"                                                                              \
+                         "add r6, r5, r9\n\t"                                                                          \
+                         "orr r6, r6, #1\n\t"                                                                          \
+                         "add r5, r2, r4\n\t"                                                                          \
+                         "push {r0, r2, r4, r5, r6, r7, r8}\n\t"                                                       \
+                         "cmp r7, r0\n\t"                                                                              \
+                         "b 1f\n\t"                                                                                    \
+                         ".p2align 2\n"                                                                                \
+                         TFLMGEN_CONV2D_DSP_REST(TFLMGEN_CONV2D_SPLIT_DSP_STEPS, TFLMGEN_CONV2D_DSP_STEP)              \
+                         TFLMGEN_CONV2D_DSP_FINISH_##KIND                                                              \
+                         "beq 3f\n"                                                                                    \
                          "1:\n\t"                                                                                      \
                          "ldr r2, [sp, #24]\n\t"                                                                       \
                          "ldmia.w r2!, {r7, r8, r9, r10, r11, r12}\n\t"                                                \
                          "str r2, [sp, #24]\n\t"                                                                       \
-                         "ldr lr, [sp, #16]\n\t"                                                                       \
-                         "ldr pc, [sp, #20]\n\t"                                                                       \
-                         ".p2align 2\n"                                                                                \
-                         "2:\n\t"                                                                                      \
-                         TFLMGEN_CONV2D_DSP_REPEAT(TFLMGEN_CONV2D_DSP_STEPS, TFLMGEN_CONV2D_DSP_STEP          ) \
-                         "subs lr, lr, #1\n\t"                                                                         \
-                         "bne.w 2b\n\t"                                                                                \
-                         TFLMGEN_CONV2D_DSP_FINISH_##KIND                                                              \
+                         "ldr pc, [sp, #16]\n"                                                                         \
+                         "3:\n\t"                                                                                      \
                          "add sp, sp, #28\n\t"                                                                         \
                          "pop {r4-r11, lr}"                                                                            \
                          : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
@@ -199,6 +205,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const tflm
     /* Where three windows side by side lie inside the input. */
     const int32_t y_end = p->input_height - (p->filter_height - 1) * p->dilation_height;
     const int32_t x_end = p->input_width - p->filter_width + 1 - 2 * p->stride_width;
+    tflmgen_conv2d_dsp_filling *const filling =
+        tflmgen_conv2d_dsp_filling_of(p->filter_width, p->stride_width, p->input_channels);
     const int8_t *image = input;
     int32_t out_x = 0;
     int32_t out_y = 0;
@@ -224,15 +232,16 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const tflm
                 const int32_t whole = tflmgen_max_s32(count / row, 1);
                 const int32_t bytes = 4 * count / whole;
                 const struct tflmgen_conv2d_dsp_rows rows = {bytes, whole, line - bytes};
-                tflmgen_conv2d_dsp_widen3(column, from + ky * line + 4 * at, p->stride_width * p->input_channels,
-                                          &rows);
+                tflmgen_conv2d_dsp_widen3(column, from + ky * line + 4 * at, p->stride_width * p->input_channels, &rows,
+                                          bytes == 4 * row ? filling : tflmgen_conv2d_dsp_fill_rows);
             } else {
                 for (int32_t lane = 0; lane < 3; ++lane) {
                     tflmgen_conv2d_split_dsp_gather(column + lane, windows + lane, ky, at, count, p);
                 }
             }
-            part.passes = (count + TFLMGEN_CONV2D_DSP_STEPS - 1) / TFLMGEN_CONV2D_DSP_STEPS;
-            part.skip = (part.passes * TFLMGEN_CONV2D_DSP_STEPS - count) * TFLMGEN_CONV2D_DSP_STEP_BYTES;
+            const int32_t passes = (count + TFLMGEN_CONV2D_SPLIT_DSP_STEPS - 1) / TFLMGEN_CONV2D_SPLIT_DSP_STEPS;
+            part.last = passes > 1 ? 24 * (count - TFLMGEN_CONV2D_SPLIT_DSP_STEPS) : -4;
+            part.skip = (passes * TFLMGEN_CONV2D_SPLIT_DSP_STEPS - count) * TFLMGEN_CONV2D_DSP_STEP_BYTES;
             if (first + count < p->steps) {
                 tflmgen_conv2d_split_dsp_function *const run =
                     first > 0 ? tflmgen_conv2d_split_dsp_middle : tflmgen_conv2d_split_dsp_first;

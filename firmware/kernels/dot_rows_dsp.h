@@ -38,18 +38,6 @@
 #define TFLMGEN_DOT_ROWS_WIDENED_BYTES 56
 #define TFLMGEN_DOT_ROWS_WIDENED(even_bytes) "ldrd r10, r11, [r0], #8\n\t" TFLMGEN_DOT_ROWS_MACS(even_bytes)
 
-/* The body of a loop over steps, unrolled; a first pass of fewer steps enters it further down. */
-#ifdef __OPTIMIZE_SIZE__
-#define TFLMGEN_DOT_ROWS_UNROLLED 8
-#else
-#define TFLMGEN_DOT_ROWS_UNROLLED 16
-#endif
-#define TFLMGEN_DOT_ROWS_TEXT(number) #number /* of a macro's value */
-/* clang-format off */
-#define TFLMGEN_DOT_ROWS_STEPS(number, even_bytes) \
-    ".rept " TFLMGEN_DOT_ROWS_TEXT(number) "\n\t" TFLMGEN_DOT_ROWS_WIDENED(even_bytes) ".endr\n\t"
-/* clang-format on */
-
 /* What extracts the even bytes of shifted pairs and of offset pairs. */
 #define TFLMGEN_DOT_ROWS_PAIRS "sxtb16.w"
 #define TFLMGEN_DOT_ROWS_OFFSET "uxtb16.w"

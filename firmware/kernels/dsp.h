@@ -28,6 +28,9 @@
 #define TFLMGEN_UNCLONED static __attribute__((noinline, noclone, unused))
 #endif
 
+/* A function of assembly that only assembly calls, in registers of its own. */
+#define TFLMGEN_NAKED static __attribute__((naked, noinline, unused))
+
 /* Before a loop: that many passes one after the other, unless code is to be small. */
 #ifdef __OPTIMIZE_SIZE__
 #define TFLMGEN_DSP_UNROLL(passes)

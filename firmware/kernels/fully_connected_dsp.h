@@ -20,95 +20,138 @@ struct tflmgen_fully_connected_dsp_s8 {
     int32_t steps; /* fours of values in a row, the last one filled up */
     int32_t output_min;
     int32_t output_max;
+    bool signed_sums; /* negative sums need the sign fix (dsp.h) */
     int32_t scale[3]; /* m, ra and s of all units */
+};
+
+/* How a row is gone through, in the order in which the assembly reads it: bytes of code that the first pass leaves out,
+ * bytes of the row in front of the last pass, and of the row's first four where their number is odd. */
+struct tflmgen_fully_connected_dsp_passes {
+    int32_t skip;
+    int32_t last;
+    int32_t odd;
+    uint32_t flags; /* of the core: C where there are several passes, V where no sum needs the sign fix */
 };
 
 /* What the groups need to know, in the order in which the assembly reads it. */
 struct tflmgen_fully_connected_dsp_groups {
-    int32_t passes; /* of the unrolled loop */
-    int32_t skip;   /* bytes of code that the first pass leaves out */
-    int8_t *end;    /* of the outputs */
-    int32_t shift;  /* s, m and ra of all units */
-    int32_t multiplier;
-    int32_t addend;
+    struct tflmgen_fully_connected_dsp_passes passes;
+    int8_t *end;      /* of the outputs */
+    int32_t scale[3]; /* m, ra and s of all units */
 };
 
 typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen_u32 *stream, int8_t *output,
                                                   const struct tflmgen_fully_connected_dsp_groups *groups);
 
-#define TFLMGEN_FULLY_CONNECTED_DSP_REQUANTIZE(sum, m, ra, free) \
-    "smmla " free ", " sum ", " m ", " ra "\n\t"                 \
-    "asr " sum ", " sum ", #31\n\t"                              \
-    "add " sum ", " free ", " sum ", lsl #7\n\t"
-
-#define TFLMGEN_FULLY_CONNECTED_DSP_ROUND(sum) \
-    "asr " sum ", " sum ", r0\n\t"             \
-    "ssat " sum ", #8, " sum "\n\t"            \
-    "strb " sum ", [lr], #1\n\t"
-
-/* Four sums become outputs, with an m, ra and s for each: 30 instructions; r12 becomes the end. */
+/* Eight values times four rows, 32 MACs: 3 LDM + 8 SXTB16 + 16 SMLAD = 27 instructions. Registers: r0 row, r1 weights,
+ * r2-r5 sums, r6-r9 inputs, r10-r12 and lr weights. A row of an odd number of fours begins in the middle, its
+ * first inputs in r8 and r9. */
+#define TFLMGEN_FULLY_CONNECTED_DSP_EIGHTS 8 /* of a pass */
+#define TFLMGEN_FULLY_CONNECTED_DSP_EIGHT_BYTES 108
+#define TFLMGEN_FULLY_CONNECTED_DSP_HALF_BYTES 56
 /* clang-format off */
-#define TFLMGEN_FULLY_CONNECTED_DSP_FINISH_EACH                           \
-    "ldmia.w r1!, {r0, r6, r7, r8, r9, r10, r11, r12}\n\t"                \
-    TFLMGEN_FULLY_CONNECTED_DSP_REQUANTIZE("r2", "r6", "r10", "r6")                                      \
-    "ldr r10, [r1], #4\n\t"                                               \
-    TFLMGEN_FULLY_CONNECTED_DSP_REQUANTIZE("r3", "r7", "r11", "r7")                                      \
-    TFLMGEN_FULLY_CONNECTED_DSP_REQUANTIZE("r4", "r8", "r12", "r8")                                      \
-    TFLMGEN_FULLY_CONNECTED_DSP_REQUANTIZE("r5", "r9", "r10", "r9")                                      \
-    TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r2")                               \
-    "lsr r0, r0, #8\n\t" TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r3")          \
-    "lsr r0, r0, #8\n\t" TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r4")          \
-    "lsr r0, r0, #8\n\t" TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r5")          \
-    "ldr r12, [sp, #12]\n\t"
+#define TFLMGEN_FULLY_CONNECTED_DSP_HALF(x, y)                                   \
+    "ldmia.w r1!, {r10, r11, r12, lr}\n\t"                                          \
+    "smlad r2, r10, " x ", r2\n\tsmlad r3, r11, " x ", r3\n\t"                     \
+    "smlad r4, r12, " x ", r4\n\tsmlad r5, lr, " x ", r5\n\t"                     \
+    "sxtb16.w r10, r10\n\tsxtb16.w r11, r11\n\tsxtb16.w r12, r12\n\tsxtb16.w lr, lr\n\t" \
+    "smlad r2, r10, " y ", r2\n\tsmlad r3, r11, " y ", r3\n\t"                     \
+    "smlad r4, r12, " y ", r4\n\tsmlad r5, lr, " y ", r5\n\t"
 
-/* With the same for all: 26. */
-#define TFLMGEN_FULLY_CONNECTED_DSP_FINISH_COMMON                                         \
-    "ldrd r6, r7, [sp, #20]\n\t"                                                          \
-    "ldrd r12, r0, [sp, #12]\n\t"                                                         \
-    TFLMGEN_FULLY_CONNECTED_DSP_REQUANTIZE("r2", "r6", "r7", "r8")                           \
-    TFLMGEN_FULLY_CONNECTED_DSP_REQUANTIZE("r3", "r6", "r7", "r9")                           \
-    TFLMGEN_FULLY_CONNECTED_DSP_REQUANTIZE("r4", "r6", "r7", "r10")                          \
-    TFLMGEN_FULLY_CONNECTED_DSP_REQUANTIZE("r5", "r6", "r7", "r11")                          \
-    TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r2") TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r3")       \
-    TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r4") TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r5")
-/* clang-format on */
+/* All eights of a row, as in conv2d_block_dsp.h: the condition is HI, C says whether there are several passes, and Z is
+ * set in the last one of them. */
+#define TFLMGEN_FULLY_CONNECTED_DSP_ROW(eights)                                          \
+    "2:\n\t"                                                                     \
+    "ldr r6, [sp, #16]\n\t"                                                      \
+    "teq r0, r6\n"                                                               \
+    "4:\n\t"                                                                     \
+    ".rept " TFLMGEN_DSP_TEXT(eights) "\n\t"         \
+    "ldmia.w r0!, {r6, r7, r8, r9}\n\t"                                       \
+    TFLMGEN_FULLY_CONNECTED_DSP_HALF("r6", "r7")                               \
+    TFLMGEN_FULLY_CONNECTED_DSP_HALF("r8", "r9")                                \
+    ".endr\n\t"                                                                  \
+    "bhi.w 2b\n\t"
 
-/* What lies on the stack behind that which all need: nothing, or s, m and ra. */
-#define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_EACH ""
-#define TFLMGEN_FULLY_CONNECTED_DSP_FREE_EACH "add sp, sp, #16\n\t"
+/* From a row and passes (r3) to what lies on the stack: where r0 begins, the first inputs, the entry of the first pass,
+ * the row in the last pass. */
+#define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_ROW \
+    "ldrd r2, r3, [r0]\n\t"                  \
+    "adr r9, 4f\n\t"                         \
+    "add r4, r4, r9\n\t"                     \
+    "orr r4, r4, #1\n\t"                     \
+    "add r5, r5, r0\n\t"                     \
+    "add r0, r0, r6\n\t"                     \
+    "push {r0, r2, r3, r4, r5}\n\t"
+
+#define TFLMGEN_FULLY_CONNECTED_DSP_FIX(sum, scaled) "add " scaled ", " scaled ", " sum ", lsl #7\n\t"
+#define TFLMGEN_FULLY_CONNECTED_DSP_FIXES(a, b, c, d)                            \
+    "bvs 5f\n\t"                                                                 \
+    "asr r2, r2, #31\n\tasr r3, r3, #31\n\tasr r4, r4, #31\n\tasr r5, r5, #31\n\t" \
+    TFLMGEN_FULLY_CONNECTED_DSP_FIX("r2", a) TFLMGEN_FULLY_CONNECTED_DSP_FIX("r3", b) \
+    TFLMGEN_FULLY_CONNECTED_DSP_FIX("r4", c) TFLMGEN_FULLY_CONNECTED_DSP_FIX("r5", d) \
+    "5:\n\t"
+
+#define TFLMGEN_FULLY_CONNECTED_DSP_ROUND(scaled, shift, to) \
+    "asr " scaled ", " scaled ", " shift "\n\t"              \
+    "ssat " scaled ", #8, " scaled "\n\t"                    \
+    "strb " scaled ", [" to "], #1\n\t"
+
+/* Four sums become outputs, with an m, ra and s for each: 25 instructions, 33 with the sign fix. */
+#define TFLMGEN_FULLY_CONNECTED_DSP_FINISH_EACH                                  \
+    "ldmia.w r1!, {r0, r6, r7, r8, r9, r10, r11, r12}\n\t"                       \
+    "ldr lr, [r1], #4\n\t"                                                       \
+    "smmla r6, r2, r6, r10\n\tsmmla r7, r3, r7, r11\n\t"                         \
+    "smmla r8, r4, r8, r12\n\tsmmla r9, r5, r9, lr\n\t"                          \
+    TFLMGEN_FULLY_CONNECTED_DSP_FIXES("r6", "r7", "r8", "r9")                    \
+    "ldrd r10, r11, [sp, #20]\n\t"                                               \
+    TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r6", "r0", "r11")                         \
+    "lsr r0, r0, #8\n\t" TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r7", "r0", "r11")    \
+    "lsr r0, r0, #8\n\t" TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r8", "r0", "r11")    \
+    "lsr r0, r0, #8\n\t" TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r9", "r0", "r11")    \
+    "str r11, [sp, #24]\n\t"                                                     \
+    "teq r11, r10\n\t"
+
+/* With the same for all: 21, or 29. */
+#define TFLMGEN_FULLY_CONNECTED_DSP_FINISH_COMMON                                \
+    "add r6, sp, #20\n\t"                                                        \
+    "ldmia r6, {r6, r7, r8, r9, r10}\n\t"                                        \
+    "smmla r11, r2, r8, r9\n\tsmmla r12, r3, r8, r9\n\t"                         \
+    "smmla lr, r4, r8, r9\n\tsmmla r0, r5, r8, r9\n\t"                           \
+    TFLMGEN_FULLY_CONNECTED_DSP_FIXES("r11", "r12", "lr", "r0")                  \
+    TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r11", "r10", "r7") TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r12", "r10", "r7") \
+    TFLMGEN_FULLY_CONNECTED_DSP_ROUND("lr", "r10", "r7") TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r0", "r10", "r7") \
+    "str r7, [sp, #24]\n\t"                                                      \
+    "teq r7, r6\n\t"
+
+/* What lies on the stack behind that of the row: end, output, and m, ra and s where all have the same. */
+#define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_EACH "push {r8, r9}\n\t"
+#define TFLMGEN_FULLY_CONNECTED_DSP_FREE_EACH "add sp, sp, #28\n\t"
 #define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_COMMON \
-    "add r4, r3, #12\n\t"                       \
-    "ldmia r4, {r4, r5, r6}\n\t"                \
-    "push {r4, r5, r6}\n\t"
-#define TFLMGEN_FULLY_CONNECTED_DSP_FREE_COMMON "add sp, sp, #28\n\t"
+    "ldmia r3, {r10, r11, r12}\n\t"             \
+    "push {r8, r9, r10, r11, r12}\n\t"
+#define TFLMGEN_FULLY_CONNECTED_DSP_FREE_COMMON "add sp, sp, #40\n\t"
 
-/* Registers: r0 row, r1 stream, r2-r5 sums, r6-r9 weights, r10-r11 inputs, r12 passes, lr output. Stack: row, passes,
- * entry of the first pass, end. A group costs 2 instructions before its steps, 2 for each pass
- * over them and 2 after them, besides requantisation. */
-/* clang-format off */
+/* A group costs 4 instructions beside its values and requantisation. */
 #define TFLMGEN_FULLY_CONNECTED_DSP_GROUPS(name, SCALE)                                                                \
     TFLMGEN_SHARED void name(const void *row, const tflmgen_u32 *stream, int8_t *output,                               \
                              const struct tflmgen_fully_connected_dsp_groups *groups)                                  \
     {                                                                                                                  \
         TFLMGEN_IN_REGISTERS_4(row, stream, output, groups);                                                           \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
-                         "mov lr, r2\n\t" TFLMGEN_FULLY_CONNECTED_DSP_KEEP_##SCALE                          \
-                         "ldmia r3, {r4, r5, r6}\n\t"                                                                  \
-                         "adr r7, 2f\n\t"                                                                              \
-                         "add r5, r5, r7\n\t"                                                                          \
-                         "orr r5, r5, #1\n\t"                                                                          \
-                         "push {r0, r4, r5, r6}\n"                                                                     \
-                         "1:\n\t"                                                                                      \
-                         "ldmia.w r1!, {r2, r3, r4, r5}\n\t" \
-                         "ldmia.w sp, {r0, r12, pc}\n\t"                                                              \
+                         "ldmia r3!, {r4, r5, r6, r7}\n\t"                                                             \
+                         "ldr r8, [r3], #4\n\t"                                                                        \
+                         "mov r9, r2\n\t" TFLMGEN_FULLY_CONNECTED_DSP_KEEP_##SCALE                                     \
+                         TFLMGEN_FULLY_CONNECTED_DSP_KEEP_ROW                                                          \
+                         "msr apsr_nzcvq, r7\n\t"                                                                      \
+                         "b 1f\n\t"                                                                                    \
                          ".p2align 2\n"                                                                                \
-                         "2:\n\t"                                                                                      \
-                         TFLMGEN_DOT_ROWS_STEPS(TFLMGEN_DOT_ROWS_UNROLLED, TFLMGEN_DOT_ROWS_PAIRS)                   \
-                         "subs r12, r12, #1\n\t"                                                                      \
-                         "bne.w 2b\n\t" TFLMGEN_FULLY_CONNECTED_DSP_FINISH_##SCALE                          \
-                         "cmp r12, lr\n\t"                                                                            \
-                         "bne.w 1b\n\t"                                                                               \
-                         TFLMGEN_FULLY_CONNECTED_DSP_FREE_##SCALE                                            \
+                         TFLMGEN_FULLY_CONNECTED_DSP_ROW(TFLMGEN_FULLY_CONNECTED_DSP_EIGHTS)                           \
+                         TFLMGEN_FULLY_CONNECTED_DSP_FINISH_##SCALE                                                    \
+                         "beq 3f\n"                                                                                    \
+                         "1:\n\t"                                                                                      \
+                         "ldmia.w r1!, {r2, r3, r4, r5}\n\t"                                                           \
+                         "ldmia.w sp, {r0, r8, r9, pc}\n"                                                             \
+                         "3:\n\t" TFLMGEN_FULLY_CONNECTED_DSP_FREE_##SCALE                                             \
                          "pop {r4-r11, lr}"                                                                            \
                          : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
                          :                                                                                             \
@@ -116,23 +159,36 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen
     }
 /* clang-format on */
 
+/* Of a row of `steps` fours. */
+TFLMGEN_HELPER struct tflmgen_fully_connected_dsp_passes tflmgen_fully_connected_dsp_passes_of(int32_t steps,
+                                                                                               bool signed_sums)
+{
+    const int32_t eights = (steps + 1) / 2;
+    const int32_t unrolled = TFLMGEN_FULLY_CONNECTED_DSP_EIGHTS;
+    const int32_t odd = steps & 1;
+    const uint32_t several = eights > unrolled ? 1u << 29 : 0u;
+    const struct tflmgen_fully_connected_dsp_passes passes = {
+        (unrolled - 1 - (eights - 1) % unrolled) * TFLMGEN_FULLY_CONNECTED_DSP_EIGHT_BYTES +
+            odd * TFLMGEN_FULLY_CONNECTED_DSP_HALF_BYTES,
+        8 * steps - 16 * unrolled, 8 * odd, several | (signed_sums ? 0u : 1u << 28)};
+    return passes;
+}
+
 /* All units of rows of at most 4 * TFLMGEN_DOT_ROWS_STACK_STEPS values. */
 TFLMGEN_HELPER void tflmgen_fully_connected_dsp_run(const int8_t *input, const tflmgen_u32 *stream, int8_t *output,
                                                     const struct tflmgen_fully_connected_dsp_s8 *p, bool common,
                                                     tflmgen_fully_connected_dsp_function *run)
 {
-    const int32_t passes = (p->steps + TFLMGEN_DOT_ROWS_UNROLLED - 1) / TFLMGEN_DOT_ROWS_UNROLLED;
     const int32_t rest = p->units % TFLMGEN_DOT_ROWS_GROUP;
     const int32_t group_words = 4 * p->steps + (common ? 4 : 13);
     uint32_t row[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];
     struct tflmgen_fully_connected_dsp_groups groups;
     if (common) {
-        groups.multiplier = p->scale[0];
-        groups.addend = p->scale[1];
-        groups.shift = p->scale[2];
+        groups.scale[0] = p->scale[0];
+        groups.scale[1] = p->scale[1];
+        groups.scale[2] = p->scale[2];
     }
-    groups.passes = passes;
-    groups.skip = (TFLMGEN_DOT_ROWS_UNROLLED * passes - p->steps) * TFLMGEN_DOT_ROWS_WIDENED_BYTES;
+    groups.passes = tflmgen_fully_connected_dsp_passes_of(p->steps, p->signed_sums);
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->depth, output += p->units) {
         (void)tflmgen_dot_rows_widen(row, input, p->depth);
         if (p->units >= TFLMGEN_DOT_ROWS_GROUP) {

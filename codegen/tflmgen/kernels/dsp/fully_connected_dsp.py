@@ -31,7 +31,7 @@ def fully_connected_dsp(request: MatrixProduct) -> Kernel | None:
     op, layer, batches = request.op, request.layer, request.batches
     units, depth = layer.weights.shape
     exact, packed = requantisations(layer), pack_rows(layer.weights)
-    if exact is None or not exact.fixable or packed.offset:
+    if exact is None or packed.offset:
         return None
     widened = packed.steps <= STACK_STEPS
     scale = _common_scale(exact)
@@ -39,6 +39,7 @@ def fully_connected_dsp(request: MatrixProduct) -> Kernel | None:
         *(("batches", batches), ("depth", depth), ("units", units), ("steps", packed.steps)),
         ("output_min", layer.low if exact.clamped else -128),
         ("output_max", layer.high if exact.clamped else 127),
+        ("signed_sums", int(exact.signed)),
         ("scale", scale or (0, 0, 0)),
     )
     stream = ConstantArray.of("stream", _stream(packed, exact, scale is None), DType.UINT32)
@@ -100,7 +101,7 @@ def _read(call: PackedCall) -> list[UnpackedPart]:
     if weights[units:].any() or starts[units:].any():
         raise ValueError("units that the last group lacks are not zero")
     constants = (part[:units] for part in (starts_of_pairs(starts, weights), multiplier, addend, shift))
-    outputs = HighProduct(*constants, fixes=128).outputs
+    outputs = HighProduct(*constants, fixes=128 if call.number("signed_sums") else 0).outputs
     return [UnpackedPart(np.arange(units), without_padding(weights[:units], call.terms), outputs)]
 
 

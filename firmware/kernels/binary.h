@@ -4,18 +4,30 @@
 
 #include <math.h>
 
-#include "nest.h"
+#include "element_rows.h"
 
-#define TFLMGEN_DEFINE_MAXIMUM_MINIMUM(suffix, type)                                           \
-    TFLMGEN_DEFINE_BINARY(tflmgen_maximum_##suffix, type, type, tflmgen_binary, a > b ? a : b) \
-    TFLMGEN_DEFINE_BINARY(tflmgen_minimum_##suffix, type, type, tflmgen_binary, a < b ? a : b)
+#define TFLMGEN_MAX_q0(kind, a, b) "vmax" TFLMGEN_SIGNED_##kind "q0, " a ", " b "\n\t"
+#define TFLMGEN_MIN_q0(kind, a, b) "vmin" TFLMGEN_SIGNED_##kind "q0, " a ", " b "\n\t"
+#define TFLMGEN_MAX_q0_F32(kind, a, b) "vcmp.f32 gt, " a ", " b "\n\tvpsel q0, " a ", " b "\n\t"
+#define TFLMGEN_MIN_q0_F32(kind, a, b) "vcmp.f32 gt, " b ", " a "\n\tvpsel q0, " a ", " b "\n\t"
 
-TFLMGEN_DEFINE_MAXIMUM_MINIMUM(f32, tflmgen_f32)
-TFLMGEN_DEFINE_MAXIMUM_MINIMUM(s8, int8_t)
-TFLMGEN_DEFINE_MAXIMUM_MINIMUM(u8, uint8_t)
-TFLMGEN_DEFINE_MAXIMUM_MINIMUM(s16, tflmgen_s16)
-TFLMGEN_DEFINE_MAXIMUM_MINIMUM(s32, tflmgen_s32)
-TFLMGEN_DEFINE_MAXIMUM_MINIMUM(s64, tflmgen_s64)
+#define TFLMGEN_DEFINE_EXTREMES(suffix, type)                                                               \
+    TFLMGEN_DEFINE_BINARY_ROWS(tflmgen_maximum_##suffix, type, type, tflmgen_binary, a > b ? a : b, suffix, \
+                               TFLMGEN_MAX_q0, TFLMGEN_WRITE, TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)         \
+    TFLMGEN_DEFINE_BINARY_ROWS(tflmgen_minimum_##suffix, type, type, tflmgen_binary, a < b ? a : b, suffix, \
+                               TFLMGEN_MIN_q0, TFLMGEN_WRITE, TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)
+
+TFLMGEN_DEFINE_BINARY_ROWS_F32(tflmgen_maximum_f32, tflmgen_f32, tflmgen_binary, a > b ? a : b, TFLMGEN_MAX_q0_F32,
+                               TFLMGEN_WRITE, TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)
+TFLMGEN_DEFINE_BINARY_ROWS_F32(tflmgen_minimum_f32, tflmgen_f32, tflmgen_binary, a < b ? a : b, TFLMGEN_MIN_q0_F32,
+                               TFLMGEN_WRITE, TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)
+TFLMGEN_DEFINE_EXTREMES(s8, int8_t)
+TFLMGEN_DEFINE_EXTREMES(s16, tflmgen_s16)
+TFLMGEN_DEFINE_EXTREMES(s32, tflmgen_s32)
+TFLMGEN_DEFINE_BINARY(tflmgen_maximum_u8, uint8_t, uint8_t, tflmgen_binary, a > b ? a : b)
+TFLMGEN_DEFINE_BINARY(tflmgen_minimum_u8, uint8_t, uint8_t, tflmgen_binary, a < b ? a : b)
+TFLMGEN_DEFINE_BINARY(tflmgen_maximum_s64, tflmgen_s64, tflmgen_s64, tflmgen_binary, a > b ? a : b)
+TFLMGEN_DEFINE_BINARY(tflmgen_minimum_s64, tflmgen_s64, tflmgen_s64, tflmgen_binary, a < b ? a : b)
 
 /* Integer division never traps: by 0 it gives 0, and the least integer by -1 wraps to itself. */
 #define TFLMGEN_DEFINE_DIVISION(suffix, type, least)                                                   \
@@ -73,8 +85,12 @@ struct tflmgen_div_s32 {
     int32_t greatest;
 };
 
-TFLMGEN_DEFINE_BINARY(tflmgen_div_f32, tflmgen_f32, tflmgen_f32, tflmgen_div_f32,
-                      tflmgen_clamp_f32(a / b, params->least, params->greatest))
+#define TFLMGEN_QUOTIENTS_q0(kind, a, b) \
+    "vmov q2, " a "\n\tvmov q1, " b "\n\t" TFLMGEN_DIVIDE_q2_BY_q1 TFLMGEN_CLAMP_q0_f32
+
+TFLMGEN_DEFINE_BINARY_ROWS_F32(tflmgen_div_f32, tflmgen_f32, tflmgen_div_f32,
+                               tflmgen_clamp_f32(a / b, params->least, params->greatest), TFLMGEN_QUOTIENTS_q0,
+                               TFLMGEN_WRITE, tflmgen_lanes_f32(params->least), tflmgen_lanes_f32(params->greatest))
 TFLMGEN_DEFINE_BINARY(tflmgen_div_s32, tflmgen_s32, tflmgen_s32, tflmgen_div_s32,
                       tflmgen_clamp_s32(tflmgen_quotient_s32(a, b), params->least, params->greatest))
 
@@ -100,10 +116,17 @@ TFLMGEN_HELPER int32_t tflmgen_power_s32(int32_t base, int32_t exponent)
 
 TFLMGEN_DEFINE_BINARY(tflmgen_pow_s32, tflmgen_s32, tflmgen_s32, tflmgen_binary, tflmgen_power_s32(a, b))
 
-TFLMGEN_DEFINE_BINARY(tflmgen_squared_difference_f32, tflmgen_f32, tflmgen_f32, tflmgen_binary, (a - b) * (a - b))
-TFLMGEN_DEFINE_BINARY(tflmgen_squared_difference_s32, tflmgen_s32, tflmgen_s32, tflmgen_binary,
-                      ((uint32_t)a - (uint32_t)b) * ((uint32_t)a - (uint32_t)b))
-TFLMGEN_DEFINE_BINARY(tflmgen_prelu_f32, tflmgen_f32, tflmgen_f32, tflmgen_binary, a >= 0.0f ? a : a * b)
+#define TFLMGEN_SQUARES_q0(kind, a, b) \
+    "vsub" TFLMGEN_UNSIGNED_##kind "q0, " a ", " b "\n\tvmul" TFLMGEN_UNSIGNED_##kind "q0, q0, q0\n\t"
+#define TFLMGEN_PRELU_q0(kind, a, b) "vmul.f32 q2, " a ", " b "\n\tvcmp.f32 ge, " a ", zr\n\tvpsel q0, " a ", q2\n\t"
+
+TFLMGEN_DEFINE_BINARY_ROWS_F32(tflmgen_squared_difference_f32, tflmgen_f32, tflmgen_binary, (a - b) * (a - b),
+                               TFLMGEN_SQUARES_q0, TFLMGEN_WRITE, TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)
+TFLMGEN_DEFINE_BINARY_ROWS(tflmgen_squared_difference_s32, tflmgen_s32, tflmgen_s32, tflmgen_binary,
+                           ((uint32_t)a - (uint32_t)b) * ((uint32_t)a - (uint32_t)b), s32, TFLMGEN_SQUARES_q0,
+                           TFLMGEN_WRITE, TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)
+TFLMGEN_DEFINE_BINARY_ROWS_F32(tflmgen_prelu_f32, tflmgen_f32, tflmgen_binary, a >= 0.0f ? a : a * b, TFLMGEN_PRELU_q0,
+                               TFLMGEN_WRITE, TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)
 
 TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_s8, int8_t, int8_t, tflmgen_binary, a ^ b)
 TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_u8, uint8_t, uint8_t, tflmgen_binary, a ^ b)

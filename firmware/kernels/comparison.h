@@ -2,31 +2,49 @@
 #ifndef TFLMGEN_KERNELS_COMPARISON_H
 #define TFLMGEN_KERNELS_COMPARISON_H
 
-#include "nest.h"
+#include "element_rows.h"
 #include "requantize.h"
 
-#define TFLMGEN_DEFINE_ORDER(suffix, type)                                                         \
-    TFLMGEN_DEFINE_BINARY(tflmgen_less_##suffix, type, tflmgen_bool, tflmgen_binary, a < b)        \
-    TFLMGEN_DEFINE_BINARY(tflmgen_less_equal_##suffix, type, tflmgen_bool, tflmgen_binary, a <= b) \
-    TFLMGEN_DEFINE_BINARY(tflmgen_greater_##suffix, type, tflmgen_bool, tflmgen_binary, a > b)     \
-    TFLMGEN_DEFINE_BINARY(tflmgen_greater_equal_##suffix, type, tflmgen_bool, tflmgen_binary, a >= b)
+/* There is no VCMP by LT and LE: for NaN they hold. */
+#define TFLMGEN_EQUAL_q0(kind, a, b) "vcmp" TFLMGEN_UNSIGNED_##kind "eq, " a ", " b "\n\t"
+#define TFLMGEN_NOT_EQUAL_q0(kind, a, b) "vcmp" TFLMGEN_UNSIGNED_##kind "ne, " a ", " b "\n\t"
+#define TFLMGEN_GREATER_q0(kind, a, b) "vcmp" TFLMGEN_SIGNED_##kind "gt, " a ", " b "\n\t"
+#define TFLMGEN_GREATER_EQUAL_q0(kind, a, b) "vcmp" TFLMGEN_SIGNED_##kind "ge, " a ", " b "\n\t"
+#define TFLMGEN_LESS_q0(kind, a, b) TFLMGEN_GREATER_q0(kind, b, a)
+#define TFLMGEN_LESS_EQUAL_q0(kind, a, b) TFLMGEN_GREATER_EQUAL_q0(kind, b, a)
+
+#define TFLMGEN_DEFINE_COMPARISON(name, OPERATION, type, kind, expression)                                    \
+    TFLMGEN_DEFINE_BINARY_ROWS(tflmgen_##name##_##kind, type, tflmgen_bool, tflmgen_binary, expression, kind, \
+                               OPERATION, TFLMGEN_BOOLS, TFLMGEN_TRUES, TFLMGEN_ZEROS_MVE)
+#define TFLMGEN_DEFINE_COMPARISON_F32(name, OPERATION, type, kind, expression)                                   \
+    TFLMGEN_DEFINE_BINARY_ROWS_F32(tflmgen_##name##_##kind, tflmgen_bool, tflmgen_binary, expression, OPERATION, \
+                                   TFLMGEN_BOOLS, TFLMGEN_TRUES, TFLMGEN_ZEROS_MVE)
+#define TFLMGEN_DEFINE_COMPARISON_S64(name, OPERATION, type, kind, expression) \
+    TFLMGEN_DEFINE_BINARY(tflmgen_##name##_##kind, type, tflmgen_bool, tflmgen_binary, expression)
+
+#define TFLMGEN_DEFINE_ORDER(DEFINE, type, kind)                  \
+    DEFINE(less, TFLMGEN_LESS_q0, type, kind, a < b)              \
+    DEFINE(less_equal, TFLMGEN_LESS_EQUAL_q0, type, kind, a <= b) \
+    DEFINE(greater, TFLMGEN_GREATER_q0, type, kind, a > b)        \
+    DEFINE(greater_equal, TFLMGEN_GREATER_EQUAL_q0, type, kind, a >= b)
+
+#define TFLMGEN_DEFINE_EQUALITY(DEFINE, type, kind)     \
+    DEFINE(equal, TFLMGEN_EQUAL_q0, type, kind, a == b) \
+    DEFINE(not_equal, TFLMGEN_NOT_EQUAL_q0, type, kind, a != b)
 
 /* Floats are equal as IEEE 754 says: NaN equals nothing. Two inequalities spare a warning that means well. */
-TFLMGEN_DEFINE_BINARY(tflmgen_equal_f32, tflmgen_f32, tflmgen_bool, tflmgen_binary, a <= b && a >= b)
-TFLMGEN_DEFINE_BINARY(tflmgen_not_equal_f32, tflmgen_f32, tflmgen_bool, tflmgen_binary, !(a <= b && a >= b))
-TFLMGEN_DEFINE_ORDER(f32, tflmgen_f32)
+TFLMGEN_DEFINE_COMPARISON_F32(equal, TFLMGEN_EQUAL_q0, tflmgen_f32, f32, a <= b && a >= b)
+TFLMGEN_DEFINE_COMPARISON_F32(not_equal, TFLMGEN_NOT_EQUAL_q0, tflmgen_f32, f32, !(a <= b && a >= b))
+TFLMGEN_DEFINE_ORDER(TFLMGEN_DEFINE_COMPARISON_F32, tflmgen_f32, f32)
 
-#define TFLMGEN_DEFINE_EQUALITY(suffix, type)                                                 \
-    TFLMGEN_DEFINE_BINARY(tflmgen_equal_##suffix, type, tflmgen_bool, tflmgen_binary, a == b) \
-    TFLMGEN_DEFINE_BINARY(tflmgen_not_equal_##suffix, type, tflmgen_bool, tflmgen_binary, a != b)
-
-TFLMGEN_DEFINE_EQUALITY(b8, tflmgen_bool)
-TFLMGEN_DEFINE_EQUALITY(s16, tflmgen_s16)
-TFLMGEN_DEFINE_EQUALITY(s32, tflmgen_s32)
-TFLMGEN_DEFINE_EQUALITY(s64, tflmgen_s64)
-TFLMGEN_DEFINE_ORDER(s16, tflmgen_s16)
-TFLMGEN_DEFINE_ORDER(s32, tflmgen_s32)
-TFLMGEN_DEFINE_ORDER(s64, tflmgen_s64)
+TFLMGEN_DEFINE_EQUALITY(TFLMGEN_DEFINE_COMPARISON, tflmgen_s16, s16)
+TFLMGEN_DEFINE_EQUALITY(TFLMGEN_DEFINE_COMPARISON, tflmgen_s32, s32)
+TFLMGEN_DEFINE_EQUALITY(TFLMGEN_DEFINE_COMPARISON_S64, tflmgen_s64, s64)
+TFLMGEN_DEFINE_ORDER(TFLMGEN_DEFINE_COMPARISON, tflmgen_s16, s16)
+TFLMGEN_DEFINE_ORDER(TFLMGEN_DEFINE_COMPARISON, tflmgen_s32, s32)
+TFLMGEN_DEFINE_ORDER(TFLMGEN_DEFINE_COMPARISON_S64, tflmgen_s64, s64)
+TFLMGEN_DEFINE_BINARY(tflmgen_equal_b8, tflmgen_bool, tflmgen_bool, tflmgen_binary, a == b)
+TFLMGEN_DEFINE_BINARY(tflmgen_not_equal_b8, tflmgen_bool, tflmgen_bool, tflmgen_binary, a != b)
 
 /* Quantised elements are compared as multiples of 1/256, to which both inputs are rounded. */
 struct tflmgen_compare_quantized {
@@ -58,7 +76,12 @@ TFLMGEN_DEFINE_COMPARE_QUANTIZED(tflmgen_less_equal_s8, <=)
 TFLMGEN_DEFINE_COMPARE_QUANTIZED(tflmgen_greater_s8, >)
 TFLMGEN_DEFINE_COMPARE_QUANTIZED(tflmgen_greater_equal_s8, >=)
 
-TFLMGEN_DEFINE_BINARY(tflmgen_logical_and_b8, tflmgen_bool, tflmgen_bool, tflmgen_binary, a &&b)
-TFLMGEN_DEFINE_BINARY(tflmgen_logical_or_b8, tflmgen_bool, tflmgen_bool, tflmgen_binary, a || b)
+#define TFLMGEN_AND_q0(kind, a, b) "vand q0, " a ", " b "\n\t"
+#define TFLMGEN_OR_q0(kind, a, b) "vorr q0, " a ", " b "\n\t"
+
+TFLMGEN_DEFINE_BINARY_ROWS(tflmgen_logical_and_b8, tflmgen_bool, tflmgen_bool, tflmgen_binary, a &&b, s8,
+                           TFLMGEN_AND_q0, TFLMGEN_WRITE, TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)
+TFLMGEN_DEFINE_BINARY_ROWS(tflmgen_logical_or_b8, tflmgen_bool, tflmgen_bool, tflmgen_binary, a || b, s8, TFLMGEN_OR_q0,
+                           TFLMGEN_WRITE, TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "element_rows.h"
 #include "elementary_rows.h"
 
 struct tflmgen_unary {
@@ -25,6 +26,19 @@ struct tflmgen_unary_alpha {
         }                                                                                         \
     }
 
+/* The same by vectors: OPERATION on q0, with the vectors va and vb. */
+#if TFLMGEN_HAS_MVE_F32
+#define TFLMGEN_DEFINE_UNARY_F32(name, params_struct, expression, OPERATION, va, vb)                               \
+    TFLMGEN_DEFINE_UNARY_ROW_MVE(name, tflmgen_f32, tflmgen_f32, params_struct, "32", TFLMGEN_WIDEN_32, OPERATION, \
+                                 TFLMGEN_WRITE_f32, tflmgen_lanes_f32(va), tflmgen_lanes_f32(vb))
+#else
+#define TFLMGEN_DEFINE_UNARY_F32(name, params_struct, expression, OPERATION, va, vb) \
+    TFLMGEN_DEFINE_UNARY(name, tflmgen_f32, params_struct, expression)
+#endif
+#define TFLMGEN_DEFINE_CLAMP_F32(name, least, greatest)                                                               \
+    TFLMGEN_DEFINE_UNARY_F32(name, tflmgen_unary, tflmgen_clamp_f32(x, least, greatest), TFLMGEN_CLAMP_q0_f32, least, \
+                             greatest)
+
 /* The same by rows, of which there is one. */
 #define TFLMGEN_DEFINE_UNARY_ROW(name, row)                                                                     \
     TFLMGEN_KERNEL void name(const tflmgen_f32 *input, tflmgen_f32 *output, const struct tflmgen_unary *params) \
@@ -32,29 +46,36 @@ struct tflmgen_unary_alpha {
         row(input, output, params->elements);                                                                   \
     }
 
-TFLMGEN_DEFINE_UNARY(tflmgen_neg_f32, tflmgen_f32, tflmgen_unary, -x)
-TFLMGEN_DEFINE_UNARY(tflmgen_abs_f32, tflmgen_f32, tflmgen_unary, fabsf(x))
+TFLMGEN_DEFINE_UNARY_F32(tflmgen_neg_f32, tflmgen_unary, -x, "vneg.f32 q0, q0\n\t", 0.0f, 0.0f)
+TFLMGEN_DEFINE_UNARY_F32(tflmgen_abs_f32, tflmgen_unary, fabsf(x), "vabs.f32 q0, q0\n\t", 0.0f, 0.0f)
 TFLMGEN_DEFINE_UNARY(tflmgen_sign_f32, tflmgen_f32, tflmgen_unary, x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x)
-TFLMGEN_DEFINE_UNARY(tflmgen_square_f32, tflmgen_f32, tflmgen_unary, x *x)
-TFLMGEN_DEFINE_UNARY(tflmgen_sqrt_f32, tflmgen_f32, tflmgen_unary, sqrtf(x))
-TFLMGEN_DEFINE_UNARY(tflmgen_rsqrt_f32, tflmgen_f32, tflmgen_unary, 1.0f / sqrtf(x))
+TFLMGEN_DEFINE_UNARY_F32(tflmgen_square_f32, tflmgen_unary, x *x, "vmul.f32 q0, q0, q0\n\t", 0.0f, 0.0f)
+TFLMGEN_DEFINE_UNARY_F32(tflmgen_sqrt_f32, tflmgen_unary, sqrtf(x), TFLMGEN_ROOTS_OF_q0, 0.0f, 0.0f)
+TFLMGEN_DEFINE_UNARY_F32(tflmgen_rsqrt_f32, tflmgen_unary, 1.0f / sqrtf(x),
+                         TFLMGEN_ROOTS_OF_q0 "vmov q2, %q[va]\n\tvmov q1, q0\n\t" TFLMGEN_DIVIDE_q2_BY_q1, 1.0f, 0.0f)
 TFLMGEN_DEFINE_UNARY_ROW(tflmgen_exp_f32, tflmgen_exp_row_f32)
 TFLMGEN_DEFINE_UNARY(tflmgen_log_f32, tflmgen_f32, tflmgen_unary, logf(x))
 TFLMGEN_DEFINE_UNARY(tflmgen_sin_f32, tflmgen_f32, tflmgen_unary, sinf(x))
 TFLMGEN_DEFINE_UNARY(tflmgen_cos_f32, tflmgen_f32, tflmgen_unary, cosf(x))
-TFLMGEN_DEFINE_UNARY(tflmgen_floor_f32, tflmgen_f32, tflmgen_unary, floorf(x))
-TFLMGEN_DEFINE_UNARY(tflmgen_ceil_f32, tflmgen_f32, tflmgen_unary, ceilf(x))
-TFLMGEN_DEFINE_UNARY(tflmgen_round_f32, tflmgen_f32, tflmgen_unary, rintf(x)) /* halves to even */
+TFLMGEN_DEFINE_UNARY_F32(tflmgen_floor_f32, tflmgen_unary, floorf(x), "vrintm.f32 q0, q0\n\t", 0.0f, 0.0f)
+TFLMGEN_DEFINE_UNARY_F32(tflmgen_ceil_f32, tflmgen_unary, ceilf(x), "vrintp.f32 q0, q0\n\t", 0.0f, 0.0f)
+TFLMGEN_DEFINE_UNARY_F32(tflmgen_round_f32, tflmgen_unary, rintf(x), "vrintn.f32 q0, q0\n\t", 0.0f,
+                         0.0f) /* halves to even */
 
-TFLMGEN_DEFINE_UNARY(tflmgen_relu_f32, tflmgen_f32, tflmgen_unary, x < 0.0f ? 0.0f : x)
-TFLMGEN_DEFINE_UNARY(tflmgen_relu6_f32, tflmgen_f32, tflmgen_unary, tflmgen_clamp_f32(x, 0.0f, 6.0f))
-TFLMGEN_DEFINE_UNARY(tflmgen_relu_n1_to_1_f32, tflmgen_f32, tflmgen_unary, tflmgen_clamp_f32(x, -1.0f, 1.0f))
-TFLMGEN_DEFINE_UNARY(tflmgen_relu_0_to_1_f32, tflmgen_f32, tflmgen_unary, tflmgen_clamp_f32(x, 0.0f, 1.0f))
-TFLMGEN_DEFINE_UNARY(tflmgen_leaky_relu_f32, tflmgen_f32, tflmgen_unary_alpha, x > 0.0f ? x : x * params->alpha)
+TFLMGEN_DEFINE_UNARY_F32(tflmgen_relu_f32, tflmgen_unary, x < 0.0f ? 0.0f : x,
+                         "vcmp.f32 gt, %q[va], q0\n\tvpsel q0, %q[va], q0\n\t", 0.0f, 0.0f)
+TFLMGEN_DEFINE_CLAMP_F32(tflmgen_relu6_f32, 0.0f, 6.0f)
+TFLMGEN_DEFINE_CLAMP_F32(tflmgen_relu_n1_to_1_f32, -1.0f, 1.0f)
+TFLMGEN_DEFINE_CLAMP_F32(tflmgen_relu_0_to_1_f32, 0.0f, 1.0f)
+TFLMGEN_DEFINE_UNARY_F32(tflmgen_leaky_relu_f32, tflmgen_unary_alpha, x > 0.0f ? x : x * params->alpha,
+                         "vmul.f32 q1, q0, %q[va]\n\tvcmp.f32 gt, q0, zr\n\tvpsel q0, q0, q1\n\t", params->alpha, 0.0f)
 TFLMGEN_DEFINE_UNARY(tflmgen_elu_f32, tflmgen_f32, tflmgen_unary, x < 0.0f ? expm1f(x) : x)
 TFLMGEN_DEFINE_UNARY(tflmgen_tanh_f32, tflmgen_f32, tflmgen_unary, tflmgen_tanh_exact_f32(x))
-TFLMGEN_DEFINE_UNARY(tflmgen_hard_swish_f32, tflmgen_f32, tflmgen_unary,
-                     x *tflmgen_clamp_f32(x + 3.0f, 0.0f, 6.0f) / 6.0f)
+#define TFLMGEN_HARD_SWISH_q0                                                                                    \
+    "vmov q3, q0\n\tvmov.f32 q1, #3.0\n\tvadd.f32 q0, q0, q1\n\t" TFLMGEN_CLAMP_q0_f32 "vmul.f32 q2, q3, q0\n\t" \
+    "vmov q1, %q[vb]\n\t" TFLMGEN_DIVIDE_q2_BY_q1
+TFLMGEN_DEFINE_UNARY_F32(tflmgen_hard_swish_f32, tflmgen_unary, x *tflmgen_clamp_f32(x + 3.0f, 0.0f, 6.0f) / 6.0f,
+                         TFLMGEN_HARD_SWISH_q0, 0.0f, 6.0f)
 TFLMGEN_DEFINE_UNARY_ROW(tflmgen_logistic_f32, tflmgen_logistic_row_f32)
 
 /* x times the logistic function of x (Elfwing, Uchibe and Doya 2018). */

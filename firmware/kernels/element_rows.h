@@ -63,10 +63,10 @@
         return (uint32x4_t)vdupq_n_##kind(value);              \
     }
 TFLMGEN_DEFINE_LANES(s8, int8_t)
-TFLMGEN_DEFINE_LANES(s16, int16_t)
-TFLMGEN_DEFINE_LANES(s32, int32_t)
+TFLMGEN_DEFINE_LANES(s16, tflmgen_s16)
+TFLMGEN_DEFINE_LANES(s32, tflmgen_s32)
 #if TFLMGEN_HAS_MVE_F32
-TFLMGEN_DEFINE_LANES(f32, float)
+TFLMGEN_DEFINE_LANES(f32, tflmgen_f32)
 
 /* To va and vb; NaN stays, which is not greater than anything. */
 #define TFLMGEN_CLAMP_q0_f32      \

@@ -6,6 +6,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "reduced_rows.h"
 #include "window.h"
 
 struct tflmgen_pool2d_s8 {
@@ -174,13 +175,80 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s8(int32_t sum, int32_t count, uint3
         }                                                                                                        \
     }
 
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+/* The same by columns of reduced_rows.h, for as many channels as 64 bytes of results are of. FINISH makes outputs of
+ * `count` results, each of `inside` pixels. */
+#define TFLMGEN_POOL_2D_BY_COLUMNS(name, params, element, block, start, COLUMNS, FINISH)                         \
+    TFLMGEN_KERNEL void name(const element *input, element *output, const struct params *p)                      \
+    {                                                                                                            \
+        const int32_t channels = p->input_channels;                                                              \
+        const int32_t line = p->input_width * channels;                                                          \
+        struct tflmgen_columns window = {{1, 0, 0}, {0, line, channels}};                                        \
+        for (int32_t batch = 0; batch < p->batches; ++batch, input += p->input_height * line) {                  \
+            for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {                                         \
+                const int32_t top = out_y * p->stride_height - p->padding_top;                                   \
+                const struct tflmgen_taps y = tflmgen_taps_inside(top, 1, p->filter_height, p->input_height);    \
+                window.extent[1] = y.end - y.first;                                                              \
+                for (int32_t out_x = 0; out_x < p->output_width; ++out_x) {                                      \
+                    const int32_t left = out_x * p->stride_width - p->padding_left;                              \
+                    const struct tflmgen_taps x = tflmgen_taps_inside(left, 1, p->filter_width, p->input_width); \
+                    const element *at = input + (top + y.first) * line + (left + x.first) * channels;            \
+                    window.extent[2] = x.end - x.first;                                                          \
+                    const int32_t inside = window.extent[1] * window.extent[2];                                  \
+                    (void)inside;                                                                                \
+                    for (int32_t rest = channels; rest > 0; rest -= (block), at += (block)) {                    \
+                        const int32_t count = tflmgen_min_s32(rest, block);                                      \
+                        tflmgen_s32 results[16];                                                                 \
+                        COLUMNS(at, count, &window, start, results);                                             \
+                        FINISH                                                                                   \
+                        output += count;                                                                         \
+                    }                                                                                            \
+                }                                                                                                \
+            }                                                                                                    \
+        }                                                                                                        \
+    }
+
+#define TFLMGEN_POOL_CLAMP(kind, number, OPERATION)                                                                  \
+    TFLMGEN_ROW_MVE(TFLMGEN_LANES_##kind, results, results, output, count,                                           \
+                    tflmgen_lanes_##kind((tflmgen_##kind)p->output_min),                                             \
+                    tflmgen_lanes_##kind((tflmgen_##kind)p->output_max), number, TFLMGEN_READ_##kind("q0", "from1"), \
+                    OPERATION, TFLMGEN_WRITE_##kind);
+
+TFLMGEN_POOL_2D_BY_COLUMNS(tflmgen_average_pool2d_s16, tflmgen_pool2d_s16, tflmgen_s16, 16, 0, tflmgen_column_sums_s16,
+                           tflmgen_averaged_row_s16(results, output, count, inside, p->output_min, p->output_max);)
+TFLMGEN_POOL_2D_BY_COLUMNS(tflmgen_max_pool2d_s16, tflmgen_pool2d_s16, tflmgen_s16, 32, 0x80008000u,
+                           tflmgen_column_max_s16,
+                           TFLMGEN_POOL_CLAMP(s16, TFLMGEN_ZEROS_MVE,
+                                              "vmax.s16 q0, q0, %q[va]\n\tvmin.s16 q0, q0, %q[vb]\n\t"))
+#else
+TFLMGEN_POOL_2D(tflmgen_average_pool2d_s16, tflmgen_pool2d_s16, AVERAGE, s16, tflmgen_s16, tflmgen_s32,
+                tflmgen_clamp_s32, TFLMGEN_POOL_IGNORED)
+TFLMGEN_POOL_2D(tflmgen_max_pool2d_s16, tflmgen_pool2d_s16, MAX, s16, tflmgen_s16, tflmgen_s32, tflmgen_clamp_s32,
+                TFLMGEN_POOL_IGNORED)
+#endif
+#if TFLMGEN_HAS_MVE_F32
+TFLMGEN_POOL_2D_BY_COLUMNS(
+    tflmgen_average_pool2d_f32, tflmgen_pool2d_f32, tflmgen_f32, 16, 0, tflmgen_column_sums_f32,
+    TFLMGEN_POOL_CLAMP(f32, tflmgen_lanes_f32((float)inside),
+                       "vmov q2, q0\n\tvmov q1, %q[one]\n\t" TFLMGEN_DIVIDE_q2_BY_q1 TFLMGEN_CLAMP_q0_f32))
+TFLMGEN_POOL_2D_BY_COLUMNS(tflmgen_max_pool2d_f32, tflmgen_pool2d_f32, tflmgen_f32, 16, 0xFF7FFFFFu,
+                           tflmgen_column_max_f32, TFLMGEN_POOL_CLAMP(f32, TFLMGEN_ZEROS_MVE, TFLMGEN_CLAMP_q0_f32))
+#else
+TFLMGEN_POOL_2D(tflmgen_average_pool2d_f32, tflmgen_pool2d_f32, AVERAGE, f32, tflmgen_f32, tflmgen_f32,
+                tflmgen_clamp_f32, TFLMGEN_POOL_IGNORED)
+TFLMGEN_POOL_2D(tflmgen_max_pool2d_f32, tflmgen_pool2d_f32, MAX, f32, tflmgen_f32, tflmgen_f32, tflmgen_clamp_f32,
+                TFLMGEN_POOL_IGNORED)
+#endif
+TFLMGEN_POOL_2D(tflmgen_average_pool2d_s8, tflmgen_pool2d_s8, AVERAGE, s8, int8_t, tflmgen_s32, tflmgen_clamp_s32,
+                TFLMGEN_POOL_IGNORED)
+TFLMGEN_POOL_2D(tflmgen_max_pool2d_s8, tflmgen_pool2d_s8, MAX, s8, int8_t, tflmgen_s32, tflmgen_clamp_s32,
+                TFLMGEN_POOL_IGNORED)
+
 #define TFLMGEN_POOL_2D_TYPES(name, params, KIND, PADDING)                                                     \
     TFLMGEN_POOL_2D(name##_s8, params##_s8, KIND, s8, int8_t, tflmgen_s32, tflmgen_clamp_s32, PADDING)         \
     TFLMGEN_POOL_2D(name##_s16, params##_s16, KIND, s16, tflmgen_s16, tflmgen_s32, tflmgen_clamp_s32, PADDING) \
     TFLMGEN_POOL_2D(name##_f32, params##_f32, KIND, f32, tflmgen_f32, tflmgen_f32, tflmgen_clamp_f32, PADDING)
 
-TFLMGEN_POOL_2D_TYPES(tflmgen_average_pool2d, tflmgen_pool2d, AVERAGE, TFLMGEN_POOL_IGNORED)
-TFLMGEN_POOL_2D_TYPES(tflmgen_max_pool2d, tflmgen_pool2d, MAX, TFLMGEN_POOL_IGNORED)
 TFLMGEN_POOL_2D_TYPES(tflmgen_average_pool2d_zeros, tflmgen_pool2d_zeros, AVERAGE, TFLMGEN_POOL_ZEROS_AVERAGE)
 TFLMGEN_POOL_2D_TYPES(tflmgen_max_pool2d_zeros, tflmgen_pool2d_zeros, MAX, TFLMGEN_POOL_ZEROS_MAX)
 TFLMGEN_POOL_2D(tflmgen_l2_pool2d_f32, tflmgen_pool2d_f32, L2, f32, tflmgen_f32, tflmgen_f32, tflmgen_clamp_f32,

@@ -4,6 +4,7 @@
 #ifndef TFLMGEN_KERNELS_ROUNDED_SUMS_H
 #define TFLMGEN_KERNELS_ROUNDED_SUMS_H
 
+#include "reduced_rows.h"
 #include "requantize.h"
 
 struct tflmgen_requantized_sums {
@@ -21,7 +22,23 @@ struct tflmgen_averaged_sums {
     int32_t output_max;
 };
 
-/* MEAN and SUM, as in reduce.h: a mean has its division in the multiplier. */
+/* Of MEAN and SUM, as in reduce.h, a mean has its division in the multiplier; AVERAGE_POOL_2D rounds halves away from
+ * zero, as in pool2d.h. */
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+#define TFLMGEN_REQUANTIZED_SUMS(suffix, element, least, greatest)                                      \
+    TFLMGEN_KERNEL void tflmgen_requantized_sums_##suffix(const tflmgen_s32 *sums, element *output,     \
+                                                          const struct tflmgen_requantized_sums *p)     \
+    {                                                                                                   \
+        tflmgen_requantized_row_##suffix(sums, output, p->elements, p->offset, p->multiplier, p->shift, \
+                                         p->output_zero_point);                                         \
+    }
+#define TFLMGEN_AVERAGED_SUMS(suffix, element)                                                            \
+    TFLMGEN_KERNEL void tflmgen_averaged_sums_##suffix(const tflmgen_s32 *sums, element *output,          \
+                                                       const struct tflmgen_averaged_sums *p)             \
+    {                                                                                                     \
+        tflmgen_averaged_row_##suffix(sums, output, p->elements, p->count, p->output_min, p->output_max); \
+    }
+#else
 #define TFLMGEN_REQUANTIZED_SUMS(suffix, element, least, greatest)                                  \
     TFLMGEN_KERNEL void tflmgen_requantized_sums_##suffix(const tflmgen_s32 *sums, element *output, \
                                                           const struct tflmgen_requantized_sums *p) \
@@ -34,7 +51,6 @@ struct tflmgen_averaged_sums {
         }                                                                                           \
     }
 
-/* AVERAGE_POOL_2D, as in pool2d.h: halves away from zero. */
 #define TFLMGEN_AVERAGED_SUMS(suffix, element)                                                   \
     TFLMGEN_KERNEL void tflmgen_averaged_sums_##suffix(const tflmgen_s32 *sums, element *output, \
                                                        const struct tflmgen_averaged_sums *p)    \
@@ -45,6 +61,7 @@ struct tflmgen_averaged_sums {
             output[i] = (element)tflmgen_clamp_s32(mean, p->output_min, p->output_max);          \
         }                                                                                        \
     }
+#endif
 
 TFLMGEN_REQUANTIZED_SUMS(s8, int8_t, INT8_MIN, INT8_MAX)
 TFLMGEN_REQUANTIZED_SUMS(s16, tflmgen_s16, INT16_MIN, INT16_MAX)

@@ -7,7 +7,7 @@
 #define TFLMGEN_KERNELS_SOFTMAX_ROWS_H
 
 #include "elementary_rows.h"
-#include "mve.h"
+#include "reduced_rows.h"
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
@@ -75,7 +75,7 @@ TFLMGEN_DEFINE_PROBABILITIES(tflmgen_probabilities_s16, tflmgen_s16, INT16_MAX, 
 
 #if TFLMGEN_HAS_MVE_F32
 /* The exponentials of a row, and their sum, one after the other. Four: VLDRW, VSUB, VMUL, VSTRW, LETP, those of
- * tflmgen_exp_row_f32, VLDM, 4 VADD, LE. */
+ * tflmgen_exp_row_f32 and of tflmgen_row_sum_f32. */
 TFLMGEN_HELPER float tflmgen_exps_f32(const tflmgen_f32 *row, int32_t depth, float greatest, float beta,
                                       tflmgen_f32 *output)
 {
@@ -92,24 +92,7 @@ TFLMGEN_HELPER float tflmgen_exps_f32(const tflmgen_f32 *row, int32_t depth, flo
                      : [greatest] "r"(greatest), [beta] "r"(beta), [depth] "r"(depth)
                      : "lr", "q0", "memory");
     tflmgen_exp_row_f32(output, output, depth);
-    float sum = 0.0f;
-    at = output;
-    __asm__ volatile("wls lr, %[fours], 2f\n"
-                     "1:\n\t"
-                     "vldmia %[at]!, {s0-s3}\n\t"
-                     "vadd.f32 %[sum], s0\n\t"
-                     "vadd.f32 %[sum], s1\n\t"
-                     "vadd.f32 %[sum], s2\n\t"
-                     "vadd.f32 %[sum], s3\n\t"
-                     "le lr, 1b\n"
-                     "2:"
-                     : [at] "+r"(at), [sum] "+t"(sum)
-                     : [fours] "r"(depth / 4)
-                     : "lr", "s0", "s1", "s2", "s3", "memory");
-    for (; at != output + depth; ++at) {
-        sum += *at;
-    }
-    return sum;
+    return tflmgen_row_sum_f32(output, depth, 0.0f);
 }
 
 /* Four: VLDRW, 4 VDIV, as there is none of vectors, VSTRW, LETP. */

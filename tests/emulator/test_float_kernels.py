@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support import tight_cases
-from support.conv_cases import conv2d, depthwise_conv2d, fully_connected, pick
+from support.conv_cases import conv2d, depthwise_conv2d, fully_connected, geometry, pick
 from support.emulated_kernels import M4F, M7F, M55, Machine, Run, check_on, kernel_for
 from support.float_cases import Made, deep, wide
 from support.kernel_harness import (
@@ -17,6 +17,7 @@ from support.kernel_harness import (
     Case,
     broken_rules,
     claims,
+    constant,
     make_case,
     random_values,
     run_kernels,
@@ -67,13 +68,36 @@ def by_elements(rng: np.random.Generator) -> Made:
         x = np.rint(4 * rng.normal(size=shape)) / 2 if rng.random() < 0.5 else rng.normal(size=shape) * 10
         # The sign of a NaN that is made of numbers depends on the core: roots of what is below zero, 0 / 0, inf - inf.
         x = abs(x) if "SQRT" in operator else np.where(x == 0, 1.0, x) if operator == "DIV" else x
-        ends = [0.0, *([] if "SQRT" in operator else [-0.0, np.nan])] if operator != "DIV" else [np.nan]
-        ends += [] if operator in ("HARD_SWISH", "SQUARED_DIFFERENCE", "PRELU", "DIV") else [np.inf]
-        ends += (
-            [] if operator in ("HARD_SWISH", "SQUARED_DIFFERENCE", "PRELU", "DIV") or "SQRT" in operator else [-np.inf]
-        )
+        if "SQRT" in operator:
+            ends = [0.0, np.inf]
+        elif operator in ("HARD_SWISH", "SQUARED_DIFFERENCE", "PRELU", "DIV"):
+            ends = [np.nan] if operator == "DIV" else [np.nan, 0.0, -0.0]
+        else:
+            ends = [np.nan, 0.0, -0.0, np.inf, -np.inf]
         values.append(np.where(rng.random(shape) < 0.1, rng.choice(ends, shape), x).astype(np.float32))
     return case, values
+
+
+def reduction(rng: np.random.Generator) -> Made:
+    """Along the outer, the middle or the inner axes; NaN and infinities, which are below no extreme."""
+    shape = tuple(int(n) for n in rng.integers(1, (4, 6, 40)))
+    reduced = [axis for axis in range(3) if rng.random() < 0.5]
+    operator = str(pick(rng, "SUM", "MEAN", "REDUCE_MAX", "REDUCE_MIN"))
+    inputs = [tensor("float32", shape), constant("int32", np.array(reduced, np.int32))]
+    case = make_case(operator, inputs, [tensor("float32", ())], {"keep_dims": bool(rng.random() < 0.5)})
+    ends = [np.nan, np.inf, -np.inf] if "REDUCE" in operator else [1e3]
+    x = rng.normal(size=shape)
+    return case, [np.where(rng.random(shape) < 0.1, rng.choice(ends, shape), x).astype(np.float32), None]
+
+
+def pool(rng: np.random.Generator) -> Made:
+    options, size, _ = geometry(rng, dilated=False)
+    taps = rng.integers(1, np.array(size) + 1)
+    options |= {"filter_height": int(taps[0]), "filter_width": int(taps[1])}
+    options |= {"fused_activation_function": int(pick(rng, 0, 1, 3))}
+    x = tensor("float32", (int(pick(rng, 1, 2)), *size, int(rng.integers(1, 40))))
+    case = make_case(str(pick(rng, "AVERAGE_POOL_2D", "MAX_POOL_2D")), [x], [tensor("float32", ())], options)
+    return case, random_values(case, rng)
 
 
 def cast(rng: np.random.Generator) -> Made:
@@ -146,6 +170,8 @@ CASES: dict[str, Callable[[np.random.Generator], Made]] = {
     "arithmetic": arithmetic,
     "by elements": by_elements,
     "cast": cast,
+    "pool": pool,
+    "reduction": reduction,
     "quantize": quantize,
     "dequantize": dequantize,
     "lstm": lambda rng: recurrent(rng, lambda r: float_lstm(r, variants=True, largest_extent=20)),
@@ -159,7 +185,7 @@ def svdf_sizes(rng: np.random.Generator) -> tuple[int, ...]:
     return tuple(int(n) for n in rng.integers((1, 1, 1, 1, 1), (2, 20, 10, 3, 12), endpoint=True))
 
 
-DRAWN = {"unary": 60, "by elements": 200, "cast": 60}
+DRAWN = {"unary": 60, "by elements": 200, "cast": 60, "pool": 60, "reduction": 60}
 """How many of those that are more operators than one; 30 of others."""
 
 

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.emulator, requires_compiler]
 
 Drawn = tuple[Case, Sequence[Array | None]]
 
-LOOPS = re.compile(r'#include "(element_rows|quantized_rows|softmax_rows)\.h"')
+LOOPS = re.compile(r'#include "(element_rows|quantized_rows|reduced_rows|softmax_rows)\.h"')
 """Headers of loops by vectors, which portable kernels include."""
 
 VECTORISED = {path.name for path in KERNELS.glob("*.h") if LOOPS.search(path.read_text(encoding="utf-8"))}

@@ -1,0 +1,210 @@
+/* Sums and extremes by vectors, of neighbouring elements or of columns: the innermost loops of reduce.h, pool2d.h and
+ * rounded_sums.h on cores with MVE.
+ */
+#ifndef TFLMGEN_KERNELS_REDUCED_ROWS_H
+#define TFLMGEN_KERNELS_REDUCED_ROWS_H
+
+#include "element_rows.h"
+
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+
+/* What a row's elements and `result` make. A vector: VLDR, VADDVA, VMAXV or VMINV, LETP. */
+#define TFLMGEN_DEFINE_REDUCED_ROW(name, element, bits, kind, operation)                                   \
+    TFLMGEN_HELPER bits name(const element *row, int32_t elements, bits result)                            \
+    {                                                                                                      \
+        __asm__ volatile("wlstp." TFLMGEN_LANES_##kind " lr, %[elements], 2f\n"                            \
+                                                       "1:\n\t" TFLMGEN_READ_##kind("q0", "row") operation \
+                         " %[result], q0\n\t"                                                              \
+                         "letp lr, 1b\n"                                                                   \
+                         "2:"                                                                              \
+                         : [row] "+r"(row), [result] "+Te"(result)                                         \
+                         : [elements] "r"(elements)                                                        \
+                         : "lr", "q0", "memory");                                                          \
+        return result;                                                                                     \
+    }
+
+/* Columns: `lanes` of them in each of up to four vectors, whose last one need not be full. */
+struct tflmgen_columns {
+    int32_t extent[3]; /* of the elements of a column, in three loops, the outermost first */
+    int32_t stride[3];
+};
+
+#define TFLMGEN_COLUMN_MVE(load, operation, at, sums) \
+    load ", [%[from], #" at "]\n\t" operation " %q[" sums "], %q[" sums "], q0\n\t"
+
+/* Down the innermost loop. An element of four vectors: 4 VLDR, 4 VADD, VPST, ADD, LE. */
+#define TFLMGEN_COLUMNS_LOOP_MVE(size, COLUMNS, load, suffix, operation, at)                             \
+    __asm__ volatile("vctp." size " %[last]\n\t"                                                         \
+                     "wls lr, %[count], 2f\n"                                                            \
+                     "1:\n\t" COLUMNS "vpst\n\t" load "t" suffix " q0, [%[from], #" at "]\n\t" operation \
+                     " %q[last_sums], %q[last_sums], q0\n\t"                                             \
+                     "add %[from], %[from], %[stride]\n\t"                                               \
+                     "le lr, 1b\n"                                                                       \
+                     "2:"                                                                                \
+                     : [from] "+l"(from), [sums0] "+w"(sums0), [sums1] "+w"(sums1), [sums2] "+w"(sums2), \
+                       [last_sums] "+w"(last_sums)                                                       \
+                     : [last] "r"(last), [count] "r"(columns->extent[2]), [stride] "r"(stride)           \
+                     : "lr", "q0", "cc", "memory")
+
+/* Results of up to four vectors of columns, from `start` on in each word, to `results`. `step`: bytes of a vector's
+ * elements, of `lanes` each. */
+#define TFLMGEN_DEFINE_COLUMNS(name, element, size, load, suffix, operation, step, lanes)                          \
+    TFLMGEN_SHARED void name(const element *input, int32_t count, const struct tflmgen_columns *columns,           \
+                             uint32_t start, void *results)                                                        \
+    {                                                                                                              \
+        const int32_t vectors = (count + (lanes) - 1) / (lanes), last = count - (vectors - 1) * (lanes);           \
+        const int32_t stride = columns->stride[2] * (int32_t)sizeof(element);                                      \
+        uint32x4_t sums0 = vdupq_n_u32(start), sums1 = sums0, sums2 = sums0, last_sums = sums0;                    \
+        for (int32_t i = 0; i < columns->extent[0]; ++i) {                                                         \
+            for (int32_t j = 0; j < columns->extent[1]; ++j) {                                                     \
+                const element *from = input + i * columns->stride[0] + j * columns->stride[1];                     \
+                if (vectors == 4) {                                                                                \
+                    TFLMGEN_COLUMNS_LOOP_MVE(                                                                      \
+                        size,                                                                                      \
+                        TFLMGEN_COLUMN_MVE(load suffix " q0", operation, "0", "sums0")                             \
+                            TFLMGEN_COLUMN_MVE(load suffix " q0", operation, step, "sums1")                        \
+                                TFLMGEN_COLUMN_MVE(load suffix " q0", operation, step "*2", "sums2"),              \
+                        load, suffix, operation, step "*3");                                                       \
+                } else if (vectors == 3) {                                                                         \
+                    TFLMGEN_COLUMNS_LOOP_MVE(size,                                                                 \
+                                             TFLMGEN_COLUMN_MVE(load suffix " q0", operation, "0", "sums0")        \
+                                                 TFLMGEN_COLUMN_MVE(load suffix " q0", operation, step, "sums1"),  \
+                                             load, suffix, operation, step "*2");                                  \
+                } else if (vectors == 2) {                                                                         \
+                    TFLMGEN_COLUMNS_LOOP_MVE(size, TFLMGEN_COLUMN_MVE(load suffix " q0", operation, "0", "sums0"), \
+                                             load, suffix, operation, step);                                       \
+                } else {                                                                                           \
+                    TFLMGEN_COLUMNS_LOOP_MVE(size, "", load, suffix, operation, "0");                              \
+                }                                                                                                  \
+            }                                                                                                      \
+        }                                                                                                          \
+        vst1q_u32((tflmgen_u32 *)results, sums0);                                                                  \
+        vst1q_u32((tflmgen_u32 *)results + 4, sums1);                                                              \
+        vst1q_u32((tflmgen_u32 *)results + 8, sums2);                                                              \
+        vst1q_u32((tflmgen_u32 *)results + 4 * (vectors - 1), last_sums);                                          \
+    }
+
+/* What REQUANTIZED_SUMS of rounded_sums.h are: the sums of `count` elements, requantised. Four: VLDRW, VADD, VSHL, 4 to
+ * requantise, VADD, VMAX, VMIN, VSTR, LETP. */
+#define TFLMGEN_DEFINE_REQUANTIZED_ROW(name, element, least, greatest, write)                                         \
+    TFLMGEN_SHARED void name(const tflmgen_s32 *sums, element *to, int32_t count, int32_t offset, int32_t multiplier, \
+                             int32_t shift, int32_t zero_point)                                                       \
+    {                                                                                                                 \
+        const struct tflmgen_scale_mve scale = tflmgen_scale_mve_of(multiplier, tflmgen_min_s32(shift, 0));           \
+        __asm__ volatile(                                                                                             \
+            "wlstp.32 lr, %[count], 2f\n"                                                                             \
+            "1:\n\t"                                                                                                  \
+            "vldrw.32 q0, [%[sums]], #16\n\t"                                                                         \
+            "vadd.i32 q0, q0, %q[offset]\n\t"                                                                         \
+            "vshl.s32 q0, %[left]\n\t" TFLMGEN_REQUANTIZE_MVE("q0", "q1", "%[multiplier]", "%[shift]",                \
+                                                              "%[lost]") "vadd.i32 q0, q0, %q[zero_point]\n\t"        \
+                                                                         "vmax.s32 q0, q0, %q[low]\n\t"               \
+                                                                         "vmin.s32 q0, q0, %q[high]\n\t" write        \
+                                                                         "letp lr, 1b\n"                              \
+                                                                         "2:"                                         \
+            : [sums] "+r"(sums), [to] "+l"(to)                                                                        \
+            : [count] "r"(count), [offset] "w"(vdupq_n_s32(offset)), [left] "r"(tflmgen_max_s32(shift, 0)),           \
+              [multiplier] "r"(scale.multiplier), [shift] "r"(scale.shift), [lost] "r"(scale.lost),                   \
+              [zero_point] "w"(vdupq_n_s32(zero_point)), [low] "w"(vdupq_n_s32(least)),                               \
+              [high] "w"(vdupq_n_s32(greatest))                                                                       \
+            : "lr", "q0", "q1", "memory");                                                                            \
+    }
+
+TFLMGEN_DEFINE_REQUANTIZED_ROW(tflmgen_requantized_row_s8, int8_t, INT8_MIN, INT8_MAX, TFLMGEN_NARROW_8)
+TFLMGEN_DEFINE_REQUANTIZED_ROW(tflmgen_requantized_row_s16, tflmgen_s16, INT16_MIN, INT16_MAX, TFLMGEN_NARROW_16)
+
+/* What AVERAGED_SUMS are: `count` sums of `number` elements each, divided, halves away from zero.
+ *
+ * n / number = n * factor >> 32 + shift, rounded down, for 0 <= n < 2^31 (Granlund and Montgomery 1994): 2^shift is the
+ * greatest power of two below the number, and factor is 2^(32 + shift) / number rounded down, plus 1. Four: VLDRW, VSHR,
+ * VABS, VADD, VMULH, VSHL, VEOR, VSUB, VMAX, VMIN, VSTR, LETP. */
+#define TFLMGEN_DEFINE_AVERAGED_ROW(name, element, write)                                                           \
+    TFLMGEN_SHARED void name(const tflmgen_s32 *sums, element *to, int32_t count, int32_t number, int32_t least,    \
+                             int32_t greatest)                                                                      \
+    {                                                                                                               \
+        if (number < 2 || number > 65535) {                                                                         \
+            for (int32_t i = 0; i < count; ++i) {                                                                   \
+                const int32_t sum = sums[i];                                                                        \
+                to[i] = (element)tflmgen_clamp_s32((sum > 0 ? sum + number / 2 : sum - number / 2) / number, least, \
+                                                   greatest);                                                       \
+            }                                                                                                       \
+            return;                                                                                                 \
+        }                                                                                                           \
+        const int32_t shift = 31 - __builtin_clz((uint32_t)number - 1u);                                            \
+        const uint32_t high = (65536u << shift) / (uint32_t)number, rest = (65536u << shift) % (uint32_t)number;    \
+        const uint32_t factor = (high << 16) + (rest << 16) / (uint32_t)number + 1u;                                \
+        __asm__ volatile("wlstp.32 lr, %[count], 2f\n"                                                              \
+                         "1:\n\t"                                                                                   \
+                         "vldrw.32 q0, [%[sums]], #16\n\t"                                                          \
+                         "vshr.s32 q1, q0, #31\n\t"                                                                 \
+                         "vabs.s32 q0, q0\n\t"                                                                      \
+                         "vadd.i32 q0, q0, %[half]\n\t"                                                             \
+                         "vmulh.u32 q0, q0, %q[factor]\n\t"                                                         \
+                         "vshl.u32 q0, %[shift]\n\t"                                                                \
+                         "veor q0, q0, q1\n\t"                                                                      \
+                         "vsub.i32 q0, q0, q1\n\t"                                                                  \
+                         "vmax.s32 q0, q0, %q[low]\n\t"                                                             \
+                         "vmin.s32 q0, q0, %q[high]\n\t" write "letp lr, 1b\n"                                      \
+                         "2:"                                                                                       \
+                         : [sums] "+r"(sums), [to] "+l"(to)                                                         \
+                         : [count] "r"(count), [half] "r"(number / 2), [factor] "w"(vdupq_n_u32(factor)),           \
+                           [shift] "r"(-shift), [low] "w"(vdupq_n_s32(least)), [high] "w"(vdupq_n_s32(greatest))    \
+                         : "lr", "q0", "q1", "memory");                                                             \
+    }
+
+TFLMGEN_DEFINE_AVERAGED_ROW(tflmgen_averaged_row_s8, int8_t, TFLMGEN_NARROW_8)
+TFLMGEN_DEFINE_AVERAGED_ROW(tflmgen_averaged_row_s16, tflmgen_s16, TFLMGEN_NARROW_16)
+
+/* Columns of four lanes. */
+#define TFLMGEN_DEFINE_SUMS(kind, element, load, suffix, add, step) \
+    TFLMGEN_DEFINE_COLUMNS(tflmgen_column_sums_##kind, element, "32", load, suffix, add, step, 4)
+TFLMGEN_DEFINE_SUMS(s8, int8_t, "vldrb", ".s32", "vadd.i32", "4")
+TFLMGEN_DEFINE_SUMS(s16, tflmgen_s16, "vldrh", ".s32", "vadd.i32", "8")
+TFLMGEN_DEFINE_SUMS(s32, tflmgen_s32, "vldrw", ".u32", "vadd.i32", "16")
+TFLMGEN_DEFINE_REDUCED_ROW(tflmgen_row_sum_s8, int8_t, tflmgen_s32, s8, "vaddva.s8")
+TFLMGEN_DEFINE_REDUCED_ROW(tflmgen_row_sum_s16, tflmgen_s16, tflmgen_s32, s16, "vaddva.s16")
+TFLMGEN_DEFINE_REDUCED_ROW(tflmgen_row_sum_s32, tflmgen_s32, tflmgen_s32, s32, "vaddva.s32")
+
+#define TFLMGEN_DEFINE_COLUMN_EXTREMES(kind, element, load, suffix, lanes)                                        \
+    TFLMGEN_DEFINE_COLUMNS(tflmgen_column_max_##kind, element, TFLMGEN_LANES_##kind, load, suffix, "vmax." #kind, \
+                           "16", lanes)                                                                           \
+    TFLMGEN_DEFINE_COLUMNS(tflmgen_column_min_##kind, element, TFLMGEN_LANES_##kind, load, suffix, "vmin." #kind, \
+                           "16", lanes)                                                                           \
+    TFLMGEN_DEFINE_REDUCED_ROW(tflmgen_row_max_of_##kind, element, tflmgen_s32, kind, "vmaxv." #kind)             \
+    TFLMGEN_DEFINE_REDUCED_ROW(tflmgen_row_min_of_##kind, element, tflmgen_s32, kind, "vminv." #kind)
+TFLMGEN_DEFINE_COLUMN_EXTREMES(s8, int8_t, "vldrb", ".u8", 16)
+TFLMGEN_DEFINE_COLUMN_EXTREMES(s16, tflmgen_s16, "vldrh", ".u16", 8)
+TFLMGEN_DEFINE_COLUMN_EXTREMES(s32, tflmgen_s32, "vldrw", ".u32", 4)
+
+#if TFLMGEN_HAS_MVE_F32
+TFLMGEN_DEFINE_SUMS(f32, tflmgen_f32, "vldrw", ".u32", "vadd.f32", "16")
+TFLMGEN_DEFINE_COLUMNS(tflmgen_column_max_f32, tflmgen_f32, "32", "vldrw", ".u32", "vmaxnm.f32", "16", 4)
+TFLMGEN_DEFINE_COLUMNS(tflmgen_column_min_f32, tflmgen_f32, "32", "vldrw", ".u32", "vminnm.f32", "16", 4)
+TFLMGEN_DEFINE_REDUCED_ROW(tflmgen_row_max_of_f32, tflmgen_f32, tflmgen_u32, f32, "vmaxnmv.f32")
+TFLMGEN_DEFINE_REDUCED_ROW(tflmgen_row_min_of_f32, tflmgen_f32, tflmgen_u32, f32, "vminnmv.f32")
+
+/* One after the other. Four: VLDM, 4 VADD, LE. */
+TFLMGEN_HELPER float tflmgen_row_sum_f32(const tflmgen_f32 *row, int32_t elements, float sum)
+{
+    const tflmgen_f32 *const end = row + elements;
+    __asm__ volatile("wls lr, %[fours], 2f\n"
+                     "1:\n\t"
+                     "vldmia %[row]!, {s0-s3}\n\t"
+                     "vadd.f32 %[sum], s0\n\t"
+                     "vadd.f32 %[sum], s1\n\t"
+                     "vadd.f32 %[sum], s2\n\t"
+                     "vadd.f32 %[sum], s3\n\t"
+                     "le lr, 1b\n"
+                     "2:"
+                     : [row] "+r"(row), [sum] "+t"(sum)
+                     : [fours] "r"(elements / 4)
+                     : "lr", "s0", "s1", "s2", "s3", "memory");
+    for (; row != end; ++row) {
+        sum += *row;
+    }
+    return sum;
+}
+#endif
+#endif
+
+#endif

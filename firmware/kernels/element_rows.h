@@ -102,8 +102,7 @@ TFLMGEN_DEFINE_LANES(f32, tflmgen_f32)
     } while (0)
 
 /* A kernel on two tensors. OPERATION is a macro of the elements' kind and the names of the two operands' registers, of
- * which one is another than q0 and q1 where all of a row meet a single element; va and vb are expressions of the params.
- */
+ * which one is another than q0 and q1 where all of a row meet a single element; va and vb are made of the params. */
 #define TFLMGEN_DEFINE_BINARY_ROWS(name, type, result, params_struct, expression, kind, OPERATION, WRITE, va, vb)    \
     TFLMGEN_KERNEL void name(const type *input1, const type *input2, result *output,                                 \
                              const struct params_struct *params)                                                     \

@@ -3,6 +3,7 @@
 #define TFLMGEN_KERNELS_QUANTIZED_UNARY_H
 
 #include "inverse_sqrt.h"
+#include "mve.h"
 #include "requantize.h"
 
 struct tflmgen_clamp_s16 {
@@ -105,6 +106,47 @@ TFLMGEN_HELPER int16_t tflmgen_tanh_of_steps(const tflmgen_u16 *table, int32_t x
     return (int16_t)((x >= 0 ? positive + 128 : 127 - positive) >> 8);
 }
 
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+/* Either is odd around its `centre`: of the complement of the number's distance from there VRSHR makes what rounds a
+ * negative one. Four: VLDRH, VMUL, VRSHL, VSHR, VABS; VSHR, VAND, VPT, 2 gathering VLDRH, VSUB, VMUL, VSHL, VADD, VPSEL
+ * to interpolate; VSUB, VEOR, 1 or 2, VSTRH, LETP. */
+#define TFLMGEN_DEFINE_SIGMOID_ROW(name, bits, fractions_, saturated_, centre_, FINISH)                           \
+    TFLMGEN_KERNEL void name(const tflmgen_s16 *input, const tflmgen_u16 *table, tflmgen_s16 *output,             \
+                             const struct tflmgen_sigmoid_s16 *params)                                            \
+    {                                                                                                             \
+        __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"                                                         \
+                         "1:\n\t"                                                                                 \
+                         "vldrh.s32 q0, [%[input]], #8\n\t"                                                       \
+                         "vmul.i32 q0, q0, %[multiplier]\n\t"                                                     \
+                         "vrshl.s32 q0, %[shift]\n\t"                                                             \
+                         "vshr.s32 q3, q0, #31\n\t"                                                               \
+                         "vabs.s32 q0, q0\n\t"                                                                    \
+                         "vshr.u32 q1, q0, #" bits "\n\t"                                                         \
+                         "vand q0, q0, %q[fractions]\n\t"                                                         \
+                         "vptt.s32 lt, q1, %[end]\n\t"                                                            \
+                         "vldrht.u32 q2, [%[table], q1, uxtw #1]\n\t"                                             \
+                         "vldrht.u32 q4, [%[next], q1, uxtw #1]\n\t"                                              \
+                         "vsub.i32 q4, q4, q2\n\t"                                                                \
+                         "vmul.i32 q0, q0, q4\n\t"                                                                \
+                         "vshl.i32 q2, q2, #" bits "\n\t"                                                         \
+                         "vadd.i32 q0, q0, q2\n\t"                                                                \
+                         "vpsel q0, q0, %q[saturated]\n\t"                                                        \
+                         "vsub.i32 q0, q0, %q[centre]\n\t"                                                        \
+                         "veor q0, q0, q3\n\t" FINISH "vstrh.32 q0, [%[output]], #8\n\t"                          \
+                         "letp lr, 1b\n"                                                                          \
+                         "2:"                                                                                     \
+                         : [input] "+l"(input), [output] "+l"(output)                                             \
+                         : [multiplier] "r"(params->multiplier), [shift] "r"(-params->shift), [table] "r"(table), \
+                           [next] "r"(table + 1), [end] "r"(255), [elements] "r"(params->elements),               \
+                           [fractions] "w"(vdupq_n_s32(fractions_)), [saturated] "w"(vdupq_n_s32(saturated_)),    \
+                           [centre] "w"(vdupq_n_s32(centre_))                                                     \
+                         : "lr", "q0", "q1", "q2", "q3", "q4", "cc", "memory");                                   \
+    }
+
+TFLMGEN_DEFINE_SIGMOID_ROW(tflmgen_logistic_s16, "9", 511, 0x7FFF * 1024, 1 << 24,
+                           "vadd.i32 q0, q0, %q[centre]\n\tvrshr.s32 q0, q0, #10\n\t")
+TFLMGEN_DEFINE_SIGMOID_ROW(tflmgen_tanh_s16, "8", 255, 0xFFFF * 256, 1 << 23, "vrshr.s32 q0, q0, #8\n\t")
+#else
 TFLMGEN_KERNEL void tflmgen_logistic_s16(const tflmgen_s16 *input, const tflmgen_u16 *table, tflmgen_s16 *output,
                                          const struct tflmgen_sigmoid_s16 *params)
 {
@@ -122,5 +164,6 @@ TFLMGEN_KERNEL void tflmgen_tanh_s16(const tflmgen_s16 *input, const tflmgen_u16
         output[i] = tflmgen_tanh_of_steps(table, steps);
     }
 }
+#endif
 
 #endif

@@ -116,8 +116,8 @@ TFLMGEN_DEFINE_REQUANTIZED_ROW(tflmgen_requantized_row_s16, tflmgen_s16, INT16_M
 /* What AVERAGED_SUMS are: `count` sums of `number` elements each, divided, halves away from zero.
  *
  * n / number = n * factor >> 32 + shift, rounded down, for 0 <= n < 2^31 (Granlund and Montgomery 1994): 2^shift is the
- * greatest power of two below the number, and factor is 2^(32 + shift) / number rounded down, plus 1. Four: VLDRW, VSHR,
- * VABS, VADD, VMULH, VSHL, VEOR, VSUB, VMAX, VMIN, VSTR, LETP. */
+ * greatest power of two below the number, and factor is 2^(32 + shift) / number rounded down, plus 1. Four: VLDRW,
+ * VSHR, VABS, VADD, VMULH, VSHL, VEOR, VSUB, VMAX, VMIN, VSTR, LETP. */
 #define TFLMGEN_DEFINE_AVERAGED_ROW(name, element, write)                                                           \
     TFLMGEN_SHARED void name(const tflmgen_s32 *sums, element *to, int32_t count, int32_t number, int32_t least,    \
                              int32_t greatest)                                                                      \

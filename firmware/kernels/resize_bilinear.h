@@ -3,6 +3,7 @@
 #ifndef TFLMGEN_KERNELS_RESIZE_BILINEAR_H
 #define TFLMGEN_KERNELS_RESIZE_BILINEAR_H
 
+#include "mve.h"
 #include "requantize.h"
 
 struct tflmgen_resize_bilinear {
@@ -41,26 +42,90 @@ TFLMGEN_HELPER void tflmgen_resize_bilinear_pixel_f32(const tflmgen_f32 *upper_l
                                                       const tflmgen_f32 *lower_left, const tflmgen_f32 *lower_right,
                                                       tflmgen_f32 *output, int32_t channels, float down, float across)
 {
+#if TFLMGEN_HAS_MVE_F32
+    /* Four: 4 VLDRW, 8 VMUL, 3 VADD, VSTRW, LETP. */
+    __asm__ volatile("wlstp.32 lr, %[channels], 2f\n"
+                     "1:\n\t"
+                     "vldrw.32 q0, [%[upper_left]], #16\n\t"
+                     "vldrw.32 q1, [%[lower_left]], #16\n\t"
+                     "vmul.f32 q0, q0, %[up]\n\t"
+                     "vmul.f32 q1, q1, %[down]\n\t"
+                     "vldrw.32 q2, [%[upper_right]], #16\n\t"
+                     "vldrw.32 q3, [%[lower_right]], #16\n\t"
+                     "vmul.f32 q0, q0, %q[back]\n\t"
+                     "vmul.f32 q1, q1, %q[back]\n\t"
+                     "vmul.f32 q2, q2, %[up]\n\t"
+                     "vmul.f32 q3, q3, %[down]\n\t"
+                     "vadd.f32 q0, q0, q1\n\t"
+                     "vmul.f32 q2, q2, %q[across]\n\t"
+                     "vmul.f32 q3, q3, %q[across]\n\t"
+                     "vadd.f32 q0, q0, q2\n\t"
+                     "vadd.f32 q0, q0, q3\n\t"
+                     "vstrw.32 q0, [%[output]], #16\n\t"
+                     "letp lr, 1b\n"
+                     "2:"
+                     : [upper_left] "+r"(upper_left), [upper_right] "+r"(upper_right), [lower_left] "+r"(lower_left),
+                       [lower_right] "+r"(lower_right), [output] "+r"(output)
+                     : [channels] "r"(channels), [up] "r"(1.0f - down), [down] "r"(down),
+                       [back] "w"(vdupq_n_f32(1.0f - across)), [across] "w"(vdupq_n_f32(across))
+                     : "lr", "q0", "q1", "q2", "q3", "memory");
+#else
     for (int32_t c = 0; c < channels; ++c) {
         output[c] = upper_left[c] * (1.0f - down) * (1.0f - across) + lower_left[c] * down * (1.0f - across) +
                     upper_right[c] * (1.0f - down) * across + lower_right[c] * down * across;
     }
+#endif
 }
+
+/* Its loop by vectors takes most registers. */
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+#define TFLMGEN_RESIZE_PIXEL TFLMGEN_SHARED
+#else
+#define TFLMGEN_RESIZE_PIXEL TFLMGEN_HELPER
+#endif
 
 /* A pixel of int8 channels: each is a sum of those of four pixels by their weights, which are in steps of 2^-20;
  * rounded, halves away from zero. */
-TFLMGEN_HELPER void tflmgen_resize_bilinear_pixel_s8(const int8_t *upper_left, const int8_t *upper_right,
-                                                     const int8_t *lower_left, const int8_t *lower_right,
-                                                     int8_t *output, int32_t channels, int32_t down, int32_t across)
+TFLMGEN_RESIZE_PIXEL void tflmgen_resize_bilinear_pixel_s8(const int8_t *upper_left, const int8_t *upper_right,
+                                                           const int8_t *lower_left, const int8_t *lower_right,
+                                                           int8_t *output, int32_t channels, int32_t down,
+                                                           int32_t across)
 {
     const int32_t both = down * across;
     const int32_t to_lower_left = down * 1024 - both, to_upper_right = across * 1024 - both;
     const int32_t to_upper_left = (1 << 20) - to_lower_left - across * 1024;
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+    /* Four: 4 VLDRB, 2 VMUL, 2 VMLA, VADD, VSHR, VADD and VRSHR to round, VSTRB, LETP. */
+    __asm__ volatile(
+        "wlstp.32 lr, %[channels], 2f\n"
+        "1:\n\t"
+        "vldrb.s32 q0, [%[upper_left]], #4\n\t"
+        "vldrb.s32 q1, [%[upper_right]], #4\n\t"
+        "vldrb.s32 q2, [%[lower_left]], #4\n\t"
+        "vldrb.s32 q3, [%[lower_right]], #4\n\t"
+        "vmul.i32 q0, q0, %q[to_upper_left]\n\t"
+        "vmla.s32 q0, q1, %[to_upper_right]\n\t"
+        "vmla.s32 q0, q2, %[to_lower_left]\n\t"
+        "vmul.i32 q3, q3, %q[both]\n\t"
+        "vadd.i32 q0, q0, q3\n\t"
+        "vshr.s32 q1, q0, #31\n\t"
+        "vadd.i32 q0, q0, q1\n\t"
+        "vrshr.s32 q0, q0, #20\n\t"
+        "vstrb.32 q0, [%[output]], #4\n\t"
+        "letp lr, 1b\n"
+        "2:"
+        : [upper_left] "+l"(upper_left), [upper_right] "+l"(upper_right), [lower_left] "+l"(lower_left),
+          [lower_right] "+l"(lower_right), [output] "+l"(output)
+        : [channels] "r"(channels), [to_upper_left] "w"(vdupq_n_s32(to_upper_left)),
+          [to_upper_right] "r"(to_upper_right), [to_lower_left] "r"(to_lower_left), [both] "w"(vdupq_n_s32(both))
+        : "lr", "q0", "q1", "q2", "q3", "memory");
+#else
     for (int32_t c = 0; c < channels; ++c) {
         const int32_t sum = upper_left[c] * to_upper_left + upper_right[c] * to_upper_right +
                             lower_left[c] * to_lower_left + lower_right[c] * both;
         output[c] = (int8_t)tflmgen_rounding_shift_right(sum, 20);
     }
+#endif
 }
 
 TFLMGEN_DEFINE_RESIZE_BILINEAR(tflmgen_resize_bilinear_f32, tflmgen_f32, tflmgen_f32, tflmgen_resize_bilinear_pixel_f32)

@@ -104,6 +104,38 @@ struct tflmgen_softmax_s16 {
     int32_t shift;
 };
 
+#if !(defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE)
+TFLMGEN_HELPER int32_t tflmgen_row_max_of_s16(const tflmgen_s16 *row, int32_t depth, int32_t greatest)
+{
+    for (int32_t i = 0; i < depth; ++i) {
+        greatest = tflmgen_max_s32(greatest, row[i]);
+    }
+    return greatest;
+}
+
+/* The exponentials of a row, and their sum. */
+TFLMGEN_HELPER int32_t tflmgen_exps_s16(const tflmgen_s16 *row, int32_t depth, int32_t greatest, int32_t multiplier,
+                                        int32_t shift, const tflmgen_s16 *exps, tflmgen_s16 *output)
+{
+    int32_t sum = 0;
+    for (int32_t i = 0; i < depth; ++i) {
+        const int32_t scaled = tflmgen_requantize(row[i] - greatest, multiplier, shift);
+        output[i] = (int16_t)tflmgen_interpolate_s16(
+            exps, tflmgen_clamp_s32(tflmgen_add_wrap_s32(scaled, INT16_MAX), INT16_MIN, INT16_MAX));
+        sum += output[i];
+    }
+    return sum;
+}
+
+TFLMGEN_HELPER void tflmgen_scale_row_s16(tflmgen_s16 *row, int32_t depth, int32_t scale, int32_t shift)
+{
+    for (int32_t i = 0; i < depth; ++i) {
+        const int32_t result = (int32_t)(((int64_t)row[i] * scale + ((int64_t)1 << (shift - 1))) >> shift);
+        row[i] = (int16_t)tflmgen_clamp_s32(result, 0, INT16_MAX);
+    }
+}
+#endif
+
 /* exps: exp(x) from -10 to 0; reciprocals: 1 / (1 + x) from 0 to 1; both in Q0.15 and for tflmgen_interpolate_s16. The
  * output has scale 1/32768. */
 TFLMGEN_KERNEL void tflmgen_softmax_s16(const tflmgen_s16 *input, const tflmgen_s16 *restrict exps,
@@ -111,26 +143,12 @@ TFLMGEN_KERNEL void tflmgen_softmax_s16(const tflmgen_s16 *input, const tflmgen_
                                         const struct tflmgen_softmax_s16 *p)
 {
     for (int32_t row = 0; row < p->rows; ++row) {
-        int32_t greatest = INT16_MIN;
-        for (int32_t i = 0; i < p->depth; ++i) {
-            greatest = tflmgen_max_s32(greatest, input[i]);
-        }
-        int32_t sum = 0;
-        for (int32_t i = 0; i < p->depth; ++i) {
-            const int32_t scaled = tflmgen_requantize(input[i] - greatest, p->multiplier, p->shift);
-            output[i] = (int16_t)tflmgen_interpolate_s16(
-                exps, tflmgen_clamp_s32(tflmgen_add_wrap_s32(scaled, INT16_MAX), INT16_MIN, INT16_MAX));
-            sum += output[i];
-        }
+        const int32_t greatest = tflmgen_row_max_of_s16(input, p->depth, INT16_MIN);
+        const int32_t sum = tflmgen_exps_s16(input, p->depth, greatest, p->multiplier, p->shift, exps, output);
         const int32_t zeros = tflmgen_leading_zeros((uint32_t)sum);
         const int32_t normal = (int32_t)((((int64_t)sum << (zeros - 1)) + (1 << 13)) >> 14);
         const int32_t fraction = tflmgen_clamp_s32(normal - (1 << 15) - (1 << 16), INT16_MIN, INT16_MAX);
-        const int32_t scale = tflmgen_interpolate_s16(reciprocals, fraction);
-        const int32_t shift = 31 - zeros;
-        for (int32_t i = 0; i < p->depth; ++i) {
-            const int32_t result = (int32_t)(((int64_t)output[i] * scale + ((int64_t)1 << (shift - 1))) >> shift);
-            output[i] = (int16_t)tflmgen_clamp_s32(result, 0, INT16_MAX);
-        }
+        tflmgen_scale_row_s16(output, p->depth, tflmgen_interpolate_s16(reciprocals, fraction), 31 - zeros);
         input += p->depth;
         output += p->depth;
     }

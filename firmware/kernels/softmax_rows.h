@@ -7,6 +7,7 @@
 #define TFLMGEN_KERNELS_SOFTMAX_ROWS_H
 
 #include "elementary_rows.h"
+#include "interpolate.h"
 #include "reduced_rows.h"
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
@@ -72,6 +73,55 @@ TFLMGEN_HELPER int32_t tflmgen_sum_of_exps(const int8_t *row, int32_t depth, int
 
 TFLMGEN_DEFINE_PROBABILITIES(tflmgen_probabilities_s8, int8_t, INT8_MAX, "vstrb.32 q1, [%[output]], #4\n\t")
 TFLMGEN_DEFINE_PROBABILITIES(tflmgen_probabilities_s16, tflmgen_s16, INT16_MAX, "vstrh.32 q1, [%[output]], #8\n\t")
+
+/* The exponentials of a row of int16, and their sum. Four: VLDRH, VSUB, VSHL, 4 to requantise, VADD, VMIN, VMAX, VSUB,
+ * 9 to interpolate, VSTRH, VMOVLB, VADDVA, LETP. */
+TFLMGEN_SHARED int32_t tflmgen_exps_s16(const tflmgen_s16 *row, int32_t depth, int32_t greatest, int32_t multiplier,
+                                        int32_t shift, const tflmgen_s16 *exps, tflmgen_s16 *output)
+{
+    const struct tflmgen_scale_mve scale = tflmgen_scale_mve_of(multiplier, tflmgen_min_s32(shift, 0));
+    int32_t sum = 0;
+    __asm__ volatile(
+        "wlstp.32 lr, %[depth], 2f\n"
+        "1:\n\t"
+        "vldrh.s32 q0, [%[row]], #8\n\t"
+        "vsub.i32 q0, q0, %q[greatest]\n\t"
+        "vshl.s32 q0, %[left]\n\t" TFLMGEN_REQUANTIZE_MVE(
+            "q0", "q1", "%[multiplier]", "%[shift]", "%[lost]") "vadd.i32 q0, q0, %q[most]\n\t"
+                                                                "vmin.s32 q0, q0, %q[most]\n\t"
+                                                                "vmax.s32 q0, q0, %q[least]\n\t"
+                                                                "vsub.i32 q0, q0, %q[least]\n\t" TFLMGEN_INTERPOLATE_q0
+                                                                "vstrh.32 q0, [%[output]], #8\n\t"
+                                                                "vmovlb.s16 q0, q0\n\t"
+                                                                "vaddva.s32 %[sum], q0\n\t"
+                                                                "letp lr, 1b\n"
+                                                                "2:"
+        : [row] "+l"(row), [output] "+l"(output), [sum] "+Te"(sum)
+        : [depth] "r"(depth), [greatest] "w"(vdupq_n_s32(greatest)), [left] "r"(tflmgen_max_s32(shift, 0)),
+          [multiplier] "r"(scale.multiplier), [shift] "r"(scale.shift), [lost] "r"(scale.lost),
+          [most] "w"(vdupq_n_s32(INT16_MAX)), [least] "w"(vdupq_n_s32(INT16_MIN)), TFLMGEN_INTERPOLATED_TABLE(exps)
+        : "lr", "q0", "q1", "q2", "q3", "memory");
+    return sum;
+}
+
+/* Four: VLDRH, VMUL, VRSHL, VMAX, VMIN, VSTRH, LETP. */
+TFLMGEN_HELPER void tflmgen_scale_row_s16(tflmgen_s16 *row, int32_t depth, int32_t scale, int32_t shift)
+{
+    __asm__ volatile("wlstp.32 lr, %[depth], 2f\n"
+                     "1:\n\t"
+                     "vldrh.s32 q0, [%[row]]\n\t"
+                     "vmul.i32 q0, q0, %[scale]\n\t"
+                     "vrshl.s32 q0, %[shift]\n\t"
+                     "vmax.s32 q0, q0, %q[least]\n\t"
+                     "vmin.s32 q0, q0, %q[most]\n\t"
+                     "vstrh.32 q0, [%[row]], #8\n\t"
+                     "letp lr, 1b\n"
+                     "2:"
+                     : [row] "+l"(row)
+                     : [depth] "r"(depth), [scale] "r"(scale), [shift] "r"(-shift), [least] "w"(vdupq_n_s32(0)),
+                       [most] "w"(vdupq_n_s32(INT16_MAX))
+                     : "lr", "q0", "memory");
+}
 
 #if TFLMGEN_HAS_MVE_F32
 /* The exponentials of a row, and their sum, one after the other. Four: VLDRW, VSUB, VMUL, VSTRW, LETP, those of

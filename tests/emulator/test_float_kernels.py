@@ -100,6 +100,17 @@ def pool(rng: np.random.Generator) -> Made:
     return case, random_values(case, rng)
 
 
+def resize(rng: np.random.Generator) -> Made:
+    shape = 1, *(int(n) for n in rng.integers(1, (7, 7, 20)))
+    size = rng.integers(1, 9, 2).astype(np.int32)
+    corners = bool(rng.random() < 0.3)
+    options = {"align_corners": corners, "half_pixel_centers": not corners and bool(rng.random() < 0.5)}
+    case = make_case(
+        "RESIZE_BILINEAR", [tensor("float32", shape), constant("int32", size)], [tensor("float32", ())], options
+    )
+    return case, random_values(case, rng)
+
+
 def cast(rng: np.random.Generator) -> Made:
     """Floats of all magnitudes to integers and back."""
     kinds = "int8", "uint8", "int16", "uint16", "int32", "bool"
@@ -172,6 +183,7 @@ CASES: dict[str, Callable[[np.random.Generator], Made]] = {
     "cast": cast,
     "pool": pool,
     "reduction": reduction,
+    "resize": resize,
     "quantize": quantize,
     "dequantize": dequantize,
     "lstm": lambda rng: recurrent(rng, lambda r: float_lstm(r, variants=True, largest_extent=20)),

@@ -24,7 +24,10 @@ Drawn = tuple[Case, Sequence[Array | None]]
 LOOPS = re.compile(r'#include "(element_rows|quantized_rows|reduced_rows|softmax_rows)\.h"')
 """Headers of loops by vectors, which portable kernels include."""
 
-VECTORISED = {path.name for path in KERNELS.glob("*.h") if LOOPS.search(path.read_text(encoding="utf-8"))}
+VECTORISED = {"interpolate.h", "quantized_unary.h", "resize_bilinear.h"} | {
+    path.name for path in KERNELS.glob("*.h") if LOOPS.search(path.read_text(encoding="utf-8"))
+}
+"""Headers of portable kernels whose loops go by vectors, their own or those of LOOPS."""
 
 PAIRS = [(number, dtype) for number, family in enumerate(FAMILIES) for dtype in family.types]
 

@@ -18,9 +18,9 @@ PACKAGE = ROOT / "codegen" / "tflmgen"
 
 ORDER = (
     "errors options user_cache",
-    "terminal ir kernels frontend applications reference passes memory explore backend proof plugins",
+    "ir kernels frontend applications reference passes memory explore backend proof plugins",
     "settings compiler",
-    "project emulators compare conversion tensorflow_worker quantize report api sweep",
+    "terminal project emulators compare conversion tensorflow_worker quantize report api sweep",
     "crash_site failure plugin commands cli __main__",
 )
 """Rooms and root modules in the order of the data flow: each imports only what stands before it."""

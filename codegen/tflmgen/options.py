@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 
 class Optimize(str, Enum):
@@ -31,6 +31,12 @@ class Format(str, Enum):
     IAR = "iar"
     STM32CUBEIDE = "stm32cubeide"
     PLAIN = "plain"
+
+
+FormatName = Literal[
+    "platformio", "arduino", "cmake", "zephyr", "esp-idf", "cmsis-pack", "keil", "iar", "stm32cubeide", "plain"
+]
+"""Values of Format, for callers of the Python API."""
 
 
 class Validate(str, Enum):
@@ -65,6 +71,10 @@ class SourceOptions:
     keras_objects: Path | None = None
 
 
+NOT_QUOTED = frozenset({"name", "labels", "place", "quantize", "validate", "keras_objects"})
+"""Options of builds that leave the header of generated files as it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
     """Options that change the generated code.
@@ -89,9 +99,9 @@ class BuildOptions:
     slide_phases       keep rows of several windows behind strides that the hop is no multiple of
     also               further models of the same library, each an entry of its own
     shape              with the next three: SourceOptions
-    place              memory of each section; not part of `text`, since the C code is the same in any memory
+    place              memory of each section; the C code is the same in any memory
     quantize           calibration data; commands quantise the model first, and go on with that file
-    validate           how much is compared with the file; not part of `text` either
+    validate           how much is compared with the file
     """
 
     name: str = ""
@@ -129,28 +139,16 @@ class BuildOptions:
 
     @property
     def text(self) -> str:
-        """The options as the header of generated files quotes them."""
-        words = [f"--max-iterations {limit}" for limit in self.max_iterations or ()]
-        words += [f"--max-shape {shape}" for shape in self.max_shape or ()]
-        words += [f"--max-dim {self.max_dim}"] if self.max_dim is not None else []
-        words += ["--progress-hook"] if self.progress_hook else []
-        words += ["--check-memory"] if self.check_memory else []
-        words += [f"--check-weights {self.check_weights.value}"] if self.check_weights != CheckWeights.OFF else []
-        words += ["--reentrant"] if self.reentrant else []
-        words += [f"--push-rows {name}" for name in self.push_rows or ()]
-        words += [f"--slide {window}" for window in self.slide or ()]
-        words += ["--slide-phases"] if self.slide_phases else []
-        words += [f"--also {path.name}" for path in self.also or ()]
-        words += [f"--ram-budget {self.ram_budget}"] if self.ram_budget is not None else []
-        words += [f"--max-slowdown {self.max_slowdown}"] if self.max_slowdown is not None else []
-        words += ["--no-overlap"] if self.no_overlap else []
-        words += ["--no-range-analysis"] if self.no_range_analysis else []
-        words += ["--winograd"] if self.winograd else []
-        words += [f"--plugin {path.name}" for path in self.plugin or ()]
-        words += [f"--shape {shape}" for shape in self.shape or ()]
-        words += [f"--constant {constant}" for constant in self.constant or ()]
-        words += ["--nhwc-inputs"] if self.nhwc_inputs else []
-        return " ".join([f"--optimize {self.optimize.value}", *words])
+        """The options as the header of generated files quotes them: those that change it, paths by their last part."""
+        defaults: dict[str, Any] = {field.name: field.default for field in fields(self) if field.name in NOT_QUOTED}
+        quoted = replace(
+            self,
+            optimize=Optimize.BALANCED,
+            also=[Path(path.name) for path in self.also or ()],
+            plugin=[Path(path.name) for path in self.plugin or ()],
+            **defaults,
+        )
+        return " ".join([f"--optimize {self.optimize.value}", *option_words(quoted)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,7 @@ HEAD = '[input.x]\ntype = "float32"\nshape = [1, 4]\n[stage.a]\ninput = "x"\nbui
 BAD = {
     '[input.x]\n[stage.a]\ninput = "x"\nbuiltin = "rms"\n': r"app.toml:1: input.x: needs a type and a shape",
     '[input.x]\ntype = "int7"\n[stage.a]\ninput = "x"\nbuiltin = "rms"\n': r"app.toml:2: input.x.type: 'int7'",
-    '[input.x]\nperiod = "10 min"\n[stage.a]\ninput = "x"\nbuiltin = "rms"\n': r"app.toml:2: input.x.period: .*not a time",
+    '[input.x]\nperiod = "10 min"\n[stage.a]\ninput = "x"\nbuiltin = "rms"\n': r"app.toml:2: input.x.period: .*a time",
     "[input.x": r"app.toml: is not TOML",
     "a = 1": r"app.toml:1: a: is not a key here",
     '[input.x]\n[stage.a]\ninput = "x"\nmodel = "none.tflite"\n': r"app.toml:4: stage.a.model: there is no file",

@@ -86,8 +86,8 @@ def test_options_are_those_of_the_command_line() -> None:
         }
     )
     assert built.text == (
-        "--optimize ram --max-iterations body=7 --max-shape x=4,3 --check-weights start --push-rows x --slide y=1,2 "
-        "--max-slowdown 2.5% --plugin gate.tflite --constant axes=[1, 2]"
+        "--optimize ram --max-iterations body=7 --max-shape x=4,3 --check-weights start --plugin gate.tflite "
+        "--max-slowdown 2.5% --push-rows x --slide y=1,2 --constant axes=[1, 2]"
     )
     assert built.place == ["arena=dtcm"]
     assert build_options({}) == BuildOptions()

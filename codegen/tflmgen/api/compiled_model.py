@@ -21,7 +21,7 @@ from tflmgen.api.project_build import export_library, measure_firmware, save_pro
 from tflmgen.api.records import Records
 from tflmgen.emulators import Vectors, check_session_options, running
 from tflmgen.errors import UsageError
-from tflmgen.options import Emulator, Format, OutputOptions, SessionOptions
+from tflmgen.options import Emulator, Format, FormatName, OutputOptions, SessionOptions
 from tflmgen.project import check_plan, check_writable, has_room, with_flash_of, write_whole
 from tflmgen.terminal import Console
 
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 EmulatorName = Literal["auto", "renode", "qemu"]
-FormatName = Literal[
-    "platformio", "arduino", "cmake", "zephyr", "esp-idf", "cmsis-pack", "keil", "iar", "stm32cubeide", "plain"
-]
 
 SILENT = Console(OutputOptions(quiet=True))
 """Prints nothing: what Python's callers get are values and exceptions."""
@@ -202,8 +199,7 @@ class CompiledModel:
         """Writes the model as a C library for a build system, as `tflmgen export` does, and returns its folder.
 
         Args:
-            format: `platformio`, `arduino`, `cmake`, `zephyr`, `esp-idf`, `cmsis-pack`, `keil`, `iar`,
-                `stm32cubeide` or `plain`.
+            format: A build system, such as `cmake`; `tflmgen export --help` has their names.
             directory: A new folder, an empty one, or one with an earlier export in this format.
         """
         export_library(self._planned, choice("format", format, Format), Path(directory))

@@ -7,21 +7,8 @@ from pathlib import Path
 from tflmgen.api import check_export, export_library, plan_file
 from tflmgen.applications import library_stem
 from tflmgen.options import BuildOptions, Format, OutputOptions
-from tflmgen.project import board_for, print_kept, state_bytes
+from tflmgen.project import board_for, next_step, print_kept, state_bytes
 from tflmgen.terminal import Console, readable
-
-NEXT = {
-    Format.PLATFORMIO: "Copy it into your project's lib/.",
-    Format.ARDUINO: "Copy it into your sketchbook's libraries/.",
-    Format.CMAKE: "Add it with add_subdirectory().",
-    Format.ZEPHYR: "Name it in EXTRA_ZEPHYR_MODULES.",
-    Format.ESP_IDF: "Copy it into your project's components/.",
-    Format.CMSIS_PACK: "Add it with cpackget add, or in µVision's Pack Installer.",
-    Format.KEIL: "Name its .clayer.yml under layers: in your .cproject.yml.",
-    Format.STM32CUBEIDE: "Copy it into your project, import the settings, and add its src/ as a source location.",
-    Format.IAR: "Copy it beside your project, and add its .ipcf as a project connection.",
-    Format.PLAIN: "Add its sources to your build.",
-}
 
 
 def export_command(
@@ -43,4 +30,4 @@ def export_command(
     for note in plan["notes"]:
         console.line(f"note: {note}")
     print_kept(console, target, kept_files)
-    console.line(f"{NEXT[form]} {target / 'README.md'} says how, and how to run the example.")
+    console.line(f"{next_step(form)} {target / 'README.md'} says how, and how to run the example.")

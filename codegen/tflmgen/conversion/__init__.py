@@ -1,6 +1,6 @@
 """Models of other frameworks as .tflite files, proved on data: TensorFlow's are converted in a process of their own.
 
-In: a source and what the user says of it. Out: a Model, its bytes, and how the comparison with the source went.
+In: a source and the options for it. Out: a Model, its bytes, and how the comparison with the source went.
 Decided here: which files are TensorFlow's; names and order of inputs and outputs; how far a conversion may differ.
 """
 

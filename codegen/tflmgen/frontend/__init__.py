@@ -1,4 +1,4 @@
-"""Reading and writing model files: bytes of a .tflite file to a Model, that to a Module, and back to bytes.
+"""Model files: .tflite, Circle, ONNX and PyTorch to a Model, the Model to a Module, and a Model back to bytes.
 
 In: a path, and bounds of dynamic dimensions. Out: a Module that verify() accepts, or a ModelError; bytes of a file.
 Decided here: validity of a file; control flow becomes regions, variables become values. TFLite's terms end here.

@@ -23,7 +23,7 @@ from tflmgen.project.firmware_build import (
 )
 from tflmgen.project.flash_timing import FlashTiming
 from tflmgen.project.folder import PROJECT, check_folder, read_about
-from tflmgen.project.library_export import export, write_export
+from tflmgen.project.library_export import export, next_step, write_export
 from tflmgen.project.memory_regions import board_for, memory_use, with_flash_of
 from tflmgen.project.platformio import Firmware, build
 from tflmgen.project.stack import stack_worst_case
@@ -61,6 +61,7 @@ __all__ = [
     "memory_use",
     "missing",
     "new_board",
+    "next_step",
     "peak_operator",
     "plan_for",
     "print_kept",

@@ -50,6 +50,7 @@ def export(compilation: Compilation, project: Project, board: Board, form: Forma
         "arena_bytes": compilation.program.arena_bytes,
         "printed": PRINTED,
         "format": form.value,
+        "folder": form.value.replace("-", "_"),
         "board": board,
         "arduino_name": _arduino_name(compilation.name),
         "numeric_version": re.match(r"[\d.]*\d", __version__)[0],  # type: ignore[index]
@@ -61,10 +62,15 @@ def export(compilation: Compilation, project: Project, board: Board, form: Forma
     def render_template(template: str) -> bytes:
         return render(f"export/{template}.j2", **values).encode()
 
-    files, examples = _FORMATS[form](core, compilation.name, render_template)
+    files, examples = _FORMATS[form].lay_out(core, compilation.name, render_template)
     return Export(
         compilation.name, form, {**files, "README.md": render_template("README.md"), **license_files()}, examples
     )
+
+
+def next_step(form: Format) -> str:
+    """What to do with an exported library, a sentence."""
+    return _FORMATS[form].next_step
 
 
 def write_export(exported: Export, directory: Path) -> tuple[str, ...]:
@@ -90,6 +96,15 @@ Make = Callable[[str], bytes]
 
 
 Layout = Callable[[Files, str, Make], tuple[Files, Files]]
+"""The library, the model's name and what renders a template -> generated files, and examples of the user's."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ExportFormat:
+    """How files lie for one build system, and what to do with them; templates/export/ has a folder for each."""
+
+    lay_out: Layout
+    next_step: str
 
 
 def _listed_in(file: str, template: str) -> Layout:
@@ -164,15 +179,29 @@ def _arduino_name(name: str) -> str:
     return (f"tflmgen_{name}" if reserved else name)[:ARDUINO_NAME]
 
 
-_FORMATS: Mapping[Format, Layout] = {
-    Format.PLATFORMIO: _platformio,
-    Format.ARDUINO: _arduino,
-    Format.CMAKE: _listed_in("CMakeLists.txt", "cmake/CMakeLists.txt"),
-    Format.ZEPHYR: _zephyr,
-    Format.ESP_IDF: _esp_idf,
-    Format.CMSIS_PACK: _listed_in("tflmgen.{}.pdsc", "cmsis_pack/package.pdsc"),
-    Format.KEIL: _listed_in("{}.clayer.yml", "keil/layer.clayer.yml"),
-    Format.IAR: _listed_in("{}.ipcf", "iar/connection.ipcf"),
-    Format.STM32CUBEIDE: _listed_in("{}_settings.xml", "stm32cubeide/settings.xml"),
-    Format.PLAIN: _listed_in("Makefile", "plain/Makefile"),
+_FORMATS: Mapping[Format, _ExportFormat] = {
+    Format.PLATFORMIO: _ExportFormat(_platformio, "Copy it into your project's lib/."),
+    Format.ARDUINO: _ExportFormat(_arduino, "Copy it into your sketchbook's libraries/."),
+    Format.CMAKE: _ExportFormat(
+        _listed_in("CMakeLists.txt", "cmake/CMakeLists.txt"), "Add it with add_subdirectory()."
+    ),
+    Format.ZEPHYR: _ExportFormat(_zephyr, "Name it in EXTRA_ZEPHYR_MODULES."),
+    Format.ESP_IDF: _ExportFormat(_esp_idf, "Copy it into your project's components/."),
+    Format.CMSIS_PACK: _ExportFormat(
+        _listed_in("tflmgen.{}.pdsc", "cmsis_pack/package.pdsc"),
+        "Add it with cpackget add, or in µVision's Pack Installer.",
+    ),
+    Format.KEIL: _ExportFormat(
+        _listed_in("{}.clayer.yml", "keil/layer.clayer.yml"),
+        "Name its .clayer.yml under layers: in your .cproject.yml.",
+    ),
+    Format.IAR: _ExportFormat(
+        _listed_in("{}.ipcf", "iar/connection.ipcf"),
+        "Copy it beside your project, and add its .ipcf as a project connection.",
+    ),
+    Format.STM32CUBEIDE: _ExportFormat(
+        _listed_in("{}_settings.xml", "stm32cubeide/settings.xml"),
+        "Copy it into your project, import the settings, and add its src/ as a source location.",
+    ),
+    Format.PLAIN: _ExportFormat(_listed_in("Makefile", "plain/Makefile"), "Add its sources to your build."),
 }

@@ -1,7 +1,7 @@
 """Sweeps: many candidate models on many boards, a row of figures each, on a cluster of processes.
 
 In: candidates, boards and options. Out: rows in Parquet files, and objectives for Optuna.
-Decided here: what a task is, how a task that fails is kept from the others, and which rows a sweep still lacks.
+Decided here: what a task is, what becomes of a task that fails, and which rows a sweep still lacks.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What kernels take, by shape and core."""
+"""Estimated cycles of kernels, by shape and core: named terms, and their coefficients as data (cycles.json)."""

@@ -1,1 +1,1 @@
-"""Kernels for the DSP extension: M4, M7, M33 and their relatives."""
+"""Declarations of kernels for the DSP extension (M4, M7, M33 and their relatives), beside what packs their operands."""

@@ -1,1 +1,1 @@
-"""Kernels for Helium, the M-profile vector extension: M52, M55, M85."""
+"""Declarations of kernels for Helium, the vector extension of M52, M55 and M85, beside what packs their operands."""

@@ -1,1 +1,1 @@
-"""The operators, a family a file: attributes, support rules, shape rule and portable kernel."""
+"""The operators, a family a file: attributes, support rules, shape rule, portable kernel and traits."""

@@ -3,103 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-import typer
-
+from tflmgen.commands.command_line.option_help import OptionHelp
 from tflmgen.options import ConvertOptions, DiffOptions, QuantizeOptions
 
-FILE_GROUPS: Mapping[type, Mapping[str, Any]] = {
+FILE_GROUPS: Mapping[type, Mapping[str, OptionHelp]] = {
     QuantizeOptions: {
-        "activations": typer.Option(
-            "--activations",
-            help="Element type of activations. auto: int8, and int16 or float32 where int8 exceeds --max-error or "
-            "--min-agreement.",
+        "activations": OptionHelp(
+            "Element type of activations. auto: int8, and int16 or float32 where int8 exceeds --max-error or "
+            "--min-agreement."
         ),
-        "io": typer.Option(
-            "--io", help="Inputs and outputs: float32 as before, or integers, which need no conversions on the board."
-        ),
-        "max_error": typer.Option(
-            "--max-error",
-            metavar="E",
-            min=0.0,
-            help="Largest absolute error of an output on --calibration's samples.",
-        ),
-        "min_agreement": typer.Option(
-            "--min-agreement",
-            metavar="SHARE",
+        "io": OptionHelp("Inputs and outputs: float32 as before, or integers, which need no conversions on the board."),
+        "max_error": OptionHelp("Largest absolute error of an output on --calibration's samples.", "E", min=0.0),
+        "min_agreement": OptionHelp(
+            "Least share of results (the largest output) and of branches and trip counts that stay the same.",
+            "SHARE",
+            shown_default="0.99 with auto",
             min=0.0,
             max=1.0,
-            show_default="0.99 with auto",
-            help="Least share of results (the largest output) and of branches and trip counts that stay the same.",
         ),
-        "strict": typer.Option("--strict", help="Fail if an operator would stay in float."),
-        "fuse_lstm": typer.Option(
-            "--fuse-lstm",
-            help="Make one operator of a loop that is an LSTM layer. Its state persists: reset it before each invoke.",
+        "strict": OptionHelp("Fail if an operator would stay in float."),
+        "fuse_lstm": OptionHelp(
+            "Make one operator of a loop that is an LSTM layer. Its state persists: reset it before each invoke."
         ),
-        "report": typer.Option(
-            "--report", metavar="FILE.html", help="Write a page with ranges, errors and costs, as pictures and tables."
-        ),
-        "board": typer.Option(
-            "--board", metavar="BOARD", help="Measure flash, RAM and instructions on this board before and after."
-        ),
+        "report": OptionHelp("Write a page with ranges, errors and costs, as pictures and tables.", "FILE.html"),
+        "board": OptionHelp("Measure flash, RAM and instructions on this board before and after.", "BOARD"),
     },
     ConvertOptions: {
-        "inputs": typer.Option(
-            "--inputs", metavar="A,B", show_default="its placeholders", help="Nodes of a frozen graph that are inputs."
+        "inputs": OptionHelp("Nodes of a frozen graph that are inputs.", "A,B", shown_default="its placeholders"),
+        "outputs": OptionHelp("Nodes of a frozen graph that are outputs.", "C,D", shown_default="what nothing reads"),
+        "signature": OptionHelp("Signature of a SavedModel to convert.", "KEY", shown_default="all"),
+        "calibration": OptionHelp("Inputs on which the result is compared with SOURCE, beside seeded ones.", "CAL.npz"),
+        "tolerance": OptionHelp(
+            "Largest difference of floats, relative to the largest magnitude in the tensor.", "R", min=0.0
         ),
-        "outputs": typer.Option(
-            "--outputs",
-            metavar="C,D",
-            show_default="what nothing reads",
-            help="Nodes of a frozen graph that are outputs.",
-        ),
-        "signature": typer.Option(
-            "--signature", metavar="KEY", show_default="all", help="Signature of a SavedModel to convert."
-        ),
-        "calibration": typer.Option(
-            "--calibration",
-            readable=False,
-            metavar="CAL.npz",
-            help="Inputs on which the result is compared with SOURCE, beside seeded ones.",
-        ),
-        "tolerance": typer.Option(
-            "--tolerance",
-            metavar="R",
-            min=0.0,
-            help="Largest difference of floats, relative to the largest magnitude in the tensor.",
-        ),
-        "quantize": typer.Option(
-            "--quantize",
-            readable=False,
-            metavar="CAL.npz",
-            show_default=False,
-            help="Quantise the result with this calibration data, too, to OUT-int8.tflite.",
-        ),
-        "keep": typer.Option(
-            "--keep", metavar="DIR", show_default="none are kept", help="Folder for the intermediate files."
-        ),
-        "plugin": typer.Option(
-            "--plugin",
-            readable=False,
-            metavar="FILE.py",
-            show_default=False,
-            help="A Python file with custom operators: composites of their names become these. Repeatable.",
+        "quantize": OptionHelp("Quantise the result with this calibration data, too, to OUT-int8.tflite.", "CAL.npz"),
+        "keep": OptionHelp("Folder for the intermediate files.", "DIR", shown_default="none are kept"),
+        "plugin": OptionHelp(
+            "A Python file with custom operators: composites of their names become these. Repeatable.", "FILE.py"
         ),
     },
     DiffOptions: {
-        "allow": typer.Option(
-            "--allow",
-            metavar="WHAT=PERCENT",
-            show_default="all=0",
-            help="Growth that is no failure: flash=2%, all=1%. Repeatable.",
+        "allow": OptionHelp(
+            "Growth that is no failure: flash=2%, all=1%. Repeatable.", "WHAT=PERCENT", shown_default="all=0"
         ),
-        "old_outputs": typer.Option(
-            "--old-outputs", readable=False, metavar="OLD.npz", help="Outputs of OLD, as `tflmgen run` writes them."
-        ),
-        "new_outputs": typer.Option("--new-outputs", readable=False, metavar="NEW.npz", help="Outputs of NEW."),
-        "max_error": typer.Option("--max-error", metavar="E", min=0.0, help="Largest difference of outputs."),
-        "markdown": typer.Option("--markdown", metavar="FILE.md", help="Write the tables as Markdown, for a comment."),
+        "old_outputs": OptionHelp("Outputs of OLD, as `tflmgen run` writes them.", "OLD.npz"),
+        "new_outputs": OptionHelp("Outputs of NEW.", "NEW.npz"),
+        "max_error": OptionHelp("Largest difference of outputs.", "E", min=0.0),
+        "markdown": OptionHelp("Write the tables as Markdown, for a comment.", "FILE.md"),
     },
 }

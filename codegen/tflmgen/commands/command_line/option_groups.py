@@ -11,10 +11,11 @@ from typing import Annotated, Any, get_type_hints
 from tflmgen.commands.command_line.board_options import BOARD_GROUPS
 from tflmgen.commands.command_line.build_options import BUILD_GROUPS
 from tflmgen.commands.command_line.file_options import FILE_GROUPS
+from tflmgen.commands.command_line.option_help import OptionHelp
 from tflmgen.commands.command_line.sweep_options import SWEEP_GROUPS
 
-OPTIONS: Mapping[type, Mapping[str, Any]] = {**BUILD_GROUPS, **FILE_GROUPS, **BOARD_GROUPS, **SWEEP_GROUPS}
-"""Group -> its field -> the option of that name."""
+OPTIONS: Mapping[type, Mapping[str, OptionHelp]] = {**BUILD_GROUPS, **FILE_GROUPS, **BOARD_GROUPS, **SWEEP_GROUPS}
+"""Group -> its field -> what the help says of it."""
 
 
 def with_groups(function: Callable[..., None]) -> Callable[..., None]:
@@ -44,7 +45,7 @@ def _parameters(group: Any) -> list[inspect.Parameter]:
             f.name,
             inspect.Parameter.KEYWORD_ONLY,
             default=inspect.Parameter.empty if f.default is MISSING else f.default,
-            annotation=Annotated[hints[f.name], OPTIONS[group][f.name]],
+            annotation=Annotated[hints[f.name], OPTIONS[group][f.name].named(f.name)],
         )
         for f in fields(group)
     ]

@@ -1,6 +1,6 @@
 /* BATCH_MATMUL in int8 for cores with MVE: each row of the left matrix times eight columns of the right one at a time.
  *
- * The columns are brought into the order of FULLY_CONNECTED's weights, with the factors behind them, and each row is
+ * The columns are brought into the order of FULLY_CONNECTED's weights, with the factors around them, and each row is
  * then what a row is there (fully_connected_mve.h). Of a zero point of the left matrix the biases are made, of one of
  * the right matrix what is added to them for a row.
  */
@@ -13,7 +13,8 @@
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
 #define TFLMGEN_BATCH_MATMUL_MVE_STACK_BYTES 512
-/* Of eight columns: biases, multipliers and shifts of even ones, then of odd ones. */
+/* Of eight columns: what sums begin with before their values, multipliers and shifts of even ones, then of odd ones,
+ * behind them. */
 #define TFLMGEN_BATCH_MATMUL_MVE_FACTORS 24
 
 /* Of up to eight columns the values in the order of weights; those that are missing are zeros. Where a row's values lie
@@ -40,7 +41,7 @@ TFLMGEN_SHARED void tflmgen_batch_matmul_mve_columns(const int8_t *right, int32_
     }
 }
 
-/* What the columns' sums begin with: even ones', then odd ones'. */
+/* What the columns' sums begin with. */
 TFLMGEN_SHARED void tflmgen_batch_matmul_mve_biases(const int8_t *stream, tflmgen_s32 *biases, int32_t chunks,
                                                     const struct tflmgen_batch_matmul_s8 *p)
 {
@@ -49,7 +50,7 @@ TFLMGEN_SHARED void tflmgen_batch_matmul_mve_biases(const int8_t *stream, tflmge
         for (int32_t chunk = 0; chunk < chunks; ++chunk) {
             sum = vaddvaq_s8(sum, vldrbq_s8(stream + 128 * chunk + 16 * column));
         }
-        biases[column % 2 * 4 + column / 2] = -p->left_zero_point * sum;
+        biases[column] = -p->left_zero_point * sum;
     }
 }
 
@@ -68,27 +69,29 @@ TFLMGEN_SHARED void tflmgen_batch_matmul_mve_matrix(const int8_t *left, const in
                                                     int8_t *output, const struct tflmgen_batch_matmul_s8 *p)
 {
     const int32_t chunks = (p->depth + 15) / 16;
-    tflmgen_s32 *const factors = (tflmgen_s32 *)(void *)(scratch + 128 * chunks);
-    tflmgen_s32 *const biases = factors + TFLMGEN_BATCH_MATMUL_MVE_FACTORS;
+    tflmgen_s32 *const starts = (tflmgen_s32 *)(void *)scratch;
+    int8_t *const weights = (int8_t *)(starts + 8);
+    tflmgen_s32 *const factors = (tflmgen_s32 *)(void *)(weights + 128 * chunks);
+    tflmgen_s32 *const biases = starts + 32 * chunks + TFLMGEN_BATCH_MATMUL_MVE_FACTORS;
     int8_t *const copied = (int8_t *)(biases + 8);
     struct tflmgen_fully_connected_mve_groups groups =
         tflmgen_fully_connected_mve_groups_of(copied, chunks, 8, p->output_zero_point);
-    for (int32_t k = 0; k < TFLMGEN_BATCH_MATMUL_MVE_FACTORS; k += 12) {
-        vst1q_s32(factors + k + 4, vdupq_n_s32(p->multiplier));
-        vst1q_s32(factors + k + 8, vdupq_n_s32(p->shift));
+    for (int32_t k = 0; k < 16; k += 8) {
+        vst1q_s32(factors + k, vdupq_n_s32(p->multiplier));
+        vst1q_s32(factors + k + 4, vdupq_n_s32(p->shift));
     }
     for (int32_t column = 0; column < p->columns; column += 8) {
         groups.units = tflmgen_min_s32(p->columns - column, 8);
-        tflmgen_batch_matmul_mve_columns(right + column * p->right_column_stride, groups.units, scratch, chunks, p);
-        tflmgen_batch_matmul_mve_biases(scratch, biases, chunks, p);
+        tflmgen_batch_matmul_mve_columns(right + column * p->right_column_stride, groups.units, weights, chunks, p);
+        tflmgen_batch_matmul_mve_biases(weights, biases, chunks, p);
         for (int32_t row = 0; row < p->rows; ++row) {
             const int8_t *const values = left + row * p->left_row_stride;
             int32_t more = 0;
             if (p->right_zero_point != 0) {
                 more = -p->right_zero_point * tflmgen_batch_matmul_mve_row_sum(values, p->depth);
             }
-            vst1q_s32(factors, vaddq_n_s32(vld1q_s32(biases), more));
-            vst1q_s32(factors + 12, vaddq_n_s32(vld1q_s32(biases + 4), more));
+            vst1q_s32(starts, vaddq_n_s32(vld1q_s32(biases), more));
+            vst1q_s32(starts + 4, vaddq_n_s32(vld1q_s32(biases + 4), more));
             if (p->depth % 16 != 0) {
                 tflmgen_copy_mve(copied, values, p->depth);
             } else {

@@ -2,7 +2,7 @@
  *
  * The weights are a stream of groups of eight units, rows filled up with zero weights to whole 16s; units that the last
  * group lacks are zeros:
- *     16 weights of each unit, times `chunks` | bias, m, -r of units 0, 2, 4, 6 | the same of units 1, 3, 5, 7
+ *     8 biases | 16 weights of each unit, times `chunks` | m, -r of units 0, 2, 4, 6 | the same of units 1, 3, 5, 7
  * Rows that are no whole 16s are copied. A few units at the end may be single ones, which need no zeros beside them:
  *     16 weights, times `chunks` | bias, m, -r
  */
@@ -33,57 +33,50 @@ struct tflmgen_fully_connected_mve_s8 {
 /* What the groups of a row need to know, in the order in which the assembly reads it. */
 struct tflmgen_fully_connected_mve_groups {
     const int8_t *row;
-    int32_t passes; /* of the loop over all chunks but the first, unrolled 4 times */
-    int32_t skip;   /* bytes of code that the first pass leaves out: the whole loop where there is one chunk */
+    int32_t counter; /* of passes of the loop over the chunks, unrolled 4 times: goes up to 1 */
+    int32_t skip;    /* bytes of code that the first pass leaves out */
     int32_t units;
     int32_t zero_point;
 };
 
 #define TFLMGEN_FULLY_CONNECTED_MVE_CHUNK_BYTES 68
-#define TFLMGEN_FULLY_CONNECTED_MVE_LOOP_BYTES (4 * TFLMGEN_FULLY_CONNECTED_MVE_CHUNK_BYTES + 8)
+#define TFLMGEN_FULLY_CONNECTED_MVE_GROUP_BYTES 96 /* beside its chunks */
 
-/* 16 values times eight units, 128 MACs: 9 VLDRB + 8 VMLADAV. The accumulators are the even registers. */
+/* 16 values times eight units, 128 MACs: 9 VLDRB + 8 VMLADAVA. The accumulators are the even registers. */
 /* clang-format off */
-#define TFLMGEN_FULLY_CONNECTED_MVE_CHUNK(MAC) \
-    "vldrb.8 q0, [r1], #16\n\t"                \
-    "vldrb.8 q1, [r9], #16\n\t" MAC            \
-    " r0, q0, q1\n\t"                          \
-    "vldrb.8 q2, [r9], #16\n\t" MAC            \
-    " r2, q0, q2\n\t"                          \
-    "vldrb.8 q1, [r9], #16\n\t" MAC            \
-    " r4, q0, q1\n\t"                          \
-    "vldrb.8 q2, [r9], #16\n\t" MAC            \
-    " r6, q0, q2\n\t"                          \
-    "vldrb.8 q1, [r9], #16\n\t" MAC            \
-    " r8, q0, q1\n\t"                          \
-    "vldrb.8 q2, [r9], #16\n\t" MAC            \
-    " r10, q0, q2\n\t"                         \
-    "vldrb.8 q1, [r9], #16\n\t" MAC            \
-    " r12, q0, q1\n\t"                         \
-    "vldrb.8 q2, [r9], #16\n\t" MAC            \
-    " lr, q0, q2\n\t"
-/* clang-format on */
+#define TFLMGEN_FULLY_CONNECTED_MVE_CHUNK \
+    "vldrb.8 q0, [r1], #16\n\t"           \
+    "vldrb.8 q1, [r9], #16\n\t"           \
+    "vmladava.s8 r0, q0, q1\n\t"          \
+    "vldrb.8 q2, [r9], #16\n\t"           \
+    "vmladava.s8 r2, q0, q2\n\t"          \
+    "vldrb.8 q1, [r9], #16\n\t"           \
+    "vmladava.s8 r4, q0, q1\n\t"          \
+    "vldrb.8 q2, [r9], #16\n\t"           \
+    "vmladava.s8 r6, q0, q2\n\t"          \
+    "vldrb.8 q1, [r9], #16\n\t"           \
+    "vmladava.s8 r8, q0, q1\n\t"          \
+    "vldrb.8 q2, [r9], #16\n\t"           \
+    "vmladava.s8 r10, q0, q2\n\t"         \
+    "vldrb.8 q1, [r9], #16\n\t"           \
+    "vmladava.s8 r12, q0, q1\n\t"         \
+    "vldrb.8 q2, [r9], #16\n\t"           \
+    "vmladava.s8 lr, q0, q2\n\t"
 
-/* clang-format off */
-#define TFLMGEN_FULLY_CONNECTED_MVE_REQUANTIZE(sums)         \
-    "vldrw.u32 q3, [r9], #16\n\t"                         \
-    "vadd.i32 " sums ", " sums ", q3\n\t"                 \
-    "vldrw.u32 q3, [r9], #16\n\t"                         \
-    "vqrdmulh.s32 " sums ", " sums ", q3\n\t"             \
-    "vshr.s32 q3, " sums ", #31\n\t"                      \
-    "vadd.i32 " sums ", " sums ", q3\n\t"                 \
-    "vldrw.u32 q3, [r9], #16\n\t"                         \
+/* By multipliers and shifts of the stream; r3: 1. */
+#define TFLMGEN_FULLY_CONNECTED_MVE_REQUANTIZE(sums) \
+    "vldrw.u32 q3, [r9], #16\n\t"                   \
+    "vqrdmulh.s32 " sums ", " sums ", q3\n\t"       \
+    "vldrw.u32 q3, [r9], #16\n\t"                   \
+    "vqdmlah.s32 " sums ", " sums ", r3\n\t"        \
     "vrshl.s32 " sums ", " sums ", q3\n\t"
-/* clang-format on */
 
-/* Registers: r1 row, r3 passes left, r5 entry of the first pass, r7 output, r9 stream, r11 units left; q4 zero point.
- * Stack: row, passes. A group costs 2 instructions around its first chunk, 2 for every four of
- * the others, and 29 after the last one. */
+/* Registers: r1 row, r3 counter, r5 entry of the first pass, r7 output, r9 stream, r11 units left; q4 zero point.
+ * Stack: row, counter. A group begins with its biases, 3 instructions; then 2 for every four of its chunks, and 22. */
 TFLMGEN_SHARED void tflmgen_fully_connected_mve_groups(const int8_t *stream, int8_t *output,
                                                        const struct tflmgen_fully_connected_mve_groups *groups)
 {
     TFLMGEN_IN_REGISTERS_3(stream, output, groups);
-    /* clang-format off */
     __asm__ volatile("push {r4-r11, lr}\n\t"
                      "mov r9, r0\n\t"
                      "mov r7, r1\n\t"
@@ -95,13 +88,14 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_groups(const int8_t *stream, int
                      "add r5, r5, r6\n\t"
                      "orr r5, r5, #1\n"
                      "1:\n\t"
-                     "ldrd r1, r3, [sp]\n\t" TFLMGEN_FULLY_CONNECTED_MVE_CHUNK("vmladav.s8")
+                     "ldrd r1, r3, [sp]\n\t"
+                     "ldmia.w r9!, {r0, r2, r4, r6, r8, r10, r12, lr}\n\t"
                      "mov pc, r5\n\t"
                      ".p2align 2\n"
                      "2:\n\t"
-                     ".rept 4\n\t" TFLMGEN_FULLY_CONNECTED_MVE_CHUNK("vmladava.s8") ".endr\n\t"
-                     "subs.w r3, r3, #1\n\t"
-                     "bne.w 2b\n\t"
+                     ".rept 4\n\t" TFLMGEN_FULLY_CONNECTED_MVE_CHUNK ".endr\n\t"
+                     "adds.w r3, r3, #1\n\t"
+                     "ble.w 2b\n\t"
                      "vmov d0, r0, r4\n\t"
                      "vmov d1, r8, r12\n\t"
                      "vmov d2, r2, r6\n\t"
@@ -111,27 +105,31 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_groups(const int8_t *stream, int
                      "vqmovnt.s32 q0, q1\n\t"
                      "vqadd.s16 q0, q0, q4\n\t"
                      "vqmovnb.s16 q0, q0\n\t"
+                     "subs.w r11, r11, #8\n\t"
+                     "blt 3f\n\t"
+                     "vstrb.16 q0, [r7], #8\n\t"
+                     "bne.w 1b\n\t"
+                     "b 4f\n"
+                     "3:\n\t"
+                     "add r11, r11, #8\n\t"
                      "vctp.16 r11\n\t"
                      "vpst\n\t"
-                     "vstrbt.16 q0, [r7], #8\n\t"
-                     "subs r11, r11, #8\n\t"
-                     "bgt.w 1b\n\t"
+                     "vstrbt.16 q0, [r7]\n"
+                     "4:\n\t"
                      "add sp, sp, #8\n\t"
                      "pop {r4-r11, lr}"
                      : "+r"(r0), "+r"(r1), "+r"(r2)
                      :
                      : "r3", "r12", "q0", "q1", "q2", "q3", "q4", "cc", "memory");
-    /* clang-format on */
 }
+/* clang-format on */
 
 TFLMGEN_HELPER struct tflmgen_fully_connected_mve_groups
 tflmgen_fully_connected_mve_groups_of(const int8_t *row, int32_t chunks, int32_t units, int32_t zero_point)
 {
-    const int32_t rest = chunks - 1;
-    const int32_t passes = (rest + 3) / 4;
-    const int32_t skip = (4 * passes - rest) * TFLMGEN_FULLY_CONNECTED_MVE_CHUNK_BYTES;
+    const int32_t passes = (chunks + 3) / 4;
     const struct tflmgen_fully_connected_mve_groups groups = {
-        row, passes, rest > 0 ? skip : TFLMGEN_FULLY_CONNECTED_MVE_LOOP_BYTES, units, zero_point};
+        row, 1 - passes, (4 * passes - chunks) * TFLMGEN_FULLY_CONNECTED_MVE_CHUNK_BYTES, units, zero_point};
     return groups;
 }
 
@@ -183,7 +181,8 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_run(const int8_t *input, const i
         }
         if (p->singles > 0) {
             const int8_t *const behind = stream + (groups.units + TFLMGEN_FULLY_CONNECTED_MVE_UNITS - 1) /
-                                                      TFLMGEN_FULLY_CONNECTED_MVE_UNITS * (128 * p->chunks + 96);
+                                                      TFLMGEN_FULLY_CONNECTED_MVE_UNITS *
+                                                      (128 * p->chunks + TFLMGEN_FULLY_CONNECTED_MVE_GROUP_BYTES);
             tflmgen_fully_connected_mve_singles(groups.row, behind, output + groups.units, p);
         }
     }

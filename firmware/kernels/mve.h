@@ -1,7 +1,8 @@
 /* What the kernels for cores with MVE (Armv8.1-M: Cortex-M55, M85) share.
  *
  * Requantisation. VQRDMULH is TFLite's first rounding, VRSHL by -r its second, but for halves below zero, which VRSHL
- * rounds up: such values lose one unit first, wherever the result is not clamped at the zero point anyway.
+ * rounds up: such values lose one unit first, wherever the result is not clamped at the zero point anyway. VQDMLAH adds
+ * the upper half of twice a product: of a value and 1, that is -1 where it is below zero, else 0.
  */
 #ifndef TFLMGEN_KERNELS_MVE_H
 #define TFLMGEN_KERNELS_MVE_H
@@ -22,10 +23,9 @@
 #include "dsp.h"
 
 /* TFLite's two roundings of values, by the numbers of a tflmgen_scale_mve. */
-#define TFLMGEN_REQUANTIZE_MVE(values, free, multiplier, shift, lost) \
-    "vqrdmulh.s32 " values ", " values ", " multiplier "\n\t"         \
-    "vshr.s32 " free ", " values ", #31\n\t"                          \
-    "vmla.s32 " values ", " free ", " lost "\n\t"                     \
+#define TFLMGEN_REQUANTIZE_MVE(values, multiplier, shift, lost) \
+    "vqrdmulh.s32 " values ", " values ", " multiplier "\n\t"   \
+    "vqdmlah.s32 " values ", " values ", " lost "\n\t"          \
     "vrshl.s32 " values ", " shift "\n\t"
 
 /* A multiplier and its shift, at most 0. lost: 1 where there is a shift, what values below zero lose before it. */

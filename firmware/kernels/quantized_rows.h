@@ -27,16 +27,16 @@ struct tflmgen_rows_s16 {
         [least] "w"(vdupq_n_s32(p->least)), [greatest] "w"(vdupq_n_s32(p->greatest)), [elements] "r"(p->elements)
 
 /* clang-format off */
-/* 4 to requantise, VMAX, VMIN, VSTRH, LETP. */
+/* 3 to requantise, VMAX, VMIN, VSTRH, LETP. */
 #define TFLMGEN_FINISH_S16                                                        \
-    TFLMGEN_REQUANTIZE_MVE("q0", "q1", "%[multiplier2]", "%[shift2]", "%[lost2]") \
+    TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier2]", "%[shift2]", "%[lost2]")       \
     "vmax.s32 q0, q0, %q[least]\n\t"                                              \
     "vmin.s32 q0, q0, %q[greatest]\n\t"                                           \
     "vstrh.32 q0, [%[output]], #8\n\t"                                            \
     "letp lr, 1b\n"                                                               \
     "2:"
 
-/* Results of factor * other + sign * (2^15 * row, requantised). Four: 2 VLDRH, VSHL, VMUL, 4, VMLA, 8. */
+/* Results of factor * other + sign * (2^15 * row, requantised). Four: 2 VLDRH, VSHL, VMUL, 3, VMLA, 7. */
 TFLMGEN_SHARED void tflmgen_add_rows_s16(const tflmgen_s16 *row, const tflmgen_s16 *other, tflmgen_s16 *output,
                                          const struct tflmgen_rows_s16 *p)
 {
@@ -46,16 +46,16 @@ TFLMGEN_SHARED void tflmgen_add_rows_s16(const tflmgen_s16 *row, const tflmgen_s
                      "vldrh.s32 q0, [%[other]], #8\n\t"
                      "vshl.i32 q1, q1, #15\n\t"
                      "vmul.i32 q0, q0, %[factor]\n\t"
-                     TFLMGEN_REQUANTIZE_MVE("q1", "q2", "%[multiplier]", "%[shift]", "%[lost]")
+                     TFLMGEN_REQUANTIZE_MVE("q1", "%[multiplier]", "%[shift]", "%[lost]")
                      "vmla.s32 q0, q1, %[sign]\n\t"
                      TFLMGEN_FINISH_S16
                      : [row] "+l"(row), [other] "+l"(other), [output] "+l"(output)
                      : [multiplier] "r"(p->scale.multiplier), [shift] "r"(p->scale.shift), [lost] "r"(p->scale.lost),
                        [factor] "r"(p->factor), [sign] "r"(p->sign), TFLMGEN_RESULTS_S16
-                     : "lr", "q0", "q1", "q2", "memory");
+                     : "lr", "q0", "q1", "memory");
 }
 
-/* Results of one + sign * (2^15 * row, requantised). Four: VLDRH, VSHL, 4, VMLAS, 8. */
+/* Results of one + sign * (2^15 * row, requantised). Four: VLDRH, VSHL, 3, VMLAS, 7. */
 TFLMGEN_SHARED void tflmgen_add_one_s16(const tflmgen_s16 *row, int32_t one, tflmgen_s16 *output,
                                         const struct tflmgen_rows_s16 *p)
 {
@@ -63,16 +63,16 @@ TFLMGEN_SHARED void tflmgen_add_one_s16(const tflmgen_s16 *row, int32_t one, tfl
                      "1:\n\t"
                      "vldrh.s32 q0, [%[row]], #8\n\t"
                      "vshl.i32 q0, q0, #15\n\t"
-                     TFLMGEN_REQUANTIZE_MVE("q0", "q1", "%[multiplier]", "%[shift]", "%[lost]")
+                     TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier]", "%[shift]", "%[lost]")
                      "vmlas.s32 q0, %q[sign], %[one]\n\t"
                      TFLMGEN_FINISH_S16
                      : [row] "+l"(row), [output] "+l"(output)
                      : [multiplier] "r"(p->scale.multiplier), [shift] "r"(p->scale.shift), [lost] "r"(p->scale.lost),
                        [sign] "w"(vdupq_n_s32(p->sign)), [one] "r"(one), TFLMGEN_RESULTS_S16
-                     : "lr", "q0", "q1", "memory");
+                     : "lr", "q0", "memory");
 }
 
-/* Results of row * other * factor. Four: 2 VLDRH, 2 VMUL, 8. */
+/* Results of row * other * factor. Four: 2 VLDRH, 2 VMUL, 7. */
 TFLMGEN_SHARED void tflmgen_mul_rows_s16(const tflmgen_s16 *row, const tflmgen_s16 *other, tflmgen_s16 *output,
                                          const struct tflmgen_rows_s16 *p)
 {
@@ -88,7 +88,7 @@ TFLMGEN_SHARED void tflmgen_mul_rows_s16(const tflmgen_s16 *row, const tflmgen_s
                      : "lr", "q0", "q1", "memory");
 }
 
-/* Results of row * one. Four: VLDRH, VMUL, 8. */
+/* Results of row * one. Four: VLDRH, VMUL, 7. */
 TFLMGEN_SHARED void tflmgen_mul_one_s16(const tflmgen_s16 *row, int32_t one, tflmgen_s16 *output,
                                         const struct tflmgen_rows_s16 *p)
 {
@@ -99,7 +99,7 @@ TFLMGEN_SHARED void tflmgen_mul_one_s16(const tflmgen_s16 *row, int32_t one, tfl
                      TFLMGEN_FINISH_S16
                      : [row] "+l"(row), [output] "+l"(output)
                      : [one] "r"(one), TFLMGEN_RESULTS_S16
-                     : "lr", "q0", "q1", "memory");
+                     : "lr", "q0", "memory");
 }
 
 /* What all rows of a call of SQUARED_DIFFERENCE in int8 have in common. */
@@ -113,10 +113,10 @@ struct tflmgen_squares_s8 {
     int32_t output_offset;
 };
 
-/* VMUL, 4 to requantise, VADD, 2 to narrow, VSTRB, LETP. */
+/* VMUL, 3 to requantise, VADD, 2 to narrow, VSTRB, LETP. */
 #define TFLMGEN_FINISH_SQUARES_S8                                                 \
     "vmul.i32 q0, q0, q0\n\t"                                                     \
-    TFLMGEN_REQUANTIZE_MVE("q0", "q1", "%[multiplier2]", "%[shift2]", "%[lost2]") \
+    TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier2]", "%[shift2]", "%[lost2]")       \
     "vadd.i32 q0, q0, %q[output_offset]\n\t"                                      \
     "vqmovnb.s32 q0, q0\n\t"                                                      \
     "vqmovnb.s16 q0, q0\n\t"                                                      \
@@ -128,7 +128,7 @@ struct tflmgen_squares_s8 {
         [lost] "r"(p->scale.lost), [multiplier2] "r"(p->result.multiplier), [shift2] "r"(p->result.shift),          \
         [lost2] "r"(p->result.lost), [output_offset] "w"(vdupq_n_s32(p->output_offset)), [elements] "r"(p->elements)
 
-/* Four: 2 VLDRB, VADD, VMLAS, VSHL, 4, VSUB, 10. */
+/* Four: 2 VLDRB, VADD, VMLAS, VSHL, 3, VSUB, 9. */
 TFLMGEN_SHARED void tflmgen_squared_rows_s8(const int8_t *row, const int8_t *other, int8_t *output,
                                             const struct tflmgen_squares_s8 *p)
 {
@@ -139,15 +139,15 @@ TFLMGEN_SHARED void tflmgen_squared_rows_s8(const int8_t *row, const int8_t *oth
                      "vadd.i32 q1, q1, %[offset]\n\t"
                      "vmlas.s32 q0, %q[factor], %[start]\n\t"
                      "vshl.i32 q1, q1, #7\n\t"
-                     TFLMGEN_REQUANTIZE_MVE("q1", "q2", "%[multiplier]", "%[shift]", "%[lost]")
+                     TFLMGEN_REQUANTIZE_MVE("q1", "%[multiplier]", "%[shift]", "%[lost]")
                      "vsub.i32 q0, q0, q1\n\t"
                      TFLMGEN_FINISH_SQUARES_S8
                      : [row] "+l"(row), [other] "+l"(other), [output] "+l"(output)
                      : [factor] "w"(vdupq_n_s32(p->factor)), [start] "r"(p->start), TFLMGEN_SQUARES_S8
-                     : "lr", "q0", "q1", "q2", "memory");
+                     : "lr", "q0", "q1", "memory");
 }
 
-/* Four: VLDRB, VADD, VSHL, 4, VSUB, 10. */
+/* Four: VLDRB, VADD, VSHL, 3, VSUB, 9. */
 TFLMGEN_SHARED void tflmgen_squared_one_s8(const int8_t *row, int32_t one, int8_t *output,
                                            const struct tflmgen_squares_s8 *p)
 {
@@ -156,12 +156,12 @@ TFLMGEN_SHARED void tflmgen_squared_one_s8(const int8_t *row, int32_t one, int8_
                      "vldrb.s32 q0, [%[row]], #4\n\t"
                      "vadd.i32 q0, q0, %[offset]\n\t"
                      "vshl.i32 q0, q0, #7\n\t"
-                     TFLMGEN_REQUANTIZE_MVE("q0", "q1", "%[multiplier]", "%[shift]", "%[lost]")
+                     TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier]", "%[shift]", "%[lost]")
                      "vsub.i32 q0, q0, %[one]\n\t"
                      TFLMGEN_FINISH_SQUARES_S8
                      : [row] "+l"(row), [output] "+l"(output)
                      : [one] "r"(one), TFLMGEN_SQUARES_S8
-                     : "lr", "q0", "q1", "memory");
+                     : "lr", "q0", "memory");
 }
 
 /* Four elements of a type, widened to 32 bits; or narrowed. */
@@ -174,14 +174,14 @@ TFLMGEN_SHARED void tflmgen_squared_one_s8(const int8_t *row, int32_t one, int8_
 #define TFLMGEN_STORE_MVE_tflmgen_s16(values, at) "vstrh.32 " values ", [" at "], #8\n\t"
 #define TFLMGEN_STORE_MVE_tflmgen_s32(values, at) "vstrw.32 " values ", [" at "], #16\n\t"
 
-/* QUANTIZE between integers. Four: a load, VADD, VSHL, 4 to requantise, VADD, VMAX, VMIN, a store, LETP. */
+/* QUANTIZE between integers. Four: a load, VADD, VSHL, 3 to requantise, VADD, VMAX, VMIN, a store, LETP. */
 #define TFLMGEN_REQUANTIZED_ROW_MVE(input, input_type, output, output_type, least_result, greatest_result, p)     \
     const struct tflmgen_scale_mve scale = tflmgen_scale_mve_of((p)->multiplier, tflmgen_min_s32((p)->shift, 0)); \
     __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"                                                             \
                      "1:\n\t" TFLMGEN_LOAD_MVE_##input_type("q0", "%[source]")                                    \
                      "vadd.i32 q0, q0, %[input_offset]\n\t"                                                       \
                      "vshl.s32 q0, %[left]\n\t"                                                                   \
-                     TFLMGEN_REQUANTIZE_MVE("q0", "q1", "%[multiplier]", "%[shift]", "%[lost]")                   \
+                     TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier]", "%[shift]", "%[lost]")                         \
                      "vadd.i32 q0, q0, %[output_offset]\n\t"                                                      \
                      "vmax.s32 q0, q0, %q[least]\n\t"                                                             \
                      "vmin.s32 q0, q0, %q[greatest]\n\t"                                                          \
@@ -193,7 +193,7 @@ TFLMGEN_SHARED void tflmgen_squared_one_s8(const int8_t *row, int32_t one, int8_
                        [multiplier] "r"(scale.multiplier), [shift] "r"(scale.shift), [lost] "r"(scale.lost),      \
                        [output_offset] "r"((p)->output_offset), [least] "w"(vdupq_n_s32(least_result)),           \
                        [greatest] "w"(vdupq_n_s32(greatest_result)), [elements] "r"((p)->elements)                \
-                     : "lr", "q0", "q1", "memory")
+                     : "lr", "q0", "memory")
 
 #if TFLMGEN_HAS_MVE_F32
 /* QUANTIZE of floats: VCVTA rounds halves away from zero, saturates and gives 0 for NaN, which becomes

@@ -1,8 +1,8 @@
 /* Sums of rows of int8 weights times one row of int8 values for cores with MVE, and their requantisation: what SVDF and
  * LSTM share.
  *
- * The weights are groups of eight rows as FULLY_CONNECTED has them (fully_connected_mve.h), each with eight biases
- * behind its weights.
+ * The weights are groups of eight rows as FULLY_CONNECTED has them (fully_connected_mve.h): eight biases, and the
+ * weights.
  */
 #ifndef TFLMGEN_KERNELS_SUMS_MVE_H
 #define TFLMGEN_KERNELS_SUMS_MVE_H
@@ -14,9 +14,10 @@
 /* Bytes of rows on the stack, each filled up to whole 16s. */
 #define TFLMGEN_SUMS_MVE_STACK_BYTES 320
 
-/* Sums of eight rows; returns where the group's biases begin. Registers: r1 row, r3 chunks left, r9 stream. */
-TFLMGEN_SHARED const int8_t *tflmgen_sums_mve_eight(const int8_t *row, const int8_t *stream, int32_t chunks,
-                                                    tflmgen_s32 *sums)
+/* The next eight sums of a row of `chunks` 16s; returns where the next group begins. Registers: r1 row, r3 chunks left,
+ * r9 stream. */
+TFLMGEN_SHARED const int8_t *tflmgen_sums_mve(const int8_t *row, const int8_t *stream, int32_t chunks,
+                                              tflmgen_s32 *sums)
 {
     TFLMGEN_IN_REGISTERS_4(row, stream, chunks, sums);
     /* clang-format off */
@@ -24,15 +25,8 @@ TFLMGEN_SHARED const int8_t *tflmgen_sums_mve_eight(const int8_t *row, const int
                      "mov r9, r1\n\t"
                      "mov r1, r0\n\t"
                      "mov r3, r2\n\t"
-                     "movs r0, #0\n\t"
-                     "mov r2, r0\n\t"
-                     "mov r4, r0\n\t"
-                     "mov r6, r0\n\t"
-                     "mov r8, r0\n\t"
-                     "mov r10, r0\n\t"
-                     "mov r12, r0\n\t"
-                     "mov lr, r0\n"
-                     "1:\n\t" TFLMGEN_FULLY_CONNECTED_MVE_CHUNK("vmladava.s8")
+                     "ldmia.w r9!, {r0, r2, r4, r6, r8, r10, r12, lr}\n"
+                     "1:\n\t" TFLMGEN_FULLY_CONNECTED_MVE_CHUNK
                      "subs r3, r3, #1\n\t"
                      "bne 1b\n\t"
                      "ldr r3, [sp]\n\t"
@@ -46,17 +40,6 @@ TFLMGEN_SHARED const int8_t *tflmgen_sums_mve_eight(const int8_t *row, const int
     return r0;
 }
 
-/* The next eight sums of a row of `chunks` 16s; returns where the next group begins. */
-TFLMGEN_HELPER const int8_t *tflmgen_sums_mve(const int8_t *row, const int8_t *stream, int32_t chunks,
-                                              tflmgen_s32 *sums)
-{
-    const tflmgen_s32 *const biases =
-        (const tflmgen_s32 *)(const void *)tflmgen_sums_mve_eight(row, stream, chunks, sums);
-    vst1q_s32(sums, vaddq_s32(vld1q_s32(sums), vld1q_s32(biases)));
-    vst1q_s32(sums + 4, vaddq_s32(vld1q_s32(sums + 4), vld1q_s32(biases + 4)));
-    return (const int8_t *)(const void *)(biases + 8);
-}
-
 /* tflmgen_requantize by a multiplier above 0: VQRDMULH is its first rounding, VRSHL its second but for halves below
  * zero. */
 TFLMGEN_HELPER int32x4_t tflmgen_requantize_mve(int32x4_t values, int32_t multiplier, int32_t shift)
@@ -65,7 +48,7 @@ TFLMGEN_HELPER int32x4_t tflmgen_requantize_mve(int32x4_t values, int32_t multip
         return vqrdmulhq_n_s32(vshlq_r_s32(values, shift), multiplier);
     }
     const int32x4_t high = vqrdmulhq_n_s32(values, multiplier);
-    return vrshlq_n_s32(vaddq_s32(high, vshrq_n_s32(high, 31)), shift);
+    return vrshlq_n_s32(vqdmlahq_n_s32(high, high, 1), shift);
 }
 
 TFLMGEN_HELPER int32x4_t tflmgen_clamp_mve(int32x4_t values, int32_t least, int32_t greatest)

@@ -72,10 +72,13 @@ def unit_stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:
     weights[:units] = packed
     factors = np.zeros((groups * GROUP, 3), dtype=np.uint32)
     factors[:units] = _factors(layer)
-    stream = np.zeros((groups, 4 * GROUP * chunks + 3 * GROUP), dtype=np.uint32)
-    stream[:, : -3 * GROUP] = weights.reshape(groups, GROUP, chunks, 4).transpose(0, 2, 1, 3).reshape(groups, -1)
-    stream[:, -3 * GROUP :] = factors.reshape(groups, 4, 2, 3).transpose(0, 2, 3, 1).reshape(groups, -1)
-    return stream.reshape(-1)
+    factors = factors.reshape(groups, GROUP, 3)
+    parts = [
+        factors[:, :, 0],
+        weights.reshape(groups, GROUP, chunks, 4).transpose(0, 2, 1, 3).reshape(groups, -1),
+        factors[:, :, 1:].reshape(groups, 4, 2, 2).transpose(0, 2, 3, 1).reshape(groups, -1),
+    ]
+    return np.concatenate(parts, axis=1).reshape(-1)
 
 
 def _factors(layer: Layer) -> NDArray[np.uint32]:
@@ -90,11 +93,12 @@ def read_units(call: PackedCall, singles: int) -> list[UnpackedPart]:
     grouped, data = units - singles, call.words()
     count = -(-grouped // 8)
     size = count * (128 * chunks + 96)
-    # Of even units the biases, multipliers and shifts, then those of odd ones.
-    groups = records(data[:size], [("weights", "i1", (chunks, 8, 16)), ("scales", "<i4", (2, 3, 4))], count)
+    # Behind biases and weights, multipliers and shifts of even units, then those of odd ones.
+    fields = [("bias", "<i4", (8,)), ("weights", "i1", (chunks, 8, 16)), ("scales", "<i4", (2, 2, 4))]
+    groups = records(data[:size], fields, count)
     alone = records(data[size:], [("weights", "i1", (16 * chunks,)), ("scales", "<i4", (3,))], singles)
     weights = groups["weights"].transpose(0, 2, 1, 3).reshape(8 * count, 16 * chunks)
-    scales = groups["scales"].transpose(0, 3, 1, 2).reshape(-1, 3)
+    scales = np.column_stack([groups["bias"].reshape(-1), groups["scales"].transpose(0, 3, 1, 2).reshape(-1, 2)])
     if weights[grouped:].any() or scales[grouped:].any():
         raise ValueError("units that the last group lacks are not zero")
     rows = np.concatenate([weights[:grouped], alone["weights"]])

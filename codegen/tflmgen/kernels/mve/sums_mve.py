@@ -21,23 +21,23 @@ def row_bytes(weights: Integers) -> int:
 
 
 def sums_operand(name: str, weights: Integers, biases: Integers) -> ConstantArray:
-    """The stream of weights [rows, terms] and of biases, which wrap; rows that the last group lacks are zeros."""
+    """The stream of biases, which wrap, and of weights [rows, terms]; rows that the last group lacks are zeros."""
     rows, terms = weights.shape
     count = -(-rows // GROUP) * GROUP
     filled = np.zeros((count, terms), dtype=np.int64)
     filled[:rows] = weights
-    behind = np.zeros(count, dtype=np.int64)
-    behind[:rows] = biases
+    starts = np.zeros(count, dtype=np.int64)
+    starts[:rows] = biases
     packed = padded_bytes(filled)
     ordered = packed.reshape(-1, GROUP, packed.shape[1], 4).transpose(0, 2, 1, 3).reshape(count // GROUP, -1)
-    stream = np.concatenate([ordered, words(behind).reshape(-1, GROUP)], axis=1)
+    stream = np.concatenate([words(starts).reshape(-1, GROUP), ordered], axis=1)
     return ConstantArray.of(name, stream.reshape(-1), DType.UINT32)
 
 
 def read_sums(data: bytes, rows: int, terms: int) -> tuple[Integers, Integers]:
-    """Weights [rows, terms] and starts: groups of eight rows, filled up to whole 16s, and eight biases behind each."""
+    """Weights [rows, terms] and starts: groups of eight biases and rows, filled up to whole 16s."""
     chunks, count = -(-terms // 16), -(-rows // 8)
-    stream = records(data, [("weights", "i1", (chunks, 8, 16)), ("bias", "<i4", (8,))], count)
+    stream = records(data, [("bias", "<i4", (8,)), ("weights", "i1", (chunks, 8, 16))], count)
     weights, starts = stream["weights"].transpose(0, 2, 1, 3).reshape(8 * count, -1), stream["bias"].reshape(-1)
     if weights[rows:].any() or starts[rows:].any():
         raise ValueError("rows that the last group lacks are not zero")

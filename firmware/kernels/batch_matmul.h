@@ -6,6 +6,7 @@
 #define TFLMGEN_KERNELS_BATCH_MATMUL_H
 
 #include "dot.h"
+#include "mve.h"
 #include "requantize.h"
 
 /* Of kernels whose output is dense: no strides of the output. */
@@ -201,6 +202,29 @@ struct tflmgen_batch_matmul_s16 {
     int32_t shift;
 };
 
+/* Products of a row that is of one piece and a column that is not, summed: with MVE eight at a time, by VLDRH, a
+ * gathering load and VMLALDAVA. */
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+#define TFLMGEN_BATCH_MATMUL_GATHER_S16(name, right_element, gather)                                                \
+    TFLMGEN_HELPER int64_t name(const tflmgen_s16 *left, const right_element *right, int32_t depth, int32_t stride) \
+    {                                                                                                               \
+        const uint16x8_t places = vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)stride);                                \
+        int64_t sum = 0;                                                                                            \
+        for (; depth > 0; depth -= 8, left += 8, right += 8 * stride) {                                             \
+            const mve_pred16_t some = vctp16q((uint32_t)depth);                                                     \
+            sum = vmlaldavaq_p_s16(sum, vldrhq_z_s16(left, some), gather(right, places, some), some);               \
+        }                                                                                                           \
+        return sum;                                                                                                 \
+    }
+TFLMGEN_BATCH_MATMUL_GATHER_S16(tflmgen_batch_matmul_gather_s16, tflmgen_s16, vldrhq_gather_shifted_offset_z_s16)
+TFLMGEN_BATCH_MATMUL_GATHER_S16(tflmgen_batch_matmul_gather_s16_s8, int8_t, vldrbq_gather_offset_z_s16)
+#define TFLMGEN_BATCH_MATMUL_GATHERS(p) ((p)->left_depth_stride == 1 && (p)->right_depth_stride < 65536 / 8)
+#else
+#define tflmgen_batch_matmul_gather_s16(left, right, depth, stride) 0
+#define tflmgen_batch_matmul_gather_s16_s8(left, right, depth, stride) 0
+#define TFLMGEN_BATCH_MATMUL_GATHERS(p) false
+#endif
+
 #define TFLMGEN_BATCH_MATMUL_SUM_S16(suffix, right_element, dot)                                                  \
     TFLMGEN_HELPER int16_t tflmgen_batch_matmul_sum_##suffix(const tflmgen_s16 *left, const right_element *right, \
                                                              const struct tflmgen_batch_matmul_s16 *p)            \
@@ -208,6 +232,8 @@ struct tflmgen_batch_matmul_s16 {
         int64_t sum = 0;                                                                                          \
         if (p->left_depth_stride == 1 && p->right_depth_stride == 1) {                                            \
             sum = dot(left, right, p->depth);                                                                     \
+        } else if (TFLMGEN_BATCH_MATMUL_GATHERS(p)) {                                                             \
+            sum = tflmgen_batch_matmul_gather_##suffix(left, right, p->depth, p->right_depth_stride);             \
         } else {                                                                                                  \
             for (int32_t k = 0; k < p->depth; ++k) {                                                              \
                 sum += left[k * p->left_depth_stride] * right[k * p->right_depth_stride];                         \

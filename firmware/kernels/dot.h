@@ -38,6 +38,25 @@ TFLMGEN_HELPER int32_t tflmgen_dot_mve_s8(const int8_t *a, const int8_t *b, int3
     }
     return sum;
 }
+
+/* sum of a[i] * b[i] in 64 bits, eight at a time: VLDRH, LOAD, VMLALDAVA, LETP. LOAD: of eight b, in 16 bits. */
+#define TFLMGEN_DOT_MVE_S16(name, element, LOAD)                                                          \
+    TFLMGEN_HELPER int64_t name(const tflmgen_s16 *a, const element *b, int32_t length)                   \
+    {                                                                                                     \
+        int64_t sum = 0;                                                                                  \
+        __asm__ volatile("wlstp.16 lr, %[length], 2f\n"                                                   \
+                         "1:\n\t"                                                                         \
+                         "vldrh.16 q0, [%[a]], #16\n\t" LOAD "vmlaldava.s16 %Q[sum], %R[sum], q0, q1\n\t" \
+                         "letp lr, 1b\n"                                                                  \
+                         "2:"                                                                             \
+                         : [sum] "+&r"(sum), [a] "+&l"(a), [b] "+&l"(b)                                   \
+                         : [length] "r"(length)                                                           \
+                         : "lr", "q0", "q1", "cc", "memory");                                             \
+        return sum;                                                                                       \
+    }
+
+TFLMGEN_DOT_MVE_S16(tflmgen_dot_mve_s16, int8_t, "vldrb.s16 q1, [%[b]], #8\n\t")
+TFLMGEN_DOT_MVE_S16(tflmgen_dot_mve_s16_s16, tflmgen_s16, "vldrh.16 q1, [%[b]], #16\n\t")
 #endif
 
 /* sum of (input[i] + offset) * weights[i]; with the DSP extension four at a time, 2 LDR + 4 SXTAB16 + 2 SMLAD. */
@@ -93,6 +112,9 @@ TFLMGEN_HELPER int32_t tflmgen_dot_offsets_s8(const int8_t *a, const int8_t *b, 
 /* sum of input[i] * weights[i]; with the DSP extension four at a time, 3 LDR + 2 PKH + 2 SXTB16 + 2 SMLALD. */
 TFLMGEN_HELPER int64_t tflmgen_dot_s16(const tflmgen_s16 *input, const int8_t *weights, int32_t length)
 {
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+    return tflmgen_dot_mve_s16(input, weights, length);
+#else
     int64_t sum = 0;
     int32_t i = 0;
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
@@ -108,11 +130,15 @@ TFLMGEN_HELPER int64_t tflmgen_dot_s16(const tflmgen_s16 *input, const int8_t *w
         sum += input[i] * weights[i];
     }
     return sum;
+#endif
 }
 
 /* The same for two rows of int16, with the DSP extension two at a time. */
 TFLMGEN_HELPER int64_t tflmgen_dot_s16_s16(const tflmgen_s16 *a, const tflmgen_s16 *b, int32_t length)
 {
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+    return tflmgen_dot_mve_s16_s16(a, b, length);
+#else
     int64_t sum = 0;
     int32_t i = 0;
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
@@ -125,6 +151,7 @@ TFLMGEN_HELPER int64_t tflmgen_dot_s16_s16(const tflmgen_s16 *a, const tflmgen_s
         sum += a[i] * b[i];
     }
     return sum;
+#endif
 }
 
 TFLMGEN_HELPER int32_t tflmgen_sum_s8(const int8_t *values, int32_t length)

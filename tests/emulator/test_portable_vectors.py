@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support import int16_cases
 from support.differential import draw, is_empty
 from support.emulated_kernels import M55, Run, faults_on, kernel_for
 from support.kernel_harness import Array, Case, claims, run_kernels
@@ -21,7 +22,7 @@ pytestmark = [pytest.mark.emulator, requires_compiler]
 
 Drawn = tuple[Case, Sequence[Array | None]]
 
-LOOPS = re.compile(r'#include "(element_rows|quantized_rows|reduced_rows|softmax_rows)\.h"')
+LOOPS = re.compile(r'#include "(dot|element_rows|quantized_rows|reduced_rows|softmax_rows|sum_s16)\.h"')
 """Headers of loops by vectors, which portable kernels include."""
 
 VECTORISED = {"interpolate.h", "quantized_unary.h", "resize_bilinear.h"} | {
@@ -59,8 +60,12 @@ def _has_denormals(values: Array | None) -> bool:
 
 
 def check(seed: int, count: int, folder: Path) -> set[str]:
-    """Runs the cases of all families at every claimed overlap; returns the functions that were called."""
-    drawn = [pair for at in PAIRS for pair in cases_of(*at, seed, count)]
+    """Runs the cases of all families; returns the functions that were called."""
+    return check_drawn([pair for at in PAIRS for pair in cases_of(*at, seed, count)], folder)
+
+
+def check_drawn(drawn: Sequence[Drawn], folder: Path) -> set[str]:
+    """Runs cases at every claimed overlap; returns the functions that were called."""
     runs = []
     for (case, values), expected in zip(drawn, run_kernels(drawn), strict=True):
         kernel = kernel_for(case, M55)
@@ -75,6 +80,12 @@ def check(seed: int, count: int, folder: Path) -> set[str]:
 def test_random_layers_give_the_same_bits(tmp_path: Path) -> None:
     called = check(0, 3, tmp_path)
     assert len(called) > 20
+
+
+def test_products_of_int16(tmp_path: Path) -> None:
+    rng = np.random.default_rng(16)
+    called = check_drawn([int16_cases.batch_matmul(rng) for _ in range(24)], tmp_path)
+    assert called == {"tflmgen_batch_matmul_s16", "tflmgen_batch_matmul_s16_s8"}
 
 
 @pytest.mark.sweep

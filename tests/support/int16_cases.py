@@ -35,7 +35,11 @@ def _case_of(
 ) -> Made:
     w, b, y = weighted
     x = tensor("int16", shape, 2.0**-12)
-    case = make_case(name, [x, w, b] if rng.random() < 0.8 else [x, w], [y], options)
+    return _with_values(rng, make_case(name, [x, w, b] if rng.random() < 0.8 else [x, w], [y], options))
+
+
+def _with_values(rng: np.random.Generator, case: Case) -> Made:
+    """Some of them extreme."""
     values = random_values(case, rng)
     if rng.random() < 0.3:
         values = [None if v is None else np.where(v < 0, -32768, 32767).astype(v.dtype) for v in values]
@@ -57,6 +61,25 @@ def depthwise_conv2d(rng: np.random.Generator) -> Made:
     return _case_of(rng, "DEPTHWISE_CONV_2D", shape, weighted, options)
 
 
+def transpose_conv(rng: np.random.Generator) -> Made:
+    strides = [int(n) for n in rng.integers(1, 4, 2)]
+    taps = [stride + int(rng.integers(0, 4)) for stride in strides]
+    channels, outputs, same = int(pick(rng, 1, 3, 8, 16, 33)), int(pick(rng, 1, 2, 3, 8, 9)), bool(rng.integers(2))
+    inner = [int(n) for n in rng.integers(1, 6, 2)]
+    sizes = [n * s if same else (n - 1) * s + t for n, s, t in zip(inner, strides, taps, strict=True)]
+    batches = int(pick(rng, 1, 2))
+    w, b, y = _weighted(rng, (outputs, *taps, channels), 0, taps[0] * taps[1] * channels)
+    operands = [
+        constant("int32", [batches, *sizes, outputs]),
+        w,
+        tensor("int16", (batches, *inner, channels), 2.0**-12),
+    ]
+    options = {"padding": int(not same), "stride_h": strides[0], "stride_w": strides[1]}
+    options["fused_activation_function"] = int(pick(rng, 0, 1, 3))
+    case = make_case("TRANSPOSE_CONV", [*operands, b] if rng.random() < 0.8 else operands, [y], options)
+    return _with_values(rng, case)
+
+
 def fully_connected(rng: np.random.Generator) -> Made:
     depth, units = (
         int(pick(rng, rng.integers(1, 128), 4 * rng.integers(1, 60), rng.integers(129, 200))),
@@ -65,6 +88,17 @@ def fully_connected(rng: np.random.Generator) -> Made:
     weighted = _weighted(rng, (units, depth), 0, depth)
     options = {"fused_activation_function": int(pick(rng, 0, 1, 3)), "keep_num_dims": False}
     return _case_of(rng, "FULLY_CONNECTED", (int(pick(rng, 1, 1, 3)), depth), weighted, options)
+
+
+def batch_matmul(rng: np.random.Generator) -> Made:
+    """Rows of one piece, by columns that are of one piece or not, of int16 or int8."""
+    batches, rows, depth, columns = (int(n) for n in rng.integers(1, (3, 5, 40, 7)))
+    adjoint = bool(rng.integers(2))
+    right = str(pick(rng, "int16", "int16", "int8"))
+    sides = (batches, columns, depth) if adjoint else (batches, depth, columns)
+    operands = [tensor("int16", (batches, rows, depth), 2.0**-12), tensor(right, sides, 2.0**-7)]
+    y = tensor("int16", (), float(2.0**-6 * np.sqrt(depth) * pick(rng, 0.05, 1.0)))
+    return _with_values(rng, make_case("BATCH_MATMUL", operands, [y], {"adj_y": adjoint}))
 
 
 CASES: dict[str, Callable[[np.random.Generator], Made]] = {

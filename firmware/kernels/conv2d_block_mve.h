@@ -28,6 +28,7 @@ struct tflmgen_conv2d_mve_blocks {
     int32_t copied;         /* 16s of each pixel that are copied to the column from behind the first: all, or none */
     tflmgen_u16 outputs[8]; /* where the outputs of a pair of channels go, pixel after pixel */
     int32_t next[4];        /* added to the first four numbers after each block */
+    int32_t lost;           /* 1, or 0 where sums below zero are clamped anyway; short windows' functions know it */
 };
 
 typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks *blocks);
@@ -38,7 +39,8 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
 #define TFLMGEN_CONV2D_MVE_STACK_BYTES (64 * 9)
 
 #define TFLMGEN_CONV2D_MVE_CHUNK_BYTES 56
-#define TFLMGEN_CONV2D_MVE_SHORT 9 /* chunks that are straight code */
+#define TFLMGEN_CONV2D_MVE_ANY_BYTES (4 * TFLMGEN_CONV2D_MVE_CHUNK_BYTES + 6) /* of the loop of any windows */
+#define TFLMGEN_CONV2D_MVE_SHORT 9                                            /* chunks that are straight code */
 
 /* 16 values of four pixels times two channels, 128 MACs: 6 loads + 8 VMLADAVA = 14 instructions. The accumulators are
  * the eight even registers. */
@@ -69,12 +71,12 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
     "vmladav.s8 lr, q3, q5\n\t"
 /* clang-format on */
 
-#define TFLMGEN_CONV2D_MVE_CLAMPED(sums) ""
-#define TFLMGEN_CONV2D_MVE_SIGNED(sums) \
-    "vshr.s32 q6, " sums ", #31\n\t"    \
-    "vadd.i32 " sums ", " sums ", q6\n\t"
+/* Sums below zero lose one unit (mve.h), by way of a register that holds 1, or need not. */
+#define TFLMGEN_CONV2D_MVE_CLAMPED(sums, one) ""
+#define TFLMGEN_CONV2D_MVE_SIGNED(sums, one) "vqdmlah.s32 " sums ", " sums ", " one "\n\t"
 
-/* Up to nine chunks are straight code, at fixed distances from the end of the column less 256 bytes. r3: zero point. */
+/* Up to nine chunks are straight code, at fixed distances from the end of the column less 256 bytes. r1: 1 where
+ * signed, r3: zero point. */
 #define TFLMGEN_CONV2D_MVE_SHORT_ENTER "mov r3, r9\n\t"
 #define TFLMGEN_CONV2D_MVE_SHORT_LOAD(at) "vldrw.u32 q6, [r7, #" at "]\n\t"
 /* clang-format off */
@@ -86,31 +88,33 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
                              TFLMGEN_CONV2D_MVE_SHORT_LOAD("\\at + 48"))                       \
     ".endr\n\t"
 
-/* More of them are a loop that is unrolled 4 times. r1: column, r3: where it begins. Stack: zero point. */
-#define TFLMGEN_CONV2D_MVE_LONG_ENTER   \
-    "str r9, [sp, #4]\n\t"              \
+/* Any number of them is a loop that is unrolled 4 times. r1: column, r3: where it begins. Stack: zero point, lost. */
+#define TFLMGEN_CONV2D_MVE_ANY_ENTER    \
+    "ldr r12, [sp]\n\t"                 \
+    "ldr r12, [r12, #72]\n\t"           \
+    "strd r9, r12, [sp, #4]\n\t"        \
     "sub r3, r7, r5, lsl #6\n\t"
-#define TFLMGEN_CONV2D_MVE_LONG_LOAD "vldrb.8 q6, [r1], #16\n\t"
-#define TFLMGEN_CONV2D_MVE_LONG_LOOP                                                        \
+#define TFLMGEN_CONV2D_MVE_ANY_LOAD "vldrb.8 q6, [r1], #16\n\t"
+#define TFLMGEN_CONV2D_MVE_ANY_LOOP                                                        \
     ".rept 4\n\t"                                                                           \
-    TFLMGEN_CONV2D_MVE_CHUNK(TFLMGEN_CONV2D_MVE_LONG_LOAD, TFLMGEN_CONV2D_MVE_LONG_LOAD,     \
-                             TFLMGEN_CONV2D_MVE_LONG_LOAD, TFLMGEN_CONV2D_MVE_LONG_LOAD)     \
+    TFLMGEN_CONV2D_MVE_CHUNK(TFLMGEN_CONV2D_MVE_ANY_LOAD, TFLMGEN_CONV2D_MVE_ANY_LOAD,     \
+                             TFLMGEN_CONV2D_MVE_ANY_LOAD, TFLMGEN_CONV2D_MVE_ANY_LOAD)     \
     ".endr\n\t"                                                                             \
     "cmp r1, r7\n\t"                                                                        \
     "bne.w 6b\n\t"
 
-/* The outputs of a pair of channels, from its sums. The carry is set at the end of the stream. q6 is free. */
-#define TFLMGEN_CONV2D_MVE_OUTPUTS(REST, zero_point, FIX) \
+/* The outputs of a pair of channels, from its sums. The carry is set at the end of the stream. */
+#define TFLMGEN_CONV2D_MVE_OUTPUTS(REST, zero_point, FIX, one) \
     "vmov d8, r0, r2\n\t"                                 \
     "vmov d9, r4, r6\n\t"                                 \
     "vmov d10, r8, r10\n\t"                               \
     "vmov d11, r12, lr\n\t" REST                          \
     "ldmia.w r9!, {r0, r2, r4, r6, r8, r10}\n\t"          \
     "vadd.i32 q4, q4, r0\n\t"                             \
-    "vqrdmulh.s32 q4, q4, r2\n\t" FIX("q4")               \
+    "vqrdmulh.s32 q4, q4, r2\n\t" FIX("q4", one)          \
     "vrshl.s32 q4, r4\n\t"                                \
     "vadd.i32 q5, q5, r6\n\t"                             \
-    "vqrdmulh.s32 q5, q5, r8\n\t" FIX("q5")               \
+    "vqrdmulh.s32 q5, q5, r8\n\t" FIX("q5", one)          \
     "vrshl.s32 q5, r10\n\t"                               \
     "vqmovnb.s32 q4, q4\n\t"                              \
     "vqmovnt.s32 q4, q5\n\t"                              \
@@ -120,14 +124,14 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
     "adds.w r11, r11, r10, asr #8\n\t"
 
 /* Registers: q0 to q3 first 16s, r5 entry of the first pass, r7 end of the column, r9 stream, r11 output; q7 where the
- * outputs of a pair go, pixel after pixel. A pair of channels costs 1 instruction beside its chunks and 18 (22 where
- * signed) after them, for 8 outputs; and where there are more than nine chunks, 2, and 2 for every four. A block costs
+ * outputs of a pair go, pixel after pixel. A pair of channels costs 1 instruction beside its chunks and 18 (20 where
+ * signed) after them, for 8 outputs; for windows of any length 2 more, and 2 for every four chunks. A block costs
  * 24, and 9 for each 16 values of four pixels that are copied. Stack: blocks. */
-#define TFLMGEN_CONV2D_MVE_BLOCK(name, ENTER, BEGIN, LOOP, REST, zero_point, FIX)                                      \
+#define TFLMGEN_CONV2D_MVE_BLOCK(name, ENTER, BEGIN, LOOP, REST, zero_point, FIX, one)                                 \
     TFLMGEN_SHARED void name(struct tflmgen_conv2d_mve_blocks *blocks)                                                 \
     {                                                                                                                  \
         TFLMGEN_IN_REGISTERS_1(blocks);                                                                                \
-        __asm__ volatile("push {r0, r1, r4-r11, lr}\n"                                                                 \
+        __asm__ volatile("push {r0, r1, r2, r4-r11, lr}\n"                                                             \
                          "1:\n\t"                                                                                      \
                          "vldrw.u32 q7, [r0, #40]\n\t"                                                                 \
                          "ldmia r0, {r0, r1, r2, r4, r5, r6, r7, r8, r9, r10}\n\t"                                     \
@@ -159,7 +163,7 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
                          "mov pc, r5\n\t"                                                                              \
                          ".p2align 2\n"                                                                                \
                          "6:\n\t" LOOP                                                                                 \
-                         TFLMGEN_CONV2D_MVE_OUTPUTS(REST, zero_point, FIX)                                             \
+                         TFLMGEN_CONV2D_MVE_OUTPUTS(REST, zero_point, FIX, one)                                        \
                          "bcc.w 5b\n\t"                                                                                \
                          "ldr r0, [sp]\n\t"                                                                            \
                          "vldrw.u32 q4, [r0]\n\t"                                                                      \
@@ -169,30 +173,30 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
                          "ldr r1, [r0, #8]\n\t"                                                                        \
                          "cmp r1, #0\n\t"                                                                              \
                          "bne.w 1b\n\t"                                                                                \
-                         "pop {r0, r1, r4-r11, lr}"                                                                    \
+                         "pop {r0, r1, r2, r4-r11, lr}"                                                                \
                          : "+r"(r0)                                                                                    \
                          :                                                                                             \
                          : "r1", "r2", "r3", "r12", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");   \
     }
 /* clang-format on */
 
-#define TFLMGEN_CONV2D_MVE_SHORT_BLOCK(name, FIX) \
-    TFLMGEN_CONV2D_MVE_BLOCK(name, TFLMGEN_CONV2D_MVE_SHORT_ENTER, "", TFLMGEN_CONV2D_MVE_SHORT_LOOP, "", "r3", FIX)
-#define TFLMGEN_CONV2D_MVE_LONG_BLOCK(name, FIX)                                                                  \
-    TFLMGEN_CONV2D_MVE_BLOCK(name, TFLMGEN_CONV2D_MVE_LONG_ENTER, "mov r1, r3\n\t", TFLMGEN_CONV2D_MVE_LONG_LOOP, \
-                             "ldr r12, [sp, #4]\n\t", "r12", FIX)
+#define TFLMGEN_CONV2D_MVE_SHORT_BLOCK(name, ENTER, FIX)                                                              \
+    TFLMGEN_CONV2D_MVE_BLOCK(name, ENTER TFLMGEN_CONV2D_MVE_SHORT_ENTER, "", TFLMGEN_CONV2D_MVE_SHORT_LOOP, "", "r3", \
+                             FIX, "r1")
 
-/* For outputs clamped at the zero point, and for those that are not. */
-TFLMGEN_CONV2D_MVE_SHORT_BLOCK(tflmgen_conv2d_mve_short_clamped, TFLMGEN_CONV2D_MVE_CLAMPED)
-TFLMGEN_CONV2D_MVE_SHORT_BLOCK(tflmgen_conv2d_mve_short_signed, TFLMGEN_CONV2D_MVE_SIGNED)
-TFLMGEN_CONV2D_MVE_LONG_BLOCK(tflmgen_conv2d_mve_long_clamped, TFLMGEN_CONV2D_MVE_CLAMPED)
-TFLMGEN_CONV2D_MVE_LONG_BLOCK(tflmgen_conv2d_mve_long_signed, TFLMGEN_CONV2D_MVE_SIGNED)
+/* For short windows, whose outputs are clamped at the zero point, or are not; and for windows of any length. */
+TFLMGEN_CONV2D_MVE_SHORT_BLOCK(tflmgen_conv2d_mve_short_clamped, "", TFLMGEN_CONV2D_MVE_CLAMPED)
+TFLMGEN_CONV2D_MVE_SHORT_BLOCK(tflmgen_conv2d_mve_short_signed, "mov r1, #1\n\t", TFLMGEN_CONV2D_MVE_SIGNED)
+TFLMGEN_CONV2D_MVE_BLOCK(tflmgen_conv2d_mve_any, TFLMGEN_CONV2D_MVE_ANY_ENTER, "mov r1, r3\n\t",
+                         TFLMGEN_CONV2D_MVE_ANY_LOOP, "ldrd r12, lr, [sp, #4]\n\t", "r12", TFLMGEN_CONV2D_MVE_SIGNED,
+                         "lr")
 
-/* One block at a time of windows of `chunks` 16s in a column. */
+/* One block at a time of windows of `chunks` 16s in a column. is_short: for functions of short windows. lost: 1, or 0
+ * where sums below zero are clamped anyway. */
 TFLMGEN_HELPER struct tflmgen_conv2d_mve_blocks tflmgen_conv2d_mve_blocks_of(const int8_t *column, const int8_t *stream,
-                                                                             int32_t chunks, int32_t zero_point)
+                                                                             int32_t chunks, int32_t zero_point,
+                                                                             bool is_short, int32_t lost)
 {
-    const bool is_short = chunks <= TFLMGEN_CONV2D_MVE_SHORT;
     const int32_t skipped = is_short ? TFLMGEN_CONV2D_MVE_SHORT - chunks : (1 - chunks) & 3;
     const int32_t behind = is_short ? TFLMGEN_CONV2D_MVE_SHORT / 2 : 0;
     const struct tflmgen_conv2d_mve_blocks blocks = {column,
@@ -200,13 +204,15 @@ TFLMGEN_HELPER struct tflmgen_conv2d_mve_blocks tflmgen_conv2d_mve_blocks_of(con
                                                      0,
                                                      16,
                                                      chunks - 1 - behind,
-                                                     skipped * TFLMGEN_CONV2D_MVE_CHUNK_BYTES,
+                                                     chunks > 1 || is_short ? skipped * TFLMGEN_CONV2D_MVE_CHUNK_BYTES
+                                                                            : TFLMGEN_CONV2D_MVE_ANY_BYTES,
                                                      column + 64 * (chunks - behind),
                                                      stream,
                                                      zero_point,
                                                      0,
                                                      {0, 0, 0, 0, 0, 0, 0, 0},
-                                                     {0, 0, 0, 0}};
+                                                     {0, 0, 0, 0},
+                                                     lost};
     return blocks;
 }
 
@@ -220,18 +226,16 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_place(tflmgen_u16 *outputs, int32_t pixel
     vst1q_u16(outputs, vmlaq_n_u16(second, pixels, (uint16_t)pixel));
 }
 
-/* A kernel, KERNEL_run and KERNEL_run_on_stack by one kind of blocks. column: scratch, or NULL where
+/* A kernel, KERNEL_run and KERNEL_run_on_stack by one function of blocks. column: scratch, or NULL where
  * TFLMGEN_CONV2D_MVE_STACK_BYTES are enough. */
-#define TFLMGEN_CONV2D_MVE(kernel, name, KIND)                                                                        \
+#define TFLMGEN_CONV2D_MVE(kernel, name, run_block, is_short)                                                         \
     TFLMGEN_SHARED void kernel##_##name(const int8_t *input, const tflmgen_u32 *stream, void *column, int8_t *output, \
                                         const struct kernel##_s8 *p)                                                  \
     {                                                                                                                 \
         if (column) {                                                                                                 \
-            kernel##_run(input, (const int8_t *)stream, (int8_t *)column, output, p, tflmgen_conv2d_mve_short_##KIND, \
-                         tflmgen_conv2d_mve_long_##KIND);                                                             \
+            kernel##_run(input, (const int8_t *)stream, (int8_t *)column, output, p, run_block, is_short);            \
         } else {                                                                                                      \
-            kernel##_run_on_stack(input, (const int8_t *)stream, output, p, tflmgen_conv2d_mve_short_##KIND,          \
-                                  tflmgen_conv2d_mve_long_##KIND);                                                    \
+            kernel##_run_on_stack(input, (const int8_t *)stream, output, p, run_block, is_short);                     \
         }                                                                                                             \
     }
 

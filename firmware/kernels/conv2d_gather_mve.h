@@ -20,6 +20,7 @@ struct tflmgen_conv2d_mve_s8 {
     int32_t padding_value;
     int32_t chunks; /* 16s of values in a window */
     int32_t output_zero_point;
+    int32_t lost; /* 1, or 0 where sums below zero are clamped anyway (mve.h) */
     int32_t output_min;
     int32_t output_max;
 };

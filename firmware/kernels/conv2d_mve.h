@@ -78,13 +78,11 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_gather_next(int8_t *lane, struct tflmgen_
 /* column: 64 * chunks bytes. */
 TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *stream, int8_t *column, int8_t *output,
                                            const struct tflmgen_conv2d_mve_s8 *p,
-                                           tflmgen_conv2d_mve_block_function *run_short,
-                                           tflmgen_conv2d_mve_block_function *run_long)
+                                           tflmgen_conv2d_mve_block_function *run_block, bool is_short)
 {
-    tflmgen_conv2d_mve_block_function *const run_block = p->chunks > TFLMGEN_CONV2D_MVE_SHORT ? run_long : run_short;
     struct tflmgen_conv2d_mve_blocks blocks = tflmgen_conv2d_mve_blocks_of(
         column, stream + (tflmgen_conv2d_mve_has_table(p) ? TFLMGEN_CONV2D_MVE_TABLE_BYTES * p->chunks : 0), p->chunks,
-        p->output_zero_point);
+        p->output_zero_point, is_short, p->lost);
     const int32_t channels = p->input_channels;
     const int32_t line = p->input_width * channels;
     const int32_t row = p->filter_width * channels;
@@ -153,16 +151,15 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
 
 TFLMGEN_SHARED void tflmgen_conv2d_mve_run_on_stack(const int8_t *input, const int8_t *stream, int8_t *output,
                                                     const struct tflmgen_conv2d_mve_s8 *p,
-                                                    tflmgen_conv2d_mve_block_function *run_short,
-                                                    tflmgen_conv2d_mve_block_function *run_long)
+                                                    tflmgen_conv2d_mve_block_function *run_block, bool is_short)
 {
     int8_t column[TFLMGEN_CONV2D_MVE_STACK_BYTES] __attribute__((aligned(4)));
-    tflmgen_conv2d_mve_run(input, stream, column, output, p, run_short, run_long);
+    tflmgen_conv2d_mve_run(input, stream, column, output, p, run_block, is_short);
 }
 
-/* Any outputs, or those clamped at the zero point (relu). */
-TFLMGEN_CONV2D_MVE(tflmgen_conv2d_mve, s8, signed)
-TFLMGEN_CONV2D_MVE(tflmgen_conv2d_mve, relu_s8, clamped)
+/* Any windows, or short ones whose outputs are clamped at the zero point (relu). */
+TFLMGEN_CONV2D_MVE(tflmgen_conv2d_mve, s8, tflmgen_conv2d_mve_any, false)
+TFLMGEN_CONV2D_MVE(tflmgen_conv2d_mve, relu_s8, tflmgen_conv2d_mve_short_clamped, true)
 
 #endif
 

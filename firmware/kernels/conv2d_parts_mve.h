@@ -39,9 +39,11 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run_part(const int8_t *input, const int8_
     const int32_t y_end = p->height - (p->taps_height - 1) * p->dilation_height;
     const int32_t x_end = p->width - (p->taps_width - 1) * p->dilation_width - 3 * p->stride_width;
     const int32_t last = tflmgen_min_s32(p->output_width, 4) - 1;
+    const bool is_short = chunks <= TFLMGEN_CONV2D_MVE_SHORT;
     tflmgen_conv2d_mve_block_function *const run_block =
-        chunks > TFLMGEN_CONV2D_MVE_SHORT ? tflmgen_conv2d_mve_long_signed : tflmgen_conv2d_mve_short_signed;
-    struct tflmgen_conv2d_mve_blocks blocks = tflmgen_conv2d_mve_blocks_of(column, stream, chunks, zero_point);
+        is_short ? tflmgen_conv2d_mve_short_signed : tflmgen_conv2d_mve_any;
+    struct tflmgen_conv2d_mve_blocks blocks =
+        tflmgen_conv2d_mve_blocks_of(column, stream, chunks, zero_point, is_short, 1);
     struct tflmgen_conv2d_mve_cut cut = {
         0, p->stride_width * p->pixel, p->stride_width, {0, 0, p->height, p->width, p->padding_value, table, chunks}};
     tflmgen_conv2d_mve_place(blocks.outputs, p->output_pixel, last, p->is_single);

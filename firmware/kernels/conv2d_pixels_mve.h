@@ -17,6 +17,7 @@ struct tflmgen_conv2d_pixels_mve_s8 {
     int32_t output_channels;
     int32_t chunks; /* 16s of values in a pixel */
     int32_t output_zero_point;
+    int32_t lost;  /* 1, or 0 where sums below zero are clamped anyway (mve.h) */
     bool backward; /* blocks from the last to the first */
     int32_t output_min;
     int32_t output_max;
@@ -37,15 +38,14 @@ TFLMGEN_HELPER void tflmgen_conv2d_pixels_mve_copy(int8_t *column, const int8_t 
 /* column: 64 * chunks bytes. */
 TFLMGEN_SHARED void tflmgen_conv2d_pixels_mve_run(const int8_t *input, const int8_t *stream, int8_t *column,
                                                   int8_t *output, const struct tflmgen_conv2d_pixels_mve_s8 *p,
-                                                  tflmgen_conv2d_mve_block_function *run_short,
-                                                  tflmgen_conv2d_mve_block_function *run_long)
+                                                  tflmgen_conv2d_mve_block_function *run_block, bool is_short)
 {
     const int32_t channels = p->input_channels;
     const int32_t step = p->backward ? -TFLMGEN_CONV2D_MVE_PIXELS : TFLMGEN_CONV2D_MVE_PIXELS;
     /* Pixels from which on the input has as many values as the chunks. */
     const int32_t whole = p->pixels - (16 * p->chunks - 1) / channels;
     struct tflmgen_conv2d_mve_blocks blocks =
-        tflmgen_conv2d_mve_blocks_of(column, stream, p->chunks, p->output_zero_point);
+        tflmgen_conv2d_mve_blocks_of(column, stream, p->chunks, p->output_zero_point, is_short, p->lost);
     int32_t left = p->pixels;
     blocks.next[0] = step * channels;
     blocks.next[1] = step * p->output_channels;
@@ -72,23 +72,23 @@ TFLMGEN_SHARED void tflmgen_conv2d_pixels_mve_run(const int8_t *input, const int
             blocks.count = 1;
             left -= count;
         }
-        (p->chunks > TFLMGEN_CONV2D_MVE_SHORT ? run_long : run_short)(&blocks);
+        run_block(&blocks);
     }
     tflmgen_clamp_dsp_s8(output, p->pixels * p->output_channels, p->output_min, p->output_max);
 }
 
 TFLMGEN_SHARED void tflmgen_conv2d_pixels_mve_run_on_stack(const int8_t *input, const int8_t *stream, int8_t *output,
                                                            const struct tflmgen_conv2d_pixels_mve_s8 *p,
-                                                           tflmgen_conv2d_mve_block_function *run_short,
-                                                           tflmgen_conv2d_mve_block_function *run_long)
+                                                           tflmgen_conv2d_mve_block_function *run_block, bool is_short)
 {
     int8_t column[TFLMGEN_CONV2D_MVE_STACK_BYTES] __attribute__((aligned(4)));
-    tflmgen_conv2d_pixels_mve_run(input, stream, column, output, p, run_short, run_long);
+    tflmgen_conv2d_pixels_mve_run(input, stream, column, output, p, run_block, is_short);
 }
 
-/* Any outputs, or those clamped at the zero point (relu). */
-TFLMGEN_CONV2D_MVE(tflmgen_conv2d_pixels_mve, s8, signed)
-TFLMGEN_CONV2D_MVE(tflmgen_conv2d_pixels_mve, relu_s8, clamped)
+/* Short windows, those whose outputs are clamped at the zero point (relu), and any windows (long). */
+TFLMGEN_CONV2D_MVE(tflmgen_conv2d_pixels_mve, s8, tflmgen_conv2d_mve_short_signed, true)
+TFLMGEN_CONV2D_MVE(tflmgen_conv2d_pixels_mve, relu_s8, tflmgen_conv2d_mve_short_clamped, true)
+TFLMGEN_CONV2D_MVE(tflmgen_conv2d_pixels_mve, long_s8, tflmgen_conv2d_mve_any, false)
 
 #endif
 

@@ -109,6 +109,14 @@ def _three_by_three(rng: np.random.Generator) -> Layer:
     return Layer("CONV_2D", size, channels, (3, 3), outputs, 1, bool(rng.random() < 0.7), _relu(rng))
 
 
+def _three_columns(rng: np.random.Generator) -> Layer:
+    taps = [(3, 3), (3, 3), (3, 3), (1, 3), (2, 3), (5, 3)][int(rng.integers(6))]
+    channels, outputs = _pick(rng, [16, 16, 32, 32, 48, 64]), _pick(rng, [2, 5, 8, 16, 16, 17, 32, 64])
+    side = max(5, min(32, int(np.sqrt(600_000 / (3 * taps[0] * channels * outputs)))))
+    size = max(taps[0], side + int(rng.integers(-1, 3))), max(6, side + int(rng.integers(-3, 4)))
+    return Layer("CONV_2D", size, channels, taps, outputs, 1, bool(rng.random() < 0.7), _relu(rng))
+
+
 def _grouped(rng: np.random.Generator) -> Layer:
     taps = [(1, 1), (3, 3), (3, 3), (5, 5), (1, 5), (2, 2)][int(rng.integers(6))]
     groups, own, outputs = (_pick(rng, choices) for choices in ([2, 3, 4, 8], [1, 2, 4, 8, 16, 24], [1, 2, 3, 4, 8]))
@@ -270,11 +278,13 @@ GENERATORS: Mapping[str, Callable[[np.random.Generator], Measured]] = {
     "conv2d few outputs": partial(_conv, has_few_outputs=True),
     "conv2d long windows": _with_long_windows,
     "conv2d 3x3": _three_by_three,
+    "conv2d three columns wide": _three_columns,
     "conv2d in groups": _grouped,
     "conv2d or groups": _in_groups,
     "conv2d int16": _int16_convolution,
     "conv2d float32": partial(_float32, _conv, _of_two_groups),
     "transpose_conv": _transposed,
+    "transpose_conv int16": partial(_int16, _transposed),
     "depthwise": partial(_depthwise, by_three=False),
     "depthwise dilated": partial(_depthwise, by_three=False, dilated=True),
     "depthwise vectors": partial(_depthwise, by_three=False, dilated=True, channels=VECTORS),

@@ -119,6 +119,7 @@ GENERATORS: dict[str, Make] = {
     "conv2d_dot": dsp_cases.conv2d_dot,
     "conv2d_f32": partial(float_cases.whole, partial(float_cases.wide, operator="CONV_2D")),
     "conv2d_s16": int16_cases.conv2d,
+    "deep_pixels": partial(dsp_cases.conv2d, windows=((1, 1),), depths=(145, 160, 176)),
     "depthwise3x3": dsp_cases.depthwise3x3,
     "depthwise_conv2d_s16": int16_cases.depthwise_conv2d,
     "depthwise_filters": dsp_cases.depthwise_filters,
@@ -136,9 +137,11 @@ GENERATORS: dict[str, Make] = {
     "narrow_add": narrow_add,
     "planes": scaled(lambda rng: dsp_cases.depthwise3x3(rng, PITCHES, 8)),
     "pointwise": dsp_cases.pointwise,
+    "slide": partial(dsp_cases.conv2d, windows=((3, 3), (3, 3), (1, 3), (2, 3), (4, 3)), depths=(16, 32, 48, 64)),
     "svdf_int16": svdf_in("int16"),
     "svdf_int8": svdf_in("int8"),
     "transpose_conv": dsp_cases.transpose_conv,
+    "transpose_conv_s16": int16_cases.transpose_conv,
     "winograd": dsp_cases.winograd,
 }
 """What declarations name, also with scaled_ or padded_ before it."""

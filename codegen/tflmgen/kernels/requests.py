@@ -164,6 +164,13 @@ class Int16Convolution(Int16Request):
         return self.window.fields(len(self.layer.weights))
 
 
+class Int16TransposedConvolution(Int16Convolution):
+    """TRANSPOSE_CONV of int16; the window is that of the convolution from the output to the input."""
+
+    __slots__ = ()
+    WHAT = "int16 TRANSPOSE_CONV"
+
+
 class Int16Depthwise(Int16Convolution):
     """One filter per channel."""
 

@@ -1,4 +1,4 @@
-"""The terms of kernels that move a window over an image: convolutions, pools, and the parts that these consist of."""
+"""The terms of kernels that move a window over an image: convolutions, pools, and parts of them (window_parts.py)."""
 
 from __future__ import annotations
 
@@ -130,6 +130,13 @@ class Windows:
         return self.pixels - block * int(together.sum())
 
     @cached_property
+    def split(self) -> int:
+        """Windows in blocks of pixels that are not all of one line, or a last block that is not whole."""
+        block = self.by.pixels
+        whole = self.pixels // block
+        return self.pixels - block * int((np.arange(whole) * block % self.width + block <= self.width).sum())
+
+    @cached_property
     def cut(self) -> int:
         """Windows gathered in blocks of one line of which some reach out of the input, or have odd pixels."""
         block = self.by.pixels
@@ -259,9 +266,9 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     "alone": Term("windows gathered alone", lambda w: w.alone),
     "alone_row": Term("rows of windows gathered alone", lambda w: w.alone * w.rows),
     "alone_value": Term("values of windows gathered alone", lambda w: w.alone * w.values),
-    "alone_single_value": Term(
-        "part vectors of windows gathered alone",
-        lambda w: w.alone * w.values * w.has_part_vectors,
+    "split_single_value": Term(
+        "part vectors of windows in blocks of several lines, or not whole",
+        lambda w: w.split * w.values * w.has_part_vectors,
     ),
     "alone_odd_value": Term("odd pixels' values of windows gathered alone", lambda w: w.alone * w.values * w.is_odd),
     "cut": Term("windows gathered by lines of which some are cut", lambda w: w.cut),
@@ -358,43 +365,3 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     "tile_block": Term("two tiles by two output channels", lambda w: w.tile_blocks),
     "tile_step": Term("channels of two tiles by two output channels", lambda w: w.tile_blocks * w.channels),
 }
-
-
-def convolution_parts(numbers: Numbers, blocking: Blocking) -> list[tuple[int, Windows]]:
-    """CONV_2D: one convolution, or as many as there are groups of channels."""
-    channels = numbers["input_channels"]
-    depth = numbers.get("filter_channels", numbers.get("group_inputs", channels // numbers.get("groups", 1)))
-    groups = numbers.get("groups", channels // depth)
-    outputs = numbers.get("group_outputs", numbers["output_channels"] // groups)
-    part = {**numbers, "input_channels": depth, "output_channels": outputs, "parts": groups}
-    return [(groups, Windows(part, blocking, depth))]
-
-
-def channel_parts(numbers: Numbers, blocking: Blocking) -> list[tuple[int, Windows]]:
-    """DEPTHWISE_CONV_2D and pools, whose outputs depend on one channel of the input each."""
-    return [(1, Windows(numbers, blocking, 1))]
-
-
-def transposed_parts(numbers: Numbers, blocking: Blocking) -> list[tuple[int, Windows]]:
-    """TRANSPOSE_CONV: a convolution for each phase of the outputs."""
-    parts = []
-    for y, x in np.ndindex(numbers["stride_height"], numbers["stride_width"]):
-        phase = {**numbers, **_phase(numbers, y, "height", "top"), **_phase(numbers, x, "width", "left")}
-        if phase["output_height"] and phase["output_width"]:
-            parts.append(
-                (1, Windows({**phase, "dilation_height": 1, "dilation_width": 1}, blocking, phase["input_channels"]))
-            )
-    return parts
-
-
-def _phase(numbers: Numbers, phase: int, along: str, side: str) -> dict[str, int]:
-    """Of the outputs that are a stride apart the window along one dimension: tflmgen_transpose_conv_mve_phase_of."""
-    stride, padding = numbers[f"stride_{along}"], numbers[f"padding_{side}"]
-    first = (phase + padding) % stride
-    taps = ceil((numbers[f"filter_{along}"] - first) / stride)
-    return {
-        f"output_{along}": ceil((numbers[f"output_{along}"] - phase) / stride),
-        f"filter_{along}": taps,
-        f"stride_{along}": 1,
-        f"padding_{side}": taps - 1 - (phase + padding - first) // stride,
-    }

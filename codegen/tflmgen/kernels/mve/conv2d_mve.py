@@ -38,6 +38,9 @@ BLOCK = header_constant("conv2d_block_mve.h", "TFLMGEN_CONV2D_MVE_PIXELS")
 STACK_BYTES = header_constant("conv2d_block_mve.h", "TFLMGEN_CONV2D_MVE_STACK_BYTES")
 """Bytes of an im2col buffer on the stack; a longer one is scratch."""
 
+SHORT = header_constant("conv2d_block_mve.h", "TFLMGEN_CONV2D_MVE_SHORT")
+"""Chunks of windows up to which there are functions for them alone."""
+
 CHUNK = 16
 """Values."""
 
@@ -70,21 +73,27 @@ def conv2d_mve(request: Convolution) -> Kernel | None:
     numbers = params(
         f"tflmgen_{name}_s8",
         fields,
-        (("chunks", chunks), ("output_zero_point", layer.zero_point)),
+        (("chunks", chunks), ("output_zero_point", layer.zero_point), ("lost", int(exact.signed))),
         FORWARD if is_line else (),
         (("output_min", ends[0]), ("output_max", ends[1])),
     )
-    column = COLUMN_BYTES * chunks
-    pairs = pair_stream(packed, layer)
+    pairs, column = pair_stream(packed, layer), COLUMN_BYTES * chunks
     stream = ConstantArray.of("stream", pairs if table is None else np.concatenate([table, pairs]), DType.UINT32)
     scratch = Null() if column <= STACK_BYTES else Scratch(column)
-    function = f"tflmgen_{name}{'' if exact.signed else '_relu'}_s8"
+    function = _function(name, chunks, exact.signed)
     operands: tuple[Operand, ...] = (Input(0), stream, scratch, Output(0))
     distance = window.block_distance(channels, BLOCK)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     kernel = Kernel(function, f"{name}.h", operands, numbers, overlaps, request.macs, "mve", family=name)
     firsts = range(window.flat.input[2] % BLOCK, window.flat.input[2], BLOCK)
     return go_backward(op, kernel, window, firsts) if is_line else kernel
+
+
+def _function(name: str, chunks: int, signed: bool) -> str:
+    """Of short windows whose outputs are clamped at the zero point (relu); of single pixels also other short ones."""
+    if chunks > SHORT:
+        return f"tflmgen_{name}{'_long' if 'pixels' in name else ''}_s8"
+    return f"tflmgen_{name}{'' if signed else '_relu'}_s8"
 
 
 def table_of(window: Window, channels: int) -> NDArray[np.uint32] | None:
@@ -171,8 +180,8 @@ def _read(call: PackedCall) -> list[UnpackedPart]:
         taps = call.number("filter_height"), call.number("filter_width")
         steps = call.number("dilation_height"), call.number("dilation_width")
         check_table(table, call, taps, call.inputs, steps)
-    signed = "_relu" not in call.function
-    return [UnpackedPart(np.arange(channels), *read_pairs(data[len(table) :], call, channels, call.terms, signed))]
+    pairs = read_pairs(data[len(table) :], call, channels, call.terms, bool(call.number("lost")))
+    return [UnpackedPart(np.arange(channels), *pairs)]
 
 
 KERNEL = KernelDeclaration(
@@ -181,11 +190,11 @@ KERNEL = KernelDeclaration(
     (Computes(Convolution, conv2d_mve),),
     {
         "conv2d_mve": convolution_cost(
-            "conv2d", "line line_gather gathered_step single_step alone_single_value block step", 4, 2, 16
+            "conv2d", "line line_gather gathered_step single_step split_single_value block step", 4, 2, 16
         ),
         "conv2d_pixels_mve": convolution_cost("conv2d", "line_gather scaled_block block step", 4, 2, 16),
     },
-    (Cases("scaled_conv2d scaled_grouped"),),
+    (Cases("scaled_conv2d scaled_grouped scaled_deep_pixels"),),
     ("conv2d_pixels_mve.h",),
     read=_read,
 )

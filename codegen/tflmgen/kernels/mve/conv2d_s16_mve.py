@@ -54,6 +54,11 @@ def row_for(terms: int) -> Null | Scratch:
 
 
 def stream_of(layer: Int16Layer) -> ConstantArray:
+    """The stream as an operand."""
+    return ConstantArray.of("stream", stream_words(layer), DType.UINT32)
+
+
+def stream_words(layer: Int16Layer) -> NDArray[np.uint32]:
     """Groups of eight channels, zeros for those that the last one lacks."""
     channels, terms = layer.weights.shape
     groups, chunks = -(-channels // GROUP), -(-terms // GROUP)
@@ -62,8 +67,12 @@ def stream_of(layer: Int16Layer) -> ConstantArray:
     order = weights.reshape(groups, GROUP, chunks, GROUP).transpose(0, 2, 1, 3)
     bias, multipliers = (grouped(values) for values in (layer.bias, layer.multipliers))
     packed = np.ascontiguousarray(order).view("<u4").reshape(groups, -1)
-    stream = np.concatenate([bias, packed, multipliers[:, HALVES]], axis=1)
-    return ConstantArray.of("stream", stream.reshape(-1), DType.UINT32)
+    return np.concatenate([bias, packed, multipliers[:, HALVES]], axis=1).reshape(-1)
+
+
+def stream_bytes(channels: int, terms: int) -> int:
+    """Of a stream of so many channels and values of a window."""
+    return -(-channels // GROUP) * (GROUP * GROUP * -(-terms // GROUP) + 8 * GROUP)
 
 
 def grouped(values: NDArray[np.int64]) -> NDArray[np.uint32]:
@@ -72,17 +81,22 @@ def grouped(values: NDArray[np.int64]) -> NDArray[np.uint32]:
 
 
 def read_groups(call: PackedCall) -> list[UnpackedSums]:
+    """A call's only stream."""
+    return [read_stream(call.words(), call.channels, call.terms)]
+
+
+def read_stream(data: bytes, channels: int, terms: int) -> UnpackedSums:
     """Groups of eight channels: biases, eight weights of each for every chunk, multipliers of even and of odd ones."""
-    channels, chunks = call.channels, -(-call.terms // 8)
+    chunks = -(-terms // 8)
     fields = [("bias", "<i4", (8,)), ("weights", "i1", (chunks, 8, 8)), ("even", "<i4", (4,)), ("odd", "<i4", (4,))]
-    stream = records(call.words(), fields, -(-channels // 8))
+    stream = records(data, fields, -(-channels // 8))
     weights = stream["weights"].transpose(0, 2, 1, 3).reshape(-1, 8 * chunks)
     starts = stream["bias"].reshape(-1)
     high = np.stack([stream["even"], stream["odd"]], axis=-1).reshape(-1)
     if weights[channels:].any() or starts[channels:].any() or high[channels:].any():
         raise ValueError("channels that the last group lacks are not zero")
     starts, high = (values[:channels].astype(np.int64) for values in (starts, high))
-    return [UnpackedSums(without_padding(weights[:channels], call.terms), starts, high)]
+    return UnpackedSums(without_padding(weights[:channels], terms), starts, high)
 
 
 KERNEL = KernelDeclaration(

@@ -5,13 +5,17 @@ Phase (p, q) computes the outputs whose row and column are p and q modulo the st
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
 from tflmgen.ir import OperatorInstance
 from tflmgen.kernels.numeric.int8_layer import Layer
+from tflmgen.kernels.numeric.int16_layer import Int16Layer
 from tflmgen.kernels.numeric.window import Fields, Window
 from tflmgen.kernels.rules import input_type
+
+AnyLayer = TypeVar("AnyLayer", Layer, Int16Layer)
 
 
 def transposed_fields(op: OperatorInstance, window: Window) -> Fields:
@@ -23,7 +27,7 @@ def transposed_fields(op: OperatorInstance, window: Window) -> Fields:
     return tuple(fields.items())
 
 
-def phases_of(window: Window, layer: Layer, zero: int) -> list[tuple[tuple[int, int], Layer]] | None:
+def phases_of(window: Window, layer: AnyLayer, zero: int) -> list[tuple[tuple[int, int], AnyLayer]] | None:
     """Taps (height, width) and layer of each phase, rows first; None where a phase has no taps.
 
     window: the convolution from the output to the input. layer.weights: [channels, taps * input channels]. zero: the

@@ -237,6 +237,15 @@ class Window:
         still_read = self.still_read()[begun]
         return max(0, int((begun * output_channels - still_read).max(initial=0)))
 
+    def line_blocks_distance(self, output_channels: int, block: int) -> int:
+        """Overlap distance, in elements, of a kernel that reads `block` windows of a line before it writes, at least
+        that many to a line. The last block of a line begins as far before its end, and computes some pixels again."""
+        width = self.width.output
+        lines = np.arange(self.input[0] * self.height.output)[:, None] * width
+        written = np.arange(0, width, block)
+        still_read = self.still_read()[lines + np.minimum(written, width - block)]
+        return max(0, int(((lines + written) * output_channels - still_read).max(initial=0)))
+
     @property
     def is_pointwise(self) -> bool:
         """Whether each output pixel depends only on the input pixel of the same index."""

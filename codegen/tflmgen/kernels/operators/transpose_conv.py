@@ -13,6 +13,7 @@ from tflmgen.ir import DType, Input, Kernel, KernelChoice, Null, OperatorInstanc
 from tflmgen.kernels.candidates import fast_kernels
 from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.numeric.int8_layer import layer_of
+from tflmgen.kernels.numeric.int16_layer import int16_layer
 from tflmgen.kernels.numeric.quantize_math import fused_activation
 from tflmgen.kernels.numeric.weights import (
     TYPE_RULES,
@@ -30,7 +31,7 @@ from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.conv import FOUR_DIMENSIONS, OUTPUT_CHANNELS, ConvAttributes
 from tflmgen.kernels.operators.copying import constants_of
 from tflmgen.kernels.option_fields import present
-from tflmgen.kernels.requests import TransposedConvolution
+from tflmgen.kernels.requests import Int16TransposedConvolution, TransposedConvolution
 from tflmgen.kernels.rules import input_is, input_shape, input_type, static_shape, zero_point
 from tflmgen.kernels.traits import Traits
 
@@ -83,11 +84,14 @@ def kernel(op: OperatorInstance, target: Target) -> KernelChoice:
 def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
     """The kernels for the target's instructions that are exact for this operator."""
     weights = op.constants[1]
-    if op.outputs[0].dtype is not DType.INT8 or weights is None:
+    if op.outputs[0].dtype is DType.FLOAT32 or weights is None:
         return []
-    plain, channels = _as_convolution(op), len(weights)
-    rows = np.asarray(weights, dtype=np.int64).reshape(channels, -1)
-    layer = layer_of(plain, rows, channel_scales(plain, channels), op.attributes.activation)
+    plain, channels, activation = _as_convolution(op), len(weights), op.attributes.activation
+    rows, scales = np.asarray(weights, dtype=np.int64).reshape(channels, -1), channel_scales(plain, channels)
+    if op.outputs[0].dtype is DType.INT16:
+        wide = int16_layer(plain, rows, scales)
+        return fast_kernels(Int16TransposedConvolution(op, target, wide, activation, _window(op))) if wide else []
+    layer = layer_of(plain, rows, scales, activation)
     return fast_kernels(TransposedConvolution(op, target, layer, _window(op))) if layer else []
 
 

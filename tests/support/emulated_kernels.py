@@ -311,5 +311,5 @@ def _bytes(run: Run, index: int) -> bytes:
 
 def _array(name: str, c_type: str, values: bytes | Array) -> str:
     numbers = list(values) if isinstance(values, bytes) else values.tolist()
-    texts = (f"(int32_t){v % 2**32}u" if c_type == "int32_t" else str(v) for v in numbers)
+    texts = (f"(int32_t){v % 2**32}u" if c_type == "int32_t" else str(v).lower() for v in numbers)
     return f"static const {c_type} {name}[] = {{{', '.join(texts) or '0'}}};"

@@ -23,6 +23,7 @@ from tflmgen.ir import DType
 from tflmgen.quantize.carried_inputs import carry_inputs
 from tflmgen.quantize.float_simplification import simplify, with_own_buffers
 from tflmgen.quantize.fused_lstm import MOST_CELL
+from tflmgen.quantize.idle_webs import without_idle_webs
 from tflmgen.quantize.integer_rewrite import Fusion, rewrite
 from tflmgen.quantize.row_picks import with_sliced_rows
 from tflmgen.quantize.statistics import Calibration
@@ -98,7 +99,7 @@ def quantize_model(source: Model, calibration: Calibration, choice: Quantization
     solver = TypeSolver(source, calibration, choice.activations, choice.wanted, choice.choose_range)
     assignment = solver.solve()
     if choice.float_io:
-        assignment = carry_inputs(source, assignment)
+        assignment = carry_inputs(source, without_idle_webs(source, assignment))
     outcomes = _fusions(source, assignment, calibration, choice)
     fusions = {body: fusion for body, fusion in outcomes.items() if isinstance(fusion, Fusion)}
     unfused = {body: reason for body, reason in outcomes.items() if isinstance(reason, str)}

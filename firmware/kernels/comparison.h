@@ -16,10 +16,9 @@
 #define TFLMGEN_DEFINE_COMPARISON(name, OPERATION, type, kind, expression)                                    \
     TFLMGEN_DEFINE_BINARY_ROWS(tflmgen_##name##_##kind, type, tflmgen_bool, tflmgen_binary, expression, kind, \
                                OPERATION, TFLMGEN_BOOLS, TFLMGEN_TRUES, TFLMGEN_ZEROS_MVE)
-#define TFLMGEN_DEFINE_COMPARISON_F32(name, OPERATION, type, kind, expression)                                   \
-    TFLMGEN_DEFINE_BINARY_ROWS_F32(tflmgen_##name##_##kind, tflmgen_bool, tflmgen_binary, expression, OPERATION, \
-                                   TFLMGEN_BOOLS, TFLMGEN_TRUES, TFLMGEN_ZEROS_MVE)
-#define TFLMGEN_DEFINE_COMPARISON_S64(name, OPERATION, type, kind, expression) \
+/* Not by vectors: of int64 there are none, and those of floats take denormal numbers for zero, which would decide an If
+ * or a While otherwise. */
+#define TFLMGEN_DEFINE_SCALAR_COMPARISON(name, OPERATION, type, kind, expression) \
     TFLMGEN_DEFINE_BINARY(tflmgen_##name##_##kind, type, tflmgen_bool, tflmgen_binary, expression)
 
 #define TFLMGEN_DEFINE_ORDER(DEFINE, type, kind)                  \
@@ -33,16 +32,16 @@
     DEFINE(not_equal, TFLMGEN_NOT_EQUAL_q0, type, kind, a != b)
 
 /* Floats are equal as IEEE 754 says: NaN equals nothing. Two inequalities spare a warning that means well. */
-TFLMGEN_DEFINE_COMPARISON_F32(equal, TFLMGEN_EQUAL_q0, tflmgen_f32, f32, a <= b && a >= b)
-TFLMGEN_DEFINE_COMPARISON_F32(not_equal, TFLMGEN_NOT_EQUAL_q0, tflmgen_f32, f32, !(a <= b && a >= b))
-TFLMGEN_DEFINE_ORDER(TFLMGEN_DEFINE_COMPARISON_F32, tflmgen_f32, f32)
+TFLMGEN_DEFINE_SCALAR_COMPARISON(equal, TFLMGEN_EQUAL_q0, tflmgen_f32, f32, a <= b && a >= b)
+TFLMGEN_DEFINE_SCALAR_COMPARISON(not_equal, TFLMGEN_NOT_EQUAL_q0, tflmgen_f32, f32, !(a <= b && a >= b))
+TFLMGEN_DEFINE_ORDER(TFLMGEN_DEFINE_SCALAR_COMPARISON, tflmgen_f32, f32)
 
 TFLMGEN_DEFINE_EQUALITY(TFLMGEN_DEFINE_COMPARISON, tflmgen_s16, s16)
 TFLMGEN_DEFINE_EQUALITY(TFLMGEN_DEFINE_COMPARISON, tflmgen_s32, s32)
-TFLMGEN_DEFINE_EQUALITY(TFLMGEN_DEFINE_COMPARISON_S64, tflmgen_s64, s64)
+TFLMGEN_DEFINE_EQUALITY(TFLMGEN_DEFINE_SCALAR_COMPARISON, tflmgen_s64, s64)
 TFLMGEN_DEFINE_ORDER(TFLMGEN_DEFINE_COMPARISON, tflmgen_s16, s16)
 TFLMGEN_DEFINE_ORDER(TFLMGEN_DEFINE_COMPARISON, tflmgen_s32, s32)
-TFLMGEN_DEFINE_ORDER(TFLMGEN_DEFINE_COMPARISON_S64, tflmgen_s64, s64)
+TFLMGEN_DEFINE_ORDER(TFLMGEN_DEFINE_SCALAR_COMPARISON, tflmgen_s64, s64)
 TFLMGEN_DEFINE_BINARY(tflmgen_equal_b8, tflmgen_bool, tflmgen_bool, tflmgen_binary, a == b)
 TFLMGEN_DEFINE_BINARY(tflmgen_not_equal_b8, tflmgen_bool, tflmgen_bool, tflmgen_binary, a != b)
 

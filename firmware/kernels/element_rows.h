@@ -42,7 +42,6 @@
 #define TFLMGEN_BOOLS_s8 "vpsel q0, %q[va], %q[vb]\n\t" TFLMGEN_WRITE_s8
 #define TFLMGEN_BOOLS_s16 "vpsel q0, %q[va], %q[vb]\n\tvstrb.16 q0, [%[to]], #8\n\t"
 #define TFLMGEN_BOOLS_s32 "vpsel q0, %q[va], %q[vb]\n\t" TFLMGEN_NARROW_8
-#define TFLMGEN_BOOLS_f32 TFLMGEN_BOOLS_s32
 
 #define TFLMGEN_ZEROS_MVE vdupq_n_u32(0)
 

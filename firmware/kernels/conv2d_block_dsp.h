@@ -42,8 +42,8 @@ typedef void tflmgen_conv2d_dsp_blocks(tflmgen_u32 *column, const tflmgen_u32 *s
 #endif
 #define TFLMGEN_CONV2D_DSP_UNROLLED 8
 
-/* Words of a column on the stack, which is of 24 fours at most. */
-#define TFLMGEN_CONV2D_DSP_STACK_WORDS (6 * 24)
+/* Words of a column on the stack, which is of 21 fours at most: with them, the deepest call of a layer takes 1 KiB. */
+#define TFLMGEN_CONV2D_DSP_STACK_WORDS (6 * 21)
 #define TFLMGEN_CONV2D_DSP_REPEAT(number, code) ".rept " TFLMGEN_DSP_TEXT(number) "\n\t" code ".endr\n\t"
 
 /* Four values of three pixels times two channels, 24 MACs: 1 LDRD + 2 LDM + 2 SXTB16 + 12 SMLAD = 17 instructions. */

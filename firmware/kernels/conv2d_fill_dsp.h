@@ -113,31 +113,37 @@ TFLMGEN_NAKED void tflmgen_conv2d_dsp_fill_adjacent(void)
                      "pop {r10, r11, pc}");
 }
 
+/* Whether a window's columns are shared: three, side by side, of taps of so many channels. */
+TFLMGEN_HELPER bool tflmgen_conv2d_dsp_has_adjacent(int32_t filter_width, int32_t stride_width, int32_t channels)
+{
+    return filter_width == 3 && stride_width == 1 && channels % 4 == 0;
+}
+
 /* What fills columns of windows with taps of so many channels. */
 TFLMGEN_HELPER tflmgen_conv2d_dsp_filling *tflmgen_conv2d_dsp_filling_of(int32_t filter_width, int32_t stride_width,
                                                                          int32_t channels)
 {
-    const bool adjacent = filter_width == 3 && stride_width == 1 && channels % 4 == 0;
+    const bool adjacent = tflmgen_conv2d_dsp_has_adjacent(filter_width, stride_width, channels);
     return adjacent ? tflmgen_conv2d_dsp_fill_adjacent : tflmgen_conv2d_dsp_fill_rows;
 }
 
-/* The rows of three windows that are `pixel` bytes apart. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_widen3(tflmgen_u32 *column, const int8_t *input, int32_t pixel,
-                                              const struct tflmgen_conv2d_dsp_rows *rows,
-                                              tflmgen_conv2d_dsp_filling *filling)
-{
-    TFLMGEN_IN_REGISTERS_4(column, input, pixel, rows);
-    register tflmgen_conv2d_dsp_filling *r12 __asm__("r12") = filling;
-    __asm__ volatile("push {r4-r11, lr}\n\t"
-                     "mov lr, r12\n\t"
-                     "ldmia.w r3, {r3, r10, r11}\n\t"
-                     "lsl r12, r2, #1\n\t"
-                     "blx lr\n\t"
-                     "pop {r4-r11, lr}"
-                     : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3), "+r"(r12)
-                     :
-                     : "cc", "memory");
-}
+/* The rows of three windows that are `pixel` bytes apart. A call by name: what it needs of the stack is known. */
+#define TFLMGEN_CONV2D_DSP_WIDEN3_BY(name, filling_)                                  \
+    TFLMGEN_SHARED void name(tflmgen_u32 *column, const int8_t *input, int32_t pixel, \
+                             const struct tflmgen_conv2d_dsp_rows *rows)              \
+    {                                                                                 \
+        TFLMGEN_IN_REGISTERS_4(column, input, pixel, rows);                           \
+        __asm__ volatile("push {r4-r11, lr}\n\t"                                      \
+                         "ldmia.w r3, {r3, r10, r11}\n\t"                             \
+                         "lsl r12, r2, #1\n\t"                                        \
+                         "bl %c[filling]\n\t"                                         \
+                         "pop {r4-r11, lr}"                                           \
+                         : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                     \
+                         : [filling] "i"(filling_)                                    \
+                         : "r12", "cc", "memory");                                    \
+    }
+TFLMGEN_CONV2D_DSP_WIDEN3_BY(tflmgen_conv2d_dsp_widen3, tflmgen_conv2d_dsp_fill_rows)
+TFLMGEN_CONV2D_DSP_WIDEN3_BY(tflmgen_conv2d_dsp_widen3_adjacent, tflmgen_conv2d_dsp_fill_adjacent)
 
 #endif
 

@@ -90,12 +90,12 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_three(tflmgen_u32 *column, const int
     const int32_t row = p->taps_width * p->channels;
     if (tap == p->channels || p->taps_width == 1) {
         const struct tflmgen_conv2d_dsp_rows rows = {row, p->taps_height, line - row};
-        tflmgen_conv2d_dsp_widen3(column, from, p->stride_width * p->pixel, &rows, tflmgen_conv2d_dsp_fill_rows);
+        tflmgen_conv2d_dsp_widen3(column, from, p->stride_width * p->pixel, &rows);
         return;
     }
     const struct tflmgen_conv2d_dsp_rows rows = {p->channels, p->taps_width, tap - p->channels};
     for (int32_t ky = 0; ky < p->taps_height; ++ky, from += line, column += row / 4 * 6) {
-        tflmgen_conv2d_dsp_widen3(column, from, p->stride_width * p->pixel, &rows, tflmgen_conv2d_dsp_fill_rows);
+        tflmgen_conv2d_dsp_widen3(column, from, p->stride_width * p->pixel, &rows);
     }
 }
 

@@ -192,11 +192,11 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_windows(struct tflmgen_conv2d_split
 }
 
 /* scratch: 6 words for each pair of channels, and three pixels of output where their number is no multiple of three. */
-TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *column,
-                                                 tflmgen_u32 *scratch, int8_t *output,
-                                                 const struct tflmgen_conv2d_split_dsp_s8 *p,
+TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *scratch,
+                                                 int8_t *output, const struct tflmgen_conv2d_split_dsp_s8 *p,
                                                  tflmgen_conv2d_split_dsp_function *last)
 {
+    uint32_t column[6 * TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS];
     const int32_t channels = p->output_channels;
     const int32_t pairs = (channels + 1) >> 1;
     const int32_t all = p->batches * p->output_height * p->output_width;
@@ -205,8 +205,6 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const tflm
     /* Where three windows side by side lie inside the input. */
     const int32_t y_end = p->input_height - (p->filter_height - 1) * p->dilation_height;
     const int32_t x_end = p->input_width - p->filter_width + 1 - 2 * p->stride_width;
-    tflmgen_conv2d_dsp_filling *const filling =
-        tflmgen_conv2d_dsp_filling_of(p->filter_width, p->stride_width, p->input_channels);
     const int8_t *image = input;
     int32_t out_x = 0;
     int32_t out_y = 0;
@@ -232,8 +230,14 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const tflm
                 const int32_t whole = tflmgen_max_s32(count / row, 1);
                 const int32_t bytes = 4 * count / whole;
                 const struct tflmgen_conv2d_dsp_rows rows = {bytes, whole, line - bytes};
-                tflmgen_conv2d_dsp_widen3(column, from + ky * line + 4 * at, p->stride_width * p->input_channels, &rows,
-                                          bytes == 4 * row ? filling : tflmgen_conv2d_dsp_fill_rows);
+                const int8_t *const start = from + ky * line + 4 * at;
+                const int32_t step = p->stride_width * p->input_channels;
+                if (bytes == 4 * row &&
+                    tflmgen_conv2d_dsp_has_adjacent(p->filter_width, p->stride_width, p->input_channels)) {
+                    tflmgen_conv2d_dsp_widen3_adjacent(column, start, step, &rows);
+                } else {
+                    tflmgen_conv2d_dsp_widen3(column, start, step, &rows);
+                }
             } else {
                 for (int32_t lane = 0; lane < 3; ++lane) {
                     tflmgen_conv2d_split_dsp_gather(column + lane, windows + lane, ky, at, count, p);
@@ -271,12 +275,11 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const tflm
 
 /* Any outputs; those clamped at the zero point (relu), of which all channels have one shift (uniform). That which is
  * not called is not compiled. */
-#define TFLMGEN_CONV2D_SPLIT_DSP(name, KIND)                                                                        \
-    TFLMGEN_SHARED void name(const int8_t *input, const tflmgen_u32 *stream, void *sums, int8_t *output,            \
-                             const struct tflmgen_conv2d_split_dsp_s8 *p)                                           \
-    {                                                                                                               \
-        uint32_t column[6 * TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS];                                                   \
-        tflmgen_conv2d_split_dsp_run(input, stream, column, sums, output, p, tflmgen_conv2d_split_dsp_last_##KIND); \
+#define TFLMGEN_CONV2D_SPLIT_DSP(name, KIND)                                                                \
+    TFLMGEN_SHARED void name(const int8_t *input, const tflmgen_u32 *stream, void *sums, int8_t *output,    \
+                             const struct tflmgen_conv2d_split_dsp_s8 *p)                                   \
+    {                                                                                                       \
+        tflmgen_conv2d_split_dsp_run(input, stream, sums, output, p, tflmgen_conv2d_split_dsp_last_##KIND); \
     }
 
 TFLMGEN_CONV2D_SPLIT_DSP(tflmgen_conv2d_split_dsp_s8, signed)

@@ -11,7 +11,7 @@ import pytest
 from differential import mixed, weighted
 from support import conv_cases, dsp_cases
 from support.emulated_kernels import M0, M3, M4, M7, M55, Machine, Run, check_on, kernel_for, kernels_for
-from support.kernel_harness import Array, Case, broken_rules, claims, run_kernels
+from support.kernel_harness import Array, Case, broken_rules, claims, constant, make_case, run_kernels, tensor
 from support.padded_cases import explicitly_padded
 from support.recurrent_sizes import lstm, lstm_any_cells, svdf_in
 
@@ -181,6 +181,23 @@ def test_tables_are_exact(optimize: str, tmp_path: Path) -> None:
         for overlap in (None, *claims(kernel_for(case, M55))):
             runs.append(Run(case, values, outputs, overlap))
     check_on(M55, runs, tmp_path, optimize)
+
+
+def fully_connected_above_a_half(rng: np.random.Generator) -> tuple[Case, Sequence[Array | None]]:
+    """A layer whose scale is above a half, so that its sums are rounded once, and of which half are negative."""
+    x, y = tensor("int8", (2, 24), 0.05), tensor("int8", (), 0.0009)
+    w = constant("int8", rng.integers(-1, 2, (6, 24)).astype(np.int8), 0.01)
+    case = make_case("FULLY_CONNECTED", [x, w, None], [y], {"fused_activation_function": 0, "keep_num_dims": False})
+    return case, [rng.integers(-128, 128, (2, 24)).astype(np.int8), None, None]
+
+
+def test_sums_that_are_rounded_once_are_exact(tmp_path: Path) -> None:
+    """Scales above a half have one rounding only; what is fixed for two would lose one below zero."""
+    rng = np.random.default_rng(11)
+    cases = [fully_connected_above_a_half(rng) for _ in range(10)]
+    assert any(kernel_for(case, M4).variant == "dsp" for case, _ in cases)
+    runs = [Run(case, values, outputs) for (case, values), outputs in zip(cases, run_kernels(cases), strict=True)]
+    check_on(M4, runs, tmp_path, "-O2")
 
 
 @pytest.mark.parametrize("machine", [M7, M0], ids=["m7", "m0"])

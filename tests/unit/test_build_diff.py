@@ -101,7 +101,7 @@ def test_outputs() -> None:
     ("words", "code", "text"),
     [
         (("ram", "absent"), 1, "cannot be read"),
-        (("ram", GATE), 1, "no JSON of a build"),
+        (("ram", GATE), 1, "is not the JSON of a build"),
         (("ram", ROOT / "schema" / "diff.json"), 1, "is neither a plan.json nor"),
         (("ram", "ram", "--allow", "arena"), 2, "not of the form WHAT=PERCENT"),
         (("ram", "ram", "--allow", "rom=1"), 2, "one of all, arena"),

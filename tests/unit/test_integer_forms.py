@@ -52,7 +52,6 @@ def test_tanh_of_int16_has_its_own_scale() -> None:
     [
         ("EXP", DType.INT8, "TFLite Micro has no int8 kernel of EXP"),
         ("DIV", DType.INT8, "TFLite Micro has no int8 kernel of DIV"),
-        ("GATHER", DType.INT16, "TFLite Micro has no int16 kernel of GATHER"),
         ("CAST", DType.INT8, "CAST has no form in int8"),
     ],
 )

@@ -144,3 +144,43 @@ def test_calls_by_a_pointer_of_a_table() -> None:
     assert parse_disassembly(TABLE)["outer"].pointers == {"deep", "deeper"}
     without = TABLE.replace("21020000", "00000000")
     assert parse_disassembly(without)["outer"].pointers == {"deeper"}
+
+
+KERNELS = """
+SYMBOL TABLE:
+00000400 g     F .text\t00000010 root
+00000410 l     F .text\t00000010 tflmgen_blocks
+00000420 l     F .text\t00000010 tflmgen_fill
+00000430 l     F .text\t00000010 tflmgen_other
+00000440 l     F .text\t00000010 tflmgen_large
+
+Disassembly of section .text:
+
+00000400 <root>:
+     400:\tpush\t{r4, lr}
+     402:\tbl\t410 <tflmgen_blocks>
+     406:\tbl\t430 <tflmgen_other>
+     408:\t.word\t0x00000411
+     40c:\t.word\t0x00000421
+
+00000410 <tflmgen_blocks>:
+     410:\tpush\t{r4-r7, lr}
+     412:\tblx\tlr
+     414:\tpop\t{r4-r7, pc}
+
+00000420 <tflmgen_fill>:
+     420:\tsub\tsp, #24
+
+00000430 <tflmgen_other>:
+     430:\tpush\t{r4, lr}
+     432:\t.word\t0x00000441
+
+00000440 <tflmgen_large>:
+     440:\tsub\tsp, #400
+"""
+
+
+def test_kernels_do_not_recurse_and_get_pointers_from_callers() -> None:
+    """A caller's pointers hold the kernel itself, too; another kernel's ones are not passed to it."""
+    assert deepest(parse_disassembly(KERNELS), {})("root") == 8 + 20 + 24
+    assert deepest(parse_disassembly(KERNELS.replace("tflmgen_blocks", "recursive")), {})("root") is None

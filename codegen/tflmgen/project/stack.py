@@ -23,6 +23,7 @@ CONTENTS = re.compile(r"^ ([0-9a-f]+) ((?:[0-9a-f]{8} ){1,4})")
 TARGET = re.compile(r"([0-9a-f]+) <")
 VENEER = re.compile(r"__(\w+)_veneer")
 CALL = re.compile(r"blx?(\.[nw])?")
+KERNEL_PREFIX = "tflmgen_"
 JUMP = re.compile(r"(blx?|b(eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)?|cbn?z)(\.[nw])?")
 
 
@@ -179,7 +180,8 @@ def _registers(part: str) -> int:
 def deepest(code: Mapping[str, Disassembled], frames: Mapping[str, int | None]) -> Callable[[str], int | None]:
     """Returns a function: name -> worst-case stack bytes, callees included; None if unknown or recursive.
 
-    A call by pointer may reach every function whose address is a constant of the root function or of its callees.
+    A call by pointer may reach every function whose address is a constant of the root function or of its callees. A
+    kernel of tflmgen's own gets pointers from its callers only, and never recurses.
     """
     return lambda name: _Depths(code, frames, name).depth(name)
 
@@ -189,14 +191,14 @@ class _Depths:
         self._code = code
         self._frames = frames
         self._known: dict[str, int | None] = {}
-        reached: set[str] = set()
+        self._called: set[str] = set()
         self._pointed: set[str] = set()
         pending = [root]
         while pending:
             name = pending.pop()
             function = code.get(name)
-            if function is not None and name not in reached:
-                reached.add(name)
+            if function is not None and name not in self._called:
+                self._called.add(name)
                 self._pointed |= function.pointers
                 pending += [*(callee for callee in function.callees if callee), *function.pointers]
 
@@ -209,14 +211,33 @@ class _Depths:
     def _with_callees(self, name: str) -> int | None:
         function = self._code.get(name)
         frame = self._frame(name, function) if function is not None else None
-        if function is None or frame is None or (None in function.callees and not self._pointed):
+        pointed = self._pointed_of(name) if function is not None and None in function.callees else set()
+        if function is None or frame is None or (None in function.callees and not pointed):
             return None
-        callees = {callee for callee in function.callees if callee is not None}
-        if None in function.callees:
-            callees |= self._pointed
+        callees = {callee for callee in function.callees if callee is not None} | pointed
         below = [self.depth(callee) for callee in callees]
         sizes = [size for size in below if size is not None]
         return None if len(sizes) < len(below) else frame + max(sizes, default=0)
+
+    def _pointed_of(self, name: str) -> set[str]:
+        """The functions that a call by pointer in this one may reach."""
+        if not name.startswith(KERNEL_PREFIX):
+            return self._pointed
+        callers = (self._code[caller] for caller in self._called if name in self._reached(caller))
+        passed = {pointer for caller in callers for pointer in caller.pointers}
+        return {pointer for pointer in passed if name not in self._reached(pointer)}
+
+    def _reached(self, name: str) -> set[str]:
+        """The functions that a function may call, itself included."""
+        reached: set[str] = set()
+        pending = [name]
+        while pending:
+            caller = pending.pop()
+            if caller not in reached and caller in self._code:
+                reached.add(caller)
+                callees = self._code[caller].callees
+                pending += [*(callee for callee in callees if callee), *(self._pointed if None in callees else ())]
+        return reached
 
     def _frame(self, name: str, function: Disassembled) -> int | None:
         """Larger of GCC's frame, which lacks pushes of inline assembly, and the listing's, which may be incomplete."""

@@ -60,6 +60,21 @@ def test_simple_form_goes_by_name(tmp_path: Path) -> None:
     np.testing.assert_array_equal(vectors.sets[0].expected[0], Y_DATA)
 
 
+@pytest.mark.parametrize("shape", [(3, 2), (3, 1, 2)])
+def test_samples_stacked_in_one_array_are_sets(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    outputs = np.arange(6, dtype=np.int16).reshape(shape)
+    stacked = {"x": np.arange(6, dtype=np.int8).reshape(3, 2), "w": np.ones(3, np.float32), "y": outputs}
+    vectors = _read(_file(tmp_path, **stacked), expected=True)
+    assert not vectors.simple
+    assert [s.inputs[0].tolist() for s in vectors.sets] == [[0, 1], [2, 3], [4, 5]]
+    assert [s.expected[0].tolist() for s in vectors.sets] == [[[0, 1]], [[2, 3]], [[4, 5]]]
+
+
+def test_numbers_of_samples_must_agree(tmp_path: Path) -> None:
+    with pytest.raises(VectorsError, match="array 'x' is int8"):
+        _read(_file(tmp_path, x=np.zeros((3, 2), np.int8), w=np.ones(2, np.float32)))
+
+
 def test_signature_of_a_set_wins_over_the_option(tmp_path: Path) -> None:
     path = _file(tmp_path, n_sets=2, s0_sig="other", s1_in_0=X_DATA, s1_in_1=W_DATA)
     assert [s.signature for s in _read(path, "go", GO_AND_OTHER).sets] == [1, 0]

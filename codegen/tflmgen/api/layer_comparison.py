@@ -30,7 +30,7 @@ from tflmgen.compare import (
 )
 from tflmgen.compare import NAME as TFLM
 from tflmgen.compiler import Compilation
-from tflmgen.emulators import Vectors, run_sets, running
+from tflmgen.emulators import Vectors, run_sets, running, set_caption
 from tflmgen.errors import UsageError
 from tflmgen.frontend import SubGraph, is_tflite, read_model
 from tflmgen.options import BuildOptions, Emulator, SessionOptions
@@ -146,9 +146,7 @@ def _compare(
         label = vectors.sets[number].label
         pairs = comparable_pairs(set_layers, reference_values)
         difference = first_difference(pairs, tolerance)
-        sets.append(
-            LayerCheck(f"{number}: {label}" if label else str(number), name, len(pairs), len(set_layers), difference)
-        )
+        sets.append(LayerCheck(set_caption(number, label), name, len(pairs), len(set_layers), difference))
     return sets, why_not
 
 

@@ -17,6 +17,7 @@ from tflmgen.emulators import (
     has_inputs_only,
     read_input_sets,
     seeded_sets,
+    set_caption,
 )
 from tflmgen.errors import TflmgenError
 from tflmgen.ir import Signature
@@ -106,7 +107,7 @@ def _checks(
             for port, expected, actual in zip(
                 signature.outputs, reference.outputs[number], result.outputs, strict=True
             ):
-                label = f"{number}: {vector_set.label}" if vector_set.label else str(number)
+                label = set_caption(number, vector_set.label)
                 largest_error, output_difference = (
                     largest_distance(expected, actual),
                     difference(expected, actual, tolerance),

@@ -19,7 +19,7 @@ from tflmgen.commands.bench_application import print_application
 from tflmgen.commands.bench_port import print_attached
 from tflmgen.commands.flash_table import print_flash
 from tflmgen.commands.hop_table import print_hops
-from tflmgen.emulators import CycleModel, Cycles, check_session_options
+from tflmgen.emulators import CycleModel, Cycles, check_session_options, set_caption
 from tflmgen.errors import UsageError
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
 from tflmgen.project import Board, board_for, check_writable, require_compiler, with_flash_of, write_whole
@@ -170,7 +170,7 @@ def _invokes(report: dict[str, Any]) -> list[tuple[str, int]]:
 def _invoke(sets: list[dict[str, Any]], number: int) -> tuple[str, ...]:
     invoke = sets[number]
     return (
-        f"{number}: {invoke['label']}" if len(sets) > 1 else invoke["label"],
+        set_caption(number, invoke["label"]) if len(sets) > 1 else invoke["label"],
         _count(invoke["instructions"]),
         _count(invoke["cycles_estimated"]),
         _milliseconds(invoke["milliseconds_estimated"]),

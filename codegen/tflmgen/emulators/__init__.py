@@ -18,6 +18,7 @@ from tflmgen.emulators.npz import (
     VectorSet,
     choose_signature,
     read_arrays,
+    set_caption,
     vector_set_of,
     write_outputs,
 )
@@ -68,6 +69,7 @@ __all__ = [
     "run_sets",
     "running",
     "seeded_sets",
+    "set_caption",
     "shapes_of_inputs",
     "vector_set_of",
     "write_outputs",

@@ -1,8 +1,10 @@
 """Inputs, outputs and expected outputs in .npz files (NumPy archives, no pickles).
 
-Two forms are read. Sets: `n_sets`, `s{k}_in_{i}` and `s{k}_out_{j}` in the order of the model's inputs and outputs,
+Three forms are read. Sets: `n_sets`, `s{k}_in_{i}` and `s{k}_out_{j}` in the order of the model's inputs and outputs,
 `s{k}_sig` the signature's key where the model has several, `s{k}_label` a word for people, and `stateful`: the sets run
-in order on one instance, else each starts afresh. Simple: one array per input or output name. Other arrays are ignored.
+in order on one instance, else each starts afresh. Simple: one array per input or output name. Samples: the same, with
+one more dimension in front of each array, or with more than one sample in a first dimension that is 1 in the model.
+Other arrays are ignored.
 """
 
 from __future__ import annotations
@@ -52,6 +54,11 @@ class Vectors:
     sets: tuple[VectorSet, ...]
     stateful: bool = False
     simple: bool = False
+
+
+def set_caption(number: int, label: str) -> str:
+    """What tables call an input set."""
+    return f"{number}: {label}" if label else str(number)
 
 
 def choose_signature(signatures: Sequence[Signature], key: str | None, label: str) -> int:
@@ -133,6 +140,19 @@ def _has_shape(array: Array, type_: TensorType) -> bool:
     )
 
 
+def _samples(port: Port, array: Array | None) -> int | None:
+    """Number of samples in the array of a port; None if it is a single one, or does not fit."""
+    own = port.type.max_shape
+    if array is None or not port.type.is_static:
+        return None
+    shape: tuple[int, ...] = array.shape
+    if len(shape) == len(own) + 1 and shape[1:] == own:
+        return shape[0]
+    if len(shape) == len(own) and own[:1] == (1,) and shape[1:] == own[1:] and shape[0] != 1:
+        return shape[0]
+    return None
+
+
 class _Reader:
     def __init__(
         self,
@@ -155,7 +175,32 @@ class _Reader:
             stateful = bool(self._scalar("stateful", False))
             return Vectors(tuple(self._set(k) for k in range(self._count())), stateful)
         number = choose_signature(self._signatures, self._key, str(self._path))
-        return Vectors((self.named(number),), simple=True)
+        samples = self._samples(number)
+        return Vectors(samples) if samples else Vectors((self.named(number),), simple=True)
+
+    def _samples(self, number: int) -> tuple[VectorSet, ...]:
+        """A set for each sample; none if the inputs are not those of several samples."""
+        signature = self._signatures[number]
+        counts = {_samples(port, self._arrays.get(port.name)) for port in signature.inputs} or {None}
+        count = counts.pop()
+        if counts or not count:
+            return ()
+        inputs, expected = (
+            [self._stacked(port, count, role) for port in ports]
+            for ports, role in ((signature.inputs, "input"), (signature.outputs if self._expected else (), "output"))
+        )
+        return tuple(
+            VectorSet("", number, tuple(array[k] for array in inputs), tuple(array[k] for array in expected))
+            for k in range(count)
+        )
+
+    def _stacked(self, port: Port, count: int, role: str) -> Array:
+        """The array of a port's samples, with one more dimension in front for them."""
+        samples = Port(port.name, TensorType(port.type.dtype, (count, *port.type.max_shape)))
+        array = self._arrays.get(port.name)
+        if array is not None and _samples(port, array) == count:
+            array = array.reshape(samples.type.max_shape)
+        return self._port(samples, port.name, role, array)
 
     def named(self, number: int) -> VectorSet:
         """The set whose arrays have the names of inputs and outputs."""
@@ -197,14 +242,14 @@ class _Reader:
     def _ports(self, ports: Iterable[Port], names: Sequence[str], role: str) -> tuple[Array, ...]:
         return tuple(self._port(port, name, role) for port, name in zip(ports, names, strict=True))
 
-    def _port(self, port: Port, name: str, role: str) -> Array:
+    def _port(self, port: Port, name: str, role: str, array: Array | None = None) -> Array:
         label = f"{role} '{port.name}'" if port.name != name else role
         dtype = port.type.dtype.numpy
-        if name not in self._arrays:
+        array = self._arrays.get(name) if array is None else array
+        if array is None:
             raise VectorsError(
                 f"{self._path}: array '{name}' is missing: {label} is {port.type}{self._contents_hint(role)}"
             )
-        array = self._arrays[name]
         if array.dtype.newbyteorder("=") != dtype.newbyteorder("=") or not _has_shape(array, port.type):
             actual = f"{array.dtype}[{','.join(map(str, array.shape))}]"
             raise VectorsError(f"{self._path}: array '{name}' is {actual}, but {label} is {port.type}")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tflmgen.emulators import Vectors, VectorsError, VectorSet, arrays_by_name, choose_signature, read_input_sets
-from tflmgen.ir import Port, Signature
+from tflmgen.emulators import Vectors, VectorsError, VectorSet, choose_signature, read_input_sets
+from tflmgen.ir import Signature
 
 FEW_SAMPLES = 32
 """Sets below which a warning says that ranges rest on few samples; TensorFlow's guide asks for some hundreds."""
@@ -39,16 +39,13 @@ class CalibrationData:
 def read_calibration(path: Path, signatures: Sequence[Signature], key: str | None = None) -> CalibrationData:
     """Calibration data of a file in the forms that `tflmgen run` reads.
 
-    The simple form may hold many samples, too: each input with one more dimension in front, or with more than one
-    sample in a first dimension that is 1 in the model.
-
     key  signature of sets that name none
 
     Raises VectorsError for arrays that are missing, do not fit the model, or are not finite.
     """
     if key is not None:
         choose_signature(signatures, key, str(path))
-    vectors = _stacked(path, signatures, key) or read_input_sets(path, signatures, key, expected=False)
+    vectors = read_input_sets(path, signatures, key, expected=False)
     for number, vector_set in enumerate(vectors.sets):
         _check_finite(path, vectors, number, vector_set, signatures)
     fit, held_out = split(vectors)
@@ -69,36 +66,6 @@ def split(vectors: Vectors) -> tuple[Vectors, Vectors]:
     if vectors.stateful or len(held_out) < _FEWEST_HELD_OUT:
         return vectors, vectors
     return replace(vectors, sets=tuple(fit)), replace(vectors, sets=tuple(held_out))
-
-
-def _stacked(path: Path, signatures: Sequence[Signature], key: str | None) -> Vectors | None:
-    """Samples of the simple form with a dimension for them; None if the file is not of this form."""
-    arrays = arrays_by_name(path)
-    keys = [signature.key for signature in signatures]
-    if len(signatures) > 1 and key not in keys:
-        return None
-    number = keys.index(key) if key in keys else 0
-    ports = signatures[number].inputs
-    if not ports or not all(port.type.is_static and port.name in arrays for port in ports):
-        return None
-    inputs = [arrays[port.name] for port in ports]
-    counts = {_samples(port, array.shape) for port, array in zip(ports, inputs, strict=True)}
-    types_agree = all(array.dtype == port.type.dtype.numpy for port, array in zip(ports, inputs, strict=True))
-    count = counts.pop()
-    if counts or not count or not types_agree:
-        return None
-    samples = [array.reshape(count, *port.type.max_shape) for port, array in zip(ports, inputs, strict=True)]
-    return Vectors(tuple(VectorSet("", number, tuple(array[k] for array in samples)) for k in range(count)))
-
-
-def _samples(port: Port, shape: tuple[int, ...]) -> int | None:
-    """Number of samples in an array of this shape; None if it is a single one, or does not fit."""
-    own = port.type.max_shape
-    if len(shape) == len(own) + 1 and shape[1:] == own:
-        return shape[0]
-    if len(shape) == len(own) and own[:1] == (1,) and shape[1:] == own[1:] and shape[0] != 1:
-        return shape[0]
-    return None
 
 
 def _check_finite(

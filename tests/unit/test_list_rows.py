@@ -1,4 +1,4 @@
-"""GATHER of one row in int16 becomes SLICE, which TFLite Micro has a kernel of; others stay in float."""
+"""Rows that a loop picks and stores, with operators that TFLite Micro has kernels of; others stay in float."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.lstm_models import LstmStyle, lstm_loop
 from support.quantize_models import FEATURES, STEPS, recurrent_loop
 from support.silent_watcher import SilentWatcher
 from tflmgen.compare.oracle import tflm_outputs
@@ -27,9 +28,13 @@ def sets(shape: tuple[int, ...]) -> Vectors:
     return Vectors(tuple(VectorSet("", 0, (rng.normal(size=shape).astype(np.float32),)) for _ in range(12)))
 
 
-def in_int16(model: Model, vectors: Vectors) -> QuantizedModel:
+def quantized_in(dtype: DType, model: Model, vectors: Vectors) -> QuantizedModel:
     source = prepare_float(model)
-    return quantize_model(source, calibrate(source, vectors), QuantizationChoice(DType.INT16))
+    return quantize_model(source, calibrate(source, vectors), QuantizationChoice(dtype))
+
+
+def in_int16(model: Model, vectors: Vectors) -> QuantizedModel:
+    return quantized_in(DType.INT16, model, vectors)
 
 
 def gathered(index: np.ndarray, axis: int, shape: tuple[int, ...]) -> Model:
@@ -86,3 +91,16 @@ def test_every_axis_and_shape_of_one_index(
 def test_several_rows_stay_in_float() -> None:
     quantized = in_int16(gathered(np.array([2, 0], np.int32), 0, (2, 4, 2)), sets((3, 4, 2)))
     assert [note.reason for note in quantized.assignment.notes] == ["TFLite Micro has no int16 kernel of GATHER"]
+
+
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16])
+@pytest.mark.parametrize("batch", [1, 2])
+def test_a_loop_stores_rows_as_tflm_can(dtype: DType, batch: int, tmp_path: Path) -> None:
+    style = LstmStyle(result="all", batch=batch)
+    vectors = sets((style.length, batch, style.features))
+    quantized = quantized_in(dtype, lstm_loop(style), vectors)
+    operators = [op.name for graph in quantized.model.subgraphs for op in graph.operators]
+    assert operators.count("DYNAMIC_UPDATE_SLICE") == 1
+    assert all(-1 not in (t.shape_signature or ()) for graph in quantized.model.subgraphs for t in graph.tensors)
+    assert not quantized.conversions
+    assert_as_in_tflm(quantized, vectors, tmp_path)

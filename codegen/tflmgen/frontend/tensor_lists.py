@@ -37,7 +37,7 @@ def row_stores(subgraph: SubGraph) -> Mapping[int, RowStore]:
     return {index: store for index, store in stores.items() if store is not None}
 
 
-def absorbed(subgraph: SubGraph, stores: Mapping[int, RowStore]) -> frozenset[int]:
+def replaced_by_stores(subgraph: SubGraph, stores: Mapping[int, RowStore]) -> frozenset[int]:
     """Indices of operators whose results only the stores read; the store replaces them."""
     if not stores:
         return frozenset()

@@ -1,6 +1,7 @@
-"""GATHER of one row in int16 as SLICE: TFLite Micro has no int16 kernel of GATHER.
+"""Rows that a loop picks from a list and stores in one, with operators that TFLite Micro has kernels of.
 
-Loops pick the row of a time step so. Between conversions to float, each iteration would convert the whole sequence.
+It has no int16 kernel of GATHER: between conversions to float, each iteration would convert the whole list. The
+converter's form of a store, a CONCATENATION of two SLICEs whose lengths are known at run time only, gets lengths of 1.
 """
 
 from __future__ import annotations
@@ -9,25 +10,55 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tflmgen.frontend import Model, Operator, SubGraph, Tensor, contents, operator_version, options_with_defaults
+from tflmgen.frontend import (
+    Model,
+    Operator,
+    RowStore,
+    SubGraph,
+    Tensor,
+    contents,
+    operator_version,
+    options_with_defaults,
+    replaced_by_stores,
+    row_stores,
+    without_unused,
+)
 from tflmgen.ir import DType
 from tflmgen.quantize.integer_forms import picks_a_row
 
-
-def with_sliced_rows(model: Model) -> Model:
-    """The Model with SLICE for each GATHER in int16 that picks one row; the constants of its bounds come last."""
-    graphs = tuple(_Slicer(graph).run() if _picks(graph) else graph for graph in model.subgraphs)
-    return model if graphs == model.subgraphs else replace(model, subgraphs=graphs)
+_STORED = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32)
+"""Types that TFLite Micro has kernels of DYNAMIC_UPDATE_SLICE for."""
 
 
-def _picks(graph: SubGraph) -> list[int]:
+def with_row_operators(model: Model) -> Model:
+    """The Model with SLICE for each GATHER in int16 that picks one row, and DYNAMIC_UPDATE_SLICE for each store of one.
+
+    Stores in lists of unknown length stay as they are.
+    """
+    graphs = tuple(_RowWriter(graph).run() for graph in model.subgraphs)
+    return model if graphs == model.subgraphs else without_unused(replace(model, subgraphs=graphs))
+
+
+def _picks(graph: SubGraph) -> frozenset[int]:
     """Indices of the operators that become SLICE."""
     wide = (op for op in graph.operators if op.name == "GATHER" and graph.tensors[op.inputs[0]].dtype is DType.INT16)
-    return [op.index for op in wide if picks_a_row(op, graph)]
+    return frozenset(op.index for op in wide if picks_a_row(op, graph))
+
+
+def _stores(graph: SubGraph) -> dict[int, RowStore]:
+    """Stores that become DYNAMIC_UPDATE_SLICE, by operator index."""
+
+    def fits(store: RowStore) -> bool:
+        rows, row = graph.tensors[store.list], graph.tensors[store.row]
+        is_known = all(dim > 0 for dim in rows.shape_signature or rows.shape)
+        is_row = row.shape == (1, *rows.shape[1:]) and row.dtype is rows.dtype
+        return is_known and is_row and rows.dtype in _STORED and graph.tensors[store.index].dtype is DType.INT32
+
+    return {index: store for index, store in row_stores(graph).items() if fits(store)}
 
 
 @dataclass(slots=True)
-class _Slicer:
+class _RowWriter:
     """The operators of one subgraph in the making."""
 
     graph: SubGraph
@@ -38,30 +69,47 @@ class _Slicer:
         self.tensors = list(self.graph.tensors)
 
     def run(self) -> SubGraph:
-        picks = _picks(self.graph)
+        picks, stores = _picks(self.graph), _stores(self.graph)
+        if not picks and not stores:
+            return self.graph
+        unused = replaced_by_stores(self.graph, stores)
         for op in self.graph.operators:
             if op.index in picks:
-                self._slice(op)
-            else:
+                self._pick(op)
+            elif op.index in stores:
+                self._store(op, stores[op.index])
+            elif op.index not in unused:
                 self.operators.append(op)
         operators = tuple(replace(op, index=index) for index, op in enumerate(self.operators))
         return replace(self.graph, tensors=tuple(self.tensors), operators=operators)
 
-    def _slice(self, op: Operator) -> None:
-        """begin = [0.., index, 0..], then SLICE, and RESHAPE to the shape that GATHER's result has."""
+    def _pick(self, op: Operator) -> None:
+        """SLICE, and RESHAPE to the shape that GATHER's result has."""
         rows, result = self.tensors[op.inputs[0]], self.tensors[op.outputs[0]]
-        rank = len(rows.shape)
-        axis = int((op.options or {}).get("axis", 0)) % rank
-        begin = self._like(result, "begin", (rank,), DType.INT32)
-        self._add("CONCATENATION", [*self._zeros(axis), self._index(op), *self._zeros(rank - axis - 1)], begin)
+        axis = int((op.options or {}).get("axis", 0)) % len(rows.shape)
+        begin = self._begin(op.inputs[1], axis, len(rows.shape))
         shape = tuple(1 if place == axis else dim for place, dim in enumerate(rows.shape))
         row = result.index if shape == result.shape else self._like(result, "row", shape)
         self._add("SLICE", [rows.index, begin, self._constant("size", shape)], row)
         if row != result.index:
             self._add("RESHAPE", [row, self._constant("shape", result.shape)], result.index)
 
-    def _index(self, op: Operator) -> int:
-        index = self.tensors[op.inputs[1]]
+    def _store(self, op: Operator, store: RowStore) -> None:
+        result, rows = op.outputs[0], self.tensors[store.list]
+        self.tensors[result] = replace(self.tensors[result], shape=rows.shape, shape_signature=None)
+        begin = self._begin(store.index, 0, len(rows.shape))
+        self._add("DYNAMIC_UPDATE_SLICE", [store.list, store.row, begin], result)
+
+    def _begin(self, index: int, axis: int, rank: int) -> int:
+        """The vector [0.., index, 0..] with the index at an axis."""
+        vector = self._vector(self.tensors[index])
+        if rank == 1:
+            return vector
+        begin = self._like(self.tensors[vector], "begin", (rank,), DType.INT32)
+        self._add("CONCATENATION", [*self._zeros(axis), vector, *self._zeros(rank - axis - 1)], begin)
+        return begin
+
+    def _vector(self, index: Tensor) -> int:
         if index.shape == (1,):
             return index.index
         vector = self._like(index, "vector", (1,))

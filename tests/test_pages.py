@@ -48,6 +48,25 @@ def test_commands_print_what_is_shown(name: str, tmp_path: Path, update_golden: 
         assert agrees(command.output, printed), f"$ {command.command}\n{printed}"
 
 
+def test_what_an_early_exit_saves(update_golden: bool) -> None:
+    """The page's figures are those of the listing among the transcripts, which the test before this one records."""
+    listing = page_named("transcripts").read_text(encoding="utf-8")
+    rows = {label: re.search(rf": {label} +([\d,]+) ", listing) for label in ("even", "bright horizontal")}
+    early, whole = (row[1] for row in rows.values() if row is not None)
+    costs = [int(text.replace(",", "")) for text in (early, whole)]
+    figures = {"early": early, "whole": whole, "mean": str(round(100 * (7 * costs[0] + costs[1]) / 8 / costs[1]))}
+    examples = page_named("examples")
+    page = examples.read_text(encoding="utf-8")
+    for name, figure in figures.items():
+        block = re.compile(rf"(?<=<!-- {name} -->)([\d,]*)(?=<!-- -->)")
+        if update_golden:
+            page = block.sub(figure, page)
+            examples.write_text(page, encoding="utf-8")
+        shown = block.search(page)
+        assert shown is not None
+        assert shown[1] == figure
+
+
 def test_commands_name_models_that_are_there() -> None:
     """A reader has the repository's examples and files of the reader's own, which are called model."""
     for path in (*DOCS.rglob("*.md"), ROOT / "README.md"):

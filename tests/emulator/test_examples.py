@@ -83,24 +83,6 @@ def test_what_the_command_prints(_: str, tmp_path: Path, update_golden: bool) ->
         assert shown[0] == printed
 
 
-def test_what_an_early_exit_saves(update_golden: bool) -> None:
-    """The page's figures are those of the listing among the transcripts."""
-    listing = page_named("transcripts").read_text(encoding="utf-8")
-    rows = {label: re.search(rf": {label} +([\d,]+) ", listing) for label in ("even", "bright horizontal")}
-    early, whole = (row[1] for row in rows.values() if row is not None)
-    costs = [int(text.replace(",", "")) for text in (early, whole)]
-    figures = {"early": early, "whole": whole, "mean": str(round(100 * (7 * costs[0] + costs[1]) / 8 / costs[1]))}
-    page = PAGE.read_text(encoding="utf-8")
-    for name, figure in figures.items():
-        block = re.compile(rf"(?<=<!-- {name} -->)([\d,]*)(?=<!-- -->)")
-        if update_golden:
-            page = block.sub(figure, page)
-            PAGE.write_text(page, encoding="utf-8")
-        shown = block.search(page)
-        assert shown is not None
-        assert shown[1] == figure
-
-
 @pytest.mark.parametrize("name", ["whistle", "tracker"])
 def test_the_script_makes_the_committed_model(name: str) -> None:
     script = runpy.run_path(str(EXAMPLES / name / f"make_{name}.py"))

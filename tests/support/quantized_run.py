@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tflmgen.compare.oracle import tflm_outputs
 from tflmgen.emulators import Vectors, VectorSet
 from tflmgen.frontend import Model
+from tflmgen.ir import DType
 from tflmgen.quantize import (
     QuantizationChoice,
     QuantizedModel,
@@ -64,17 +65,19 @@ def quantized_run(
     fuses_lstm: bool = False,
     keeps_state: bool = True,
     in_order: bool = False,
+    activations: DType = DType.INT8,
 ) -> QuantizedRun:
     """Calibrates and runs a model of one signature with sets of inputs, each from the initial state.
 
     in_order     both models run all sets without a reset
+    activations  int8 or int16
     keeps_state  as in QuantizationChoice; without it the quantised model runs all sets without a reset
     """
     vectors = Vectors(tuple(VectorSet("", 0, arrays) for arrays in inputs), stateful=in_order)
     source = prepare_float(model, fuses_lstm, keeps_state)
     with observed_build(source) as build:
         before = list(build.run(vectors.sets, in_order, SilentWatcher()))
-    choice = QuantizationChoice(float_io=float_io, fuses_lstm=fuses_lstm, keeps_state=keeps_state)
+    choice = QuantizationChoice(activations, float_io=float_io, fuses_lstm=fuses_lstm, keeps_state=keeps_state)
     quantized = quantize_model(source, calibrate(source, vectors), choice)
     with observed_build(quantized.model) as build:
         if not float_io:

@@ -8,33 +8,15 @@ import numpy as np
 import pytest
 from support.lstm_models import LstmStyle, lstm_loop
 from support.quantize_models import FEATURES, STEPS, recurrent_loop
-from support.silent_watcher import SilentWatcher
-from tflmgen.compare.oracle import tflm_outputs
-from tflmgen.emulators import Vectors, VectorSet
+from support.quantized_run import QuantizedRun, quantized_run
 from tflmgen.frontend import Model, ModelBuilder
 from tflmgen.ir import DType
-from tflmgen.quantize import (
-    QuantizationChoice,
-    QuantizedModel,
-    calibrate,
-    observed_build,
-    prepare_float,
-    quantize_model,
-)
 
 
-def sets(shape: tuple[int, ...]) -> Vectors:
+def run_in(dtype: DType, model: Model, shape: tuple[int, ...]) -> QuantizedRun:
     rng = np.random.default_rng(4)
-    return Vectors(tuple(VectorSet("", 0, (rng.normal(size=shape).astype(np.float32),)) for _ in range(12)))
-
-
-def quantized_in(dtype: DType, model: Model, vectors: Vectors) -> QuantizedModel:
-    source = prepare_float(model)
-    return quantize_model(source, calibrate(source, vectors), QuantizationChoice(dtype))
-
-
-def in_int16(model: Model, vectors: Vectors) -> QuantizedModel:
-    return quantized_in(DType.INT16, model, vectors)
+    inputs = [(rng.normal(size=shape).astype(np.float32),) for _ in range(12)]
+    return quantized_run(model, inputs, activations=dtype)
 
 
 def gathered(index: np.ndarray, axis: int, shape: tuple[int, ...]) -> Model:
@@ -48,23 +30,17 @@ def gathered(index: np.ndarray, axis: int, shape: tuple[int, ...]) -> Model:
     return builder.model()
 
 
-def assert_as_in_tflm(quantized: QuantizedModel, vectors: Vectors, folder: Path) -> None:
-    path = folder / "q.tflite"
-    path.write_bytes(quantized.data)
-    theirs = tflm_outputs(path, vectors.sets, 1 << 20, 60, vectors.stateful)
-    with observed_build(quantized.model) as build:
-        ours = build.run(vectors.sets, vectors.stateful, SilentWatcher())
-    for own, other in zip(ours, theirs, strict=True):
+def assert_as_in_tflm(run: QuantizedRun, folder: Path) -> None:
+    for own, other in zip(run.after, run.of_tflm(folder), strict=True):
         np.testing.assert_array_equal(own[0], other[0])
 
 
 def test_a_loop_picks_rows_without_float(tmp_path: Path) -> None:
-    vectors = sets((STEPS, FEATURES))
-    quantized = in_int16(recurrent_loop("GATHER"), vectors)
-    assert not quantized.assignment.notes
-    assert not quantized.conversions
-    assert "GATHER" not in {op.name for graph in quantized.model.subgraphs for op in graph.operators}
-    assert_as_in_tflm(quantized, vectors, tmp_path)
+    run = run_in(DType.INT16, recurrent_loop("GATHER"), (STEPS, FEATURES))
+    assert not run.quantized.assignment.notes
+    assert not run.quantized.conversions
+    assert not any("GATHER" in operators for operators in run.operators)
+    assert_as_in_tflm(run, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -82,25 +58,22 @@ def test_every_axis_and_shape_of_one_index(
     shape: tuple[int, ...],
     tmp_path: Path,
 ) -> None:
-    vectors = sets((3, 4, 2))
-    quantized = in_int16(gathered(index, axis, shape), vectors)
-    assert not quantized.assignment.notes
-    assert_as_in_tflm(quantized, vectors, tmp_path)
+    run = run_in(DType.INT16, gathered(index, axis, shape), (3, 4, 2))
+    assert not run.quantized.assignment.notes
+    assert_as_in_tflm(run, tmp_path)
 
 
 def test_several_rows_stay_in_float() -> None:
-    quantized = in_int16(gathered(np.array([2, 0], np.int32), 0, (2, 4, 2)), sets((3, 4, 2)))
-    assert [note.reason for note in quantized.assignment.notes] == ["TFLite Micro has no int16 kernel of GATHER"]
+    run = run_in(DType.INT16, gathered(np.array([2, 0], np.int32), 0, (2, 4, 2)), (3, 4, 2))
+    assert [note.reason for note in run.quantized.assignment.notes] == ["TFLite Micro has no int16 kernel of GATHER"]
 
 
 @pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16])
 @pytest.mark.parametrize("batch", [1, 2])
 def test_a_loop_stores_rows_as_tflm_can(dtype: DType, batch: int, tmp_path: Path) -> None:
     style = LstmStyle(result="all", batch=batch)
-    vectors = sets((style.length, batch, style.features))
-    quantized = quantized_in(dtype, lstm_loop(style), vectors)
-    operators = [op.name for graph in quantized.model.subgraphs for op in graph.operators]
-    assert operators.count("DYNAMIC_UPDATE_SLICE") == 1
-    assert all(-1 not in (t.shape_signature or ()) for graph in quantized.model.subgraphs for t in graph.tensors)
-    assert not quantized.conversions
-    assert_as_in_tflm(quantized, vectors, tmp_path)
+    run = run_in(dtype, lstm_loop(style), (style.length, batch, style.features))
+    assert sum(operators["DYNAMIC_UPDATE_SLICE"] for operators in run.operators) == 1
+    assert all(-1 not in (t.shape_signature or ()) for graph in run.quantized.model.subgraphs for t in graph.tensors)
+    assert not run.quantized.conversions
+    assert_as_in_tflm(run, tmp_path)

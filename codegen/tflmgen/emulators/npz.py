@@ -95,7 +95,7 @@ def vector_set_of(label: str, arrays: Mapping[str, Array], signatures: Sequence[
 def write_outputs(
     path: Path, vectors: Vectors, signatures: Sequence[Signature], outputs: Sequence[Sequence[Array]]
 ) -> None:
-    """Writes the outputs of each set atomically, in the form of `vectors`."""
+    """Writes the outputs of each set atomically: by name those of the simple form, else in the form of sets."""
     if vectors.simple:
         names = [port.name for port in signatures[vectors.sets[0].signature].outputs]
         arrays = dict(zip(names, outputs[0], strict=True))
@@ -140,7 +140,7 @@ def _has_shape(array: Array, type_: TensorType) -> bool:
     )
 
 
-def _samples(port: Port, array: Array | None) -> int | None:
+def _sample_count(port: Port, array: Array | None) -> int | None:
     """Number of samples in the array of a port; None if it is a single one, or does not fit."""
     own = port.type.max_shape
     if array is None or not port.type.is_static:
@@ -181,7 +181,7 @@ class _Reader:
     def _samples(self, number: int) -> tuple[VectorSet, ...]:
         """A set for each sample; none if the inputs are not those of several samples."""
         signature = self._signatures[number]
-        counts = {_samples(port, self._arrays.get(port.name)) for port in signature.inputs} or {None}
+        counts = {_sample_count(port, self._arrays.get(port.name)) for port in signature.inputs} or {None}
         count = counts.pop()
         if counts or not count:
             return ()
@@ -198,7 +198,7 @@ class _Reader:
         """The array of a port's samples, with one more dimension in front for them."""
         samples = Port(port.name, TensorType(port.type.dtype, (count, *port.type.max_shape)))
         array = self._arrays.get(port.name)
-        if array is not None and _samples(port, array) == count:
+        if array is not None and _sample_count(port, array) == count:
             array = array.reshape(samples.type.max_shape)
         return self._port(samples, port.name, role, array)
 

@@ -1,7 +1,8 @@
 """Rows that a loop picks from a list and stores in one, with operators that TFLite Micro has kernels of.
 
-It has no int16 kernel of GATHER: between conversions to float, each iteration would convert the whole list. The
-converter's form of a store, a CONCATENATION of two SLICEs whose lengths are known at run time only, gets lengths of 1.
+It has no int16 kernel of GATHER: between conversions to float, each iteration would convert the whole list. Of a store,
+the converter makes a CONCATENATION of two SLICEs whose lengths are known at run time only; TFLite Micro plans its arena
+before it runs, and takes such a length for 1.
 """
 
 from __future__ import annotations
@@ -95,6 +96,7 @@ class _RowWriter:
             self._add("RESHAPE", [row, self._constant("shape", result.shape)], result.index)
 
     def _store(self, op: Operator, store: RowStore) -> None:
+        """DYNAMIC_UPDATE_SLICE. An index outside of the list, which the SLICEs would refuse, it moves into the list."""
         result, rows = op.outputs[0], self.tensors[store.list]
         self.tensors[result] = replace(self.tensors[result], shape=rows.shape, shape_signature=None)
         begin = self._begin(store.index, 0, len(rows.shape))
@@ -110,6 +112,7 @@ class _RowWriter:
         return begin
 
     def _vector(self, index: Tensor) -> int:
+        """The tensor of a scalar index, or of a vector of one, as a vector."""
         if index.shape == (1,):
             return index.index
         vector = self._like(index, "vector", (1,))

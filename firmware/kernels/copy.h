@@ -73,7 +73,7 @@ TFLMGEN_KERNEL void tflmgen_copy_rows(const void *input, void *output, const str
         uint8_t *const to = (uint8_t *)output + cursor.offset2;
         const uintptr_t ahead = (uintptr_t)to - (uintptr_t)from;
         if (ahead >= (uintptr_t)length && 0 - ahead >= (uintptr_t)length) {
-            tflmgen_move(to, from, length);
+            tflmgen_move_block(to, from, length);
         } else {
             memmove(to, from, (size_t)length);
         }

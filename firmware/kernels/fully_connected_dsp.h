@@ -163,14 +163,13 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen
 TFLMGEN_HELPER struct tflmgen_fully_connected_dsp_passes tflmgen_fully_connected_dsp_passes_of(int32_t steps,
                                                                                                bool signed_sums)
 {
-    const int32_t eights = (steps + 1) / 2;
-    const int32_t unrolled = TFLMGEN_FULLY_CONNECTED_DSP_EIGHTS;
-    const int32_t odd = steps & 1;
+    const uint32_t count = (uint32_t)steps, unrolled = TFLMGEN_FULLY_CONNECTED_DSP_EIGHTS;
+    const uint32_t eights = (count + 1u) >> 1, odd = count & 1u;
     const uint32_t several = eights > unrolled ? 1u << 29 : 0u;
     const struct tflmgen_fully_connected_dsp_passes passes = {
-        (unrolled - 1 - (eights - 1) % unrolled) * TFLMGEN_FULLY_CONNECTED_DSP_EIGHT_BYTES +
-            odd * TFLMGEN_FULLY_CONNECTED_DSP_HALF_BYTES,
-        8 * steps - 16 * unrolled, 8 * odd, several | (signed_sums ? 0u : 1u << 28)};
+        (int32_t)((0u - eights) % unrolled * TFLMGEN_FULLY_CONNECTED_DSP_EIGHT_BYTES +
+                  odd * TFLMGEN_FULLY_CONNECTED_DSP_HALF_BYTES),
+        (int32_t)(8u * count - 16u * unrolled), (int32_t)(8u * odd), several | (signed_sums ? 0u : 1u << 28)};
     return passes;
 }
 
@@ -179,8 +178,8 @@ TFLMGEN_HELPER void tflmgen_fully_connected_dsp_run(const int8_t *input, const t
                                                     const struct tflmgen_fully_connected_dsp_s8 *p, bool common,
                                                     tflmgen_fully_connected_dsp_function *run)
 {
-    const int32_t rest = p->units % TFLMGEN_DOT_ROWS_GROUP;
-    const int32_t group_words = 4 * p->steps + (common ? 4 : 13);
+    const int32_t rest = (int32_t)((uint32_t)p->units % TFLMGEN_DOT_ROWS_GROUP);
+    const int32_t whole = p->units - rest;
     uint32_t row[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];
     struct tflmgen_fully_connected_dsp_groups groups;
     if (common) {
@@ -191,16 +190,17 @@ TFLMGEN_HELPER void tflmgen_fully_connected_dsp_run(const int8_t *input, const t
     groups.passes = tflmgen_fully_connected_dsp_passes_of(p->steps, p->signed_sums);
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->depth, output += p->units) {
         (void)tflmgen_dot_rows_widen(row, input, p->depth);
-        if (p->units >= TFLMGEN_DOT_ROWS_GROUP) {
-            groups.end = output + (p->units - rest);
+        if (whole > 0) {
+            groups.end = output + whole;
             run(row, stream, output, &groups);
         }
         if (rest > 0) {
+            const int32_t group_words = 4 * p->steps + (common ? 4 : 13);
             int8_t last[TFLMGEN_DOT_ROWS_GROUP];
             groups.end = last + TFLMGEN_DOT_ROWS_GROUP;
-            run(row, stream + p->units / TFLMGEN_DOT_ROWS_GROUP * group_words, last, &groups);
+            run(row, stream + whole / TFLMGEN_DOT_ROWS_GROUP * group_words, last, &groups);
             for (int32_t i = 0; i < rest; ++i) {
-                output[p->units - rest + i] = last[i];
+                output[whole + i] = last[i];
             }
         }
     }

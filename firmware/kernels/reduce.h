@@ -9,6 +9,7 @@
 
 #include <float.h>
 
+#include "move.h"
 #include "reduced_rows.h"
 #include "requantize.h"
 
@@ -69,9 +70,9 @@ TFLMGEN_HELPER int32_t tflmgen_reduced_count(const tflmgen_s32 *reduced)
     TFLMGEN_REDUCE(tflmgen_reduce_min_##suffix, tflmgen_reduce, element, element, greatest, value < sum ? value : sum, \
                    sum)
 
-#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
-/* The same by vectors: of rows, or of columns where the innermost loop is a kept one. FINISH makes outputs of up to 64
- * bytes of results. */
+#if (defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE) || (defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP)
+/* The same by the loops of reduced_rows.h: of rows, or of columns where the innermost loop is a kept one. FINISH makes
+ * outputs of up to 64 bytes of results. */
 #define TFLMGEN_REDUCE_BY_ROWS(name, params, element, output_element, accumulator, word, start, ROW, COLUMNS, FINISH) \
     TFLMGEN_KERNEL void name(const element *input, output_element *output, const struct params *p)                    \
     {                                                                                                                 \
@@ -90,7 +91,8 @@ TFLMGEN_HELPER int32_t tflmgen_reduced_count(const tflmgen_s32 *reduced)
                         COLUMNS(at, count, &columns, start, results);                                                 \
                         at += count;                                                                                  \
                     } else {                                                                                          \
-                        for (int32_t k = 0; k < count; ++k, at += p->kept_strides[2]) {                               \
+                        int32_t k = 0;                                                                                \
+                        do {                                                                                          \
                             word result = (word)start;                                                                \
                             for (int32_t i = 0; i < p->reduced[0]; ++i) {                                             \
                                 for (int32_t j = 0; j < p->reduced[1]; ++j) {                                         \
@@ -99,7 +101,8 @@ TFLMGEN_HELPER int32_t tflmgen_reduced_count(const tflmgen_s32 *reduced)
                                 }                                                                                     \
                             }                                                                                         \
                             ((accumulator *)results)[k] = (accumulator)result;                                        \
-                        }                                                                                             \
+                            at += p->kept_strides[2];                                                                 \
+                        } while (++k < count);                                                                        \
                     }                                                                                                 \
                     FINISH(results, output, count);                                                                   \
                     output += count;                                                                                  \
@@ -108,6 +111,13 @@ TFLMGEN_HELPER int32_t tflmgen_reduced_count(const tflmgen_s32 *reduced)
         }                                                                                                             \
     }
 
+/* Sums of integers. */
+#define TFLMGEN_SUMS_BY_ROWS(name, params, suffix, element, output_element, FINISH)             \
+    TFLMGEN_REDUCE_BY_ROWS(name, params, element, output_element, tflmgen_s32, tflmgen_s32, 0u, \
+                           tflmgen_row_sum_##suffix, tflmgen_column_sums_##suffix, FINISH)
+#endif
+
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 #define TFLMGEN_RESULTS_AS_THEY_ARE(results, output, count) \
     tflmgen_copy_mve((int8_t *)(output), (const int8_t *)(results), (count) * (int32_t)sizeof *(output))
 #define TFLMGEN_RESULTS_REQUANTIZED(suffix) \
@@ -115,10 +125,7 @@ TFLMGEN_HELPER int32_t tflmgen_reduced_count(const tflmgen_s32 *reduced)
 #define TFLMGEN_RESULTS_REQUANTIZED_s8(results, output, count) TFLMGEN_RESULTS_REQUANTIZED(s8)
 #define TFLMGEN_RESULTS_REQUANTIZED_s16(results, output, count) TFLMGEN_RESULTS_REQUANTIZED(s16)
 
-/* Sums of integers, and extremes: `word` has a start in all lanes of a vector, and in 32 bits. */
-#define TFLMGEN_SUMS_BY_ROWS(name, params, suffix, element, output_element, FINISH)             \
-    TFLMGEN_REDUCE_BY_ROWS(name, params, element, output_element, tflmgen_s32, tflmgen_s32, 0u, \
-                           tflmgen_row_sum_##suffix, tflmgen_column_sums_##suffix, FINISH)
+/* Extremes: `word` has a start in all lanes of a vector, and in 32 bits. */
 #define TFLMGEN_EXTREMES_BY_ROWS(suffix, element, word, least, greatest)                                           \
     TFLMGEN_REDUCE_BY_ROWS(tflmgen_reduce_max_##suffix, tflmgen_reduce, element, element, element, word, least,    \
                            tflmgen_row_max_of_##suffix, tflmgen_column_max_##suffix, TFLMGEN_RESULTS_AS_THEY_ARE)  \
@@ -149,12 +156,23 @@ TFLMGEN_HELPER int32_t tflmgen_requantized_sum(int32_t sum, const struct tflmgen
     return tflmgen_add_wrap_s32(scaled, p->output_zero_point);
 }
 
-/* Sums as they are, for a sliding window, which keeps them (rounded_sums.h). */
+/* Wide sums are as they are, for a sliding window, which keeps them (rounded_sums.h). */
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+#define TFLMGEN_RESULTS_AS_THEY_ARE(results, output, count) \
+    tflmgen_move(output, results, (count) * (int32_t)sizeof *(output))
+#define TFLMGEN_RESULTS_REQUANTIZED_s8(results, output, count)                                                 \
+    for (int32_t i = 0; i < (count); ++i) {                                                                    \
+        (output)[i] = (int8_t)tflmgen_clamp_s32(tflmgen_requantized_sum((results)[i], p), INT8_MIN, INT8_MAX); \
+    }
+TFLMGEN_SUMS_BY_ROWS(tflmgen_wide_sum_s8, tflmgen_reduce, s8, int8_t, tflmgen_s32, TFLMGEN_RESULTS_AS_THEY_ARE)
+TFLMGEN_SUMS_BY_ROWS(tflmgen_requantized_sum_s8, tflmgen_reduce_quantized, s8, int8_t, int8_t,
+                     TFLMGEN_RESULTS_REQUANTIZED_s8)
+#else
 TFLMGEN_REDUCE_TO(tflmgen_wide_sum_s8, tflmgen_reduce, int8_t, tflmgen_s32, tflmgen_s32, 0, sum + value, sum)
-TFLMGEN_REDUCE_TO(tflmgen_wide_sum_s16, tflmgen_reduce, tflmgen_s16, tflmgen_s32, tflmgen_s32, 0, sum + value, sum)
-
 TFLMGEN_REDUCE(tflmgen_requantized_sum_s8, tflmgen_reduce_quantized, int8_t, tflmgen_s32, 0, sum + value,
                tflmgen_clamp_s32(tflmgen_requantized_sum(sum, p), INT8_MIN, INT8_MAX))
+#endif
+TFLMGEN_REDUCE_TO(tflmgen_wide_sum_s16, tflmgen_reduce, tflmgen_s16, tflmgen_s32, tflmgen_s32, 0, sum + value, sum)
 TFLMGEN_REDUCE(tflmgen_requantized_sum_s16, tflmgen_reduce_quantized, tflmgen_s16, tflmgen_s32, 0, sum + value,
                tflmgen_clamp_s32(tflmgen_requantized_sum(sum, p), INT16_MIN, INT16_MAX))
 #endif

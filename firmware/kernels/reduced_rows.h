@@ -1,10 +1,19 @@
 /* Sums and extremes by vectors, of neighbouring elements or of columns: the innermost loops of reduce.h, pool2d.h and
- * rounded_sums.h on cores with MVE.
+ * rounded_sums.h on cores with MVE, and those of int8 sums in reduce.h on cores with the DSP extension.
  */
 #ifndef TFLMGEN_KERNELS_REDUCED_ROWS_H
 #define TFLMGEN_KERNELS_REDUCED_ROWS_H
 
+#include "dsp.h"
 #include "element_rows.h"
+
+/* Neighbouring columns. */
+struct tflmgen_columns {
+    int32_t extent[3]; /* of the elements of a column, in three loops, the outermost first */
+    int32_t stride[3];
+};
+
+#define TFLMGEN_REDUCED_ROWS_DSP_FULL 256 /* bytes that a signed half has room for */
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
@@ -23,12 +32,6 @@
         return result;                                                                                     \
     }
 
-/* Columns: `lanes` of them in each of up to four vectors, whose last one need not be full. */
-struct tflmgen_columns {
-    int32_t extent[3]; /* of the elements of a column, in three loops, the outermost first */
-    int32_t stride[3];
-};
-
 #define TFLMGEN_COLUMN_MVE(load, operation, at, sums) \
     load ", [%[from], #" at "]\n\t" operation " %q[" sums "], %q[" sums "], q0\n\t"
 
@@ -46,8 +49,8 @@ struct tflmgen_columns {
                      : [last] "r"(last), [count] "r"(columns->extent[2]), [stride] "r"(stride)           \
                      : "lr", "q0", "cc", "memory")
 
-/* Results of up to four vectors of columns, from `start` on in each word, to `results`. `step`: bytes of a vector's
- * elements, of `lanes` each. */
+/* Results of up to four vectors of columns, the last of which need not be full, from `start` on in each word, to
+ * `results`. `step`: bytes of a vector's elements, of `lanes` each. */
 #define TFLMGEN_DEFINE_COLUMNS(name, element, size, load, suffix, operation, step, lanes)                          \
     TFLMGEN_SHARED void name(const element *input, int32_t count, const struct tflmgen_columns *columns,           \
                              uint32_t start, void *results)                                                        \
@@ -204,6 +207,79 @@ TFLMGEN_HELPER float tflmgen_row_sum_f32(const tflmgen_f32 *row, int32_t element
     return sum;
 }
 #endif
+
+#elif defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+
+/* The sum of a row. Four: LDR, EOR, USADA8, whose bytes are unsigned, each 128 more. */
+TFLMGEN_HELPER int32_t tflmgen_row_sum_s8(const int8_t *row, int32_t elements, int32_t sum)
+{
+    const int8_t *const end = row + elements;
+    sum -= 128 * (elements & ~3);
+#pragma GCC unroll 4
+    for (; end - row >= 4; row += 4) {
+        __asm__("usada8 %0, %1, %2, %0" : "+r"(sum) : "r"(tflmgen_load4(row) ^ 0x80808080u), "r"(0));
+    }
+    for (; row != end; ++row) {
+        sum += *row;
+    }
+    return sum;
+}
+
+/* The sum of one column. */
+TFLMGEN_HELPER int32_t tflmgen_column_sum_s8(const int8_t *input, const struct tflmgen_columns *columns, int32_t sum)
+{
+    for (int32_t i = 0; i < columns->extent[0]; ++i) {
+        for (int32_t j = 0; j < columns->extent[1]; ++j) {
+            const int8_t *from = input + i * columns->stride[0] + j * columns->stride[1];
+            for (int32_t k = 0; k < columns->extent[2]; ++k, from += columns->stride[2]) {
+                sum += *from;
+            }
+        }
+    }
+    return sum;
+}
+
+/* Four columns down the innermost loop, added to `sums`. An element of each: LDR, 2 SXTAB16 and the loop. */
+TFLMGEN_HELPER void tflmgen_add_four_columns_s8(const int8_t *from, int32_t count, int32_t stride, tflmgen_s32 *sums)
+{
+    while (count > 0) {
+        const int32_t full = tflmgen_min_s32(count, TFLMGEN_REDUCED_ROWS_DSP_FULL);
+        uint32_t even = 0, odd = 0;
+        for (int32_t k = 0; k < full; ++k, from += stride) {
+            const uint32_t bytes = tflmgen_load4(from);
+            even = tflmgen_add_even_bytes(even, bytes);
+            odd = tflmgen_add_odd_bytes(odd, bytes);
+        }
+        sums[0] += (int16_t)even;
+        sums[1] += (int16_t)odd;
+        sums[2] += (int32_t)even >> 16;
+        sums[3] += (int32_t)odd >> 16;
+        count -= full;
+    }
+}
+
+/* The sums of neighbouring columns, in fours, the last of which overlaps the one before. */
+TFLMGEN_SHARED void tflmgen_column_sums_s8(const int8_t *input, int32_t count, const struct tflmgen_columns *columns,
+                                           uint32_t start, tflmgen_s32 *results)
+{
+    for (int32_t at = 0; at < count; at += 4) {
+        const int32_t first = tflmgen_min_s32(at, count - 4);
+        if (first < 0) {
+            for (int32_t i = 0; i < count; ++i) {
+                results[i] = tflmgen_column_sum_s8(input + i, columns, (int32_t)start);
+            }
+            return;
+        }
+        tflmgen_s32 *sums = results + first;
+        sums[0] = sums[1] = sums[2] = sums[3] = (int32_t)start;
+        for (int32_t i = 0; i < columns->extent[0]; ++i) {
+            for (int32_t j = 0; j < columns->extent[1]; ++j) {
+                const int8_t *from = input + first + i * columns->stride[0] + j * columns->stride[1];
+                tflmgen_add_four_columns_s8(from, columns->extent[2], columns->stride[2], sums);
+            }
+        }
+    }
+}
 #endif
 
 #endif

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from support import int16_cases
 from support.differential import draw, is_empty
-from support.emulated_kernels import M55, Run, faults_on, kernel_for
-from support.kernel_harness import Array, Case, claims, run_kernels
+from support.emulated_kernels import M4, M55, Machine, Run, faults_on, kernel_for
+from support.kernel_harness import Array, Case, claims, constant, make_case, random_values, run_kernels, tensor
 from support.kernel_program import KERNELS
 from support.moved_elements import selected
 from support.portable_fuzz import FAMILIES
@@ -57,17 +57,17 @@ def check(seed: int, count: int, folder: Path) -> set[str]:
     return check_drawn([pair for at in PAIRS for pair in cases_of(*at, seed, count)], folder)
 
 
-def check_drawn(drawn: Sequence[Drawn], folder: Path) -> set[str]:
+def check_drawn(drawn: Sequence[Drawn], folder: Path, machine: Machine = M55) -> set[str]:
     """Runs cases at every claimed overlap; returns the functions that were called."""
     runs = []
     for (case, values), expected in zip(drawn, run_kernels(drawn), strict=True):
-        kernel = kernel_for(case, M55)
+        kernel = kernel_for(case, machine)
         overlaps = [overlap for overlap in claims(kernel) if values[overlap.input] is not None]
         runs += [Run(case, values, expected, overlap, kernel) for overlap in (None, *overlaps)]
     for first in range(0, len(runs), IMAGE):
-        faults = faults_on(M55, runs[first : first + IMAGE], folder)
+        faults = faults_on(machine, runs[first : first + IMAGE], folder)
         assert not faults, f"{faults[:3]}: {[runs[first + int(line.split()[1])] for line in faults[:1]]}"
-    return {kernel_for(case, M55).function for case, _ in drawn}
+    return {kernel_for(case, machine).function for case, _ in drawn}
 
 
 def test_random_layers_give_the_same_bits(tmp_path: Path) -> None:
@@ -79,6 +79,28 @@ def test_products_of_int16(tmp_path: Path) -> None:
     rng = np.random.default_rng(16)
     called = check_drawn([int16_cases.batch_matmul(rng) for _ in range(24)], tmp_path)
     assert called == {"tflmgen_batch_matmul_s16", "tflmgen_batch_matmul_s16_s8"}
+
+
+def sums_of_int8(rng: np.random.Generator, shape: Sequence[int], axes: Sequence[int]) -> Drawn:
+    """MEAN or SUM; some of the least values only, which leave the halves of a word first."""
+    x, y = tensor("int8", shape, 0.5, -7), tensor("int8", (), float(rng.uniform(0.4, 2)), 3)
+    name = ("MEAN", "SUM")[rng.integers(2)]
+    case = make_case(name, [x, constant("int32", np.array(axes, np.int32))], [y], {"keep_dims": bool(rng.integers(2))})
+    values = random_values(case, rng)
+    if rng.random() < 0.5:
+        values = [None if v is None else np.full_like(v, -128) for v in values]
+    return case, values
+
+
+def test_sums_of_int8_with_the_dsp_extension(tmp_path: Path) -> None:
+    """Columns fewer and more than a word has, longer than a half of a word has room for; rows of any length."""
+    rng = np.random.default_rng(8)
+    drawn = []
+    for columns in (1, 2, 3, 4, 5, 7, 8, 17, 64, 67):
+        for rows in (1, 3, 255, 257, 700):
+            drawn += [sums_of_int8(rng, (rows, columns), (axis,)) for axis in (0, 1)]
+        drawn += [sums_of_int8(rng, (2, 3, columns, 2, 5), axes) for axes in ((0, 2), (1, 3), (0, 2, 4), (1, 4))]
+    assert check_drawn(drawn, tmp_path, M4) == {"tflmgen_requantized_sum_s8"}
 
 
 @pytest.mark.sweep

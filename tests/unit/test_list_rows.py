@@ -77,3 +77,35 @@ def test_a_loop_stores_rows_as_tflm_can(dtype: DType, batch: int, tmp_path: Path
     assert all(-1 not in (t.shape_signature or ()) for graph in run.quantized.model.subgraphs for t in graph.tensors)
     assert not run.quantized.conversions
     assert_as_in_tflm(run, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "masks", "shape"),
+    [
+        ([0, 1, 0, 0, 0], [0, 2, 0, 0, 0], {"begin_mask": 29, "end_mask": 29, "shrink_axis_mask": 2}, (2, 4, 2, 3)),
+        ([1, -2, 0, 0, 0], [2, 9, 4, 2, -1], {}, (1, 2, 4, 2, 2)),
+        ([0, -1], [1, 0], {"end_mask": 1, "shrink_axis_mask": 2}, (2, 4, 2, 3)),
+    ],
+)
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16])
+def test_slices_of_five_dimensions_are_tflms(
+    dtype: DType,
+    begin: list[int],
+    end: list[int],
+    masks: dict[str, int],
+    shape: tuple[int, ...],
+    tmp_path: Path,
+) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    images, part, y = (
+        graph.tensor(n, DType.FLOAT32, s) for n, s in (("x", (2, 3, 4, 2, 3)), ("part", shape), ("y", shape))
+    )
+    bounds = [graph.constant(f"b{n}", np.array(b, np.int32)) for n, b in enumerate((begin, end, [1] * len(begin)))]
+    graph.operator("STRIDED_SLICE", [images, *bounds], [part], masks)
+    graph.operator("TANH", [part], [y])
+    graph.inputs, graph.outputs = [images], [y]
+    run = run_in(dtype, builder.model(), (2, 3, 4, 2, 3))
+    assert not run.quantized.conversions
+    assert [operators["STRIDED_SLICE"] for operators in run.operators] == [0]
+    assert_as_in_tflm(run, tmp_path)

@@ -1,8 +1,9 @@
 """Rows that a loop picks from a list and stores in one, with operators that TFLite Micro has kernels of.
 
-It has no int16 kernel of GATHER: between conversions to float, each iteration would convert the whole list. Of a store,
-the converter makes a CONCATENATION of two SLICEs whose lengths are known at run time only; TFLite Micro plans its arena
-before it runs, and takes such a length for 1.
+It has no int16 kernel of GATHER: between conversions to float, each iteration would convert the whole list. Nor does it
+run a STRIDED_SLICE of five dimensions, which a step of a sequence of images is. Of a store, the converter makes a
+CONCATENATION of two SLICEs whose lengths are known at run time only; TFLite Micro plans its arena before it runs, and
+takes such a length for 1.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tflmgen.frontend import (
     RowStore,
     SubGraph,
     Tensor,
+    constant_values,
     contents,
     operator_version,
     options_with_defaults,
@@ -30,11 +32,15 @@ from tflmgen.quantize.integer_forms import picks_a_row
 _STORED = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32)
 """Types that TFLite Micro has kernels of DYNAMIC_UPDATE_SLICE for."""
 
+_MOST_STRIDED, _MOST_SLICED = 4, 5
+"""Dimensions that its kernels of STRIDED_SLICE and SLICE go through."""
+
 
 def with_row_operators(model: Model) -> Model:
-    """The Model with SLICE for each GATHER in int16 that picks one row, and DYNAMIC_UPDATE_SLICE for each store of one.
+    """The Model with its rows picked by SLICE and stored by DYNAMIC_UPDATE_SLICE.
 
-    Stores in lists of unknown length stay as they are.
+    SLICE stands for each GATHER in int16 that picks one row, and each STRIDED_SLICE of five dimensions with constant
+    bounds and steps of 1. Stores in lists of unknown length stay as they are.
     """
     graphs = tuple(_RowWriter(graph).run() for graph in model.subgraphs)
     return model if graphs == model.subgraphs else without_unused(replace(model, subgraphs=graphs))
@@ -44,6 +50,32 @@ def _picks(graph: SubGraph) -> frozenset[int]:
     """Indices of the operators that become SLICE."""
     wide = (op for op in graph.operators if op.name == "GATHER" and graph.tensors[op.inputs[0]].dtype is DType.INT16)
     return frozenset(op.index for op in wide if picks_a_row(op, graph))
+
+
+def _cuts(graph: SubGraph) -> dict[int, list[range]]:
+    """What is taken along each dimension by each STRIDED_SLICE that becomes SLICE, by operator index."""
+    cuts = {op.index: _cut(op, graph) for op in graph.operators if op.name == "STRIDED_SLICE"}
+    return {index: cut for index, cut in cuts.items() if cut is not None}
+
+
+def _cut(op: Operator, graph: SubGraph) -> list[range] | None:
+    rows, *bounds = (graph.tensors[i] for i in op.inputs)
+    is_static = all(dim > 0 for dim in rows.shape_signature or rows.shape)
+    if not is_static or not _MOST_STRIDED < len(rows.shape) <= _MOST_SLICED or any(b.data is None for b in bounds):
+        return None
+    options = op.options or {}
+    begins, ends, steps = (constant_values(bound).reshape(-1).tolist() for bound in bounds)
+    if any(step != 1 for step in steps) or any(options.get(n) for n in ("ellipsis_mask", "new_axis_mask", "offset")):
+        return None
+    first, last, shrunk = (int(options.get(f"{name}_mask", 0)) for name in ("begin", "end", "shrink_axis"))
+    cut = [range(dim) for dim in rows.shape]
+    for axis, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+        if shrunk >> axis & 1:
+            start = begin % len(cut[axis])
+            cut[axis] = range(start, start + 1)
+        else:
+            cut[axis] = cut[axis][None if first >> axis & 1 else begin : None if last >> axis & 1 else end]
+    return cut
 
 
 def _stores(graph: SubGraph) -> dict[int, RowStore]:
@@ -70,13 +102,16 @@ class _RowWriter:
         self.tensors = list(self.graph.tensors)
 
     def run(self) -> SubGraph:
-        picks, stores = _picks(self.graph), _stores(self.graph)
-        if not picks and not stores:
+        picks, cuts, stores = _picks(self.graph), _cuts(self.graph), _stores(self.graph)
+        if not picks and not cuts and not stores:
             return self.graph
         unused = replaced_by_stores(self.graph, stores)
         for op in self.graph.operators:
             if op.index in picks:
                 self._pick(op)
+            elif op.index in cuts:
+                begin = self._constant("begin", tuple(places.start for places in cuts[op.index]))
+                self._slice(op, begin, tuple(len(places) for places in cuts[op.index]))
             elif op.index in stores:
                 self._store(op, stores[op.index])
             elif op.index not in unused:
@@ -85,13 +120,16 @@ class _RowWriter:
         return replace(self.graph, tensors=tuple(self.tensors), operators=operators)
 
     def _pick(self, op: Operator) -> None:
-        """SLICE, and RESHAPE to the shape that GATHER's result has."""
-        rows, result = self.tensors[op.inputs[0]], self.tensors[op.outputs[0]]
+        rows = self.tensors[op.inputs[0]]
         axis = int((op.options or {}).get("axis", 0)) % len(rows.shape)
         begin = self._begin(op.inputs[1], axis, len(rows.shape))
-        shape = tuple(1 if place == axis else dim for place, dim in enumerate(rows.shape))
+        self._slice(op, begin, tuple(1 if place == axis else dim for place, dim in enumerate(rows.shape)))
+
+    def _slice(self, op: Operator, begin: int, shape: tuple[int, ...]) -> None:
+        """SLICE, and RESHAPE to the shape that the result of `op` has."""
+        result = self.tensors[op.outputs[0]]
         row = result.index if shape == result.shape else self._like(result, "row", shape)
-        self._add("SLICE", [rows.index, begin, self._constant("size", shape)], row)
+        self._add("SLICE", [op.inputs[0], begin, self._constant("size", shape)], row)
         if row != result.index:
             self._add("RESHAPE", [row, self._constant("shape", result.shape)], result.index)
 

@@ -59,33 +59,35 @@ TFLMGEN_SHARED int16x8_t tflmgen_average_pool2d_mve_8(const int8_t *at, int32_t 
     return sum;
 }
 
-/* Those of 32 channels. A pixel: 4 VLDRB, 4 VADD, ADD, LE. */
-TFLMGEN_SHARED void tflmgen_average_pool2d_mve_32(const int8_t *at, tflmgen_s16 *sums,
+/* Those of 17 to 32 channels: of the first 16, and of the last. A pixel: 4 VLDRB, 4 VADD, 2 ADD, LE. */
+TFLMGEN_SHARED void tflmgen_average_pool2d_mve_32(const int8_t *at, int32_t channels, tflmgen_s16 *sums,
                                                   const struct tflmgen_pool2d_mve_window *window)
 {
     int16x8_t sum0 = vdupq_n_s16(0), sum1 = sum0, sum2 = sum0, sum3 = sum0;
     for (int32_t left = window->height; left > 0; --left, at += window->line) {
-        const int8_t *from = at;
+        const int8_t *first = at, *last = at + channels - 16;
         __asm__ volatile("dls lr, %[width]\n"
                          "1:\n\t"
-                         "vldrb.s16 q0, [%[from]]\n\t"
+                         "vldrb.s16 q0, [%[first]]\n\t"
                          "vadd.i16 %q[sum0], %q[sum0], q0\n\t"
-                         "vldrb.s16 q0, [%[from], #8]\n\t"
+                         "vldrb.s16 q0, [%[first], #8]\n\t"
                          "vadd.i16 %q[sum1], %q[sum1], q0\n\t"
-                         "vldrb.s16 q0, [%[from], #16]\n\t"
+                         "vldrb.s16 q0, [%[last]]\n\t"
                          "vadd.i16 %q[sum2], %q[sum2], q0\n\t"
-                         "vldrb.s16 q0, [%[from], #24]\n\t"
+                         "vldrb.s16 q0, [%[last], #8]\n\t"
                          "vadd.i16 %q[sum3], %q[sum3], q0\n\t"
-                         "add %[from], %[from], %[pixel]\n\t"
+                         "add %[first], %[first], %[pixel]\n\t"
+                         "add %[last], %[last], %[pixel]\n\t"
                          "le lr, 1b"
-                         : [from] "+l"(from), [sum0] "+w"(sum0), [sum1] "+w"(sum1), [sum2] "+w"(sum2), [sum3] "+w"(sum3)
+                         : [first] "+l"(first), [last] "+l"(last), [sum0] "+w"(sum0), [sum1] "+w"(sum1),
+                           [sum2] "+w"(sum2), [sum3] "+w"(sum3)
                          : [width] "r"(window->width), [pixel] "r"(window->pixel)
                          : "lr", "q0", "memory");
     }
     vst1q_s16(sums, sum0);
     vst1q_s16(sums + 8, sum1);
-    vst1q_s16(sums + 16, sum2);
-    vst1q_s16(sums + 24, sum3);
+    vst1q_s16(sums + channels - 16, sum2);
+    vst1q_s16(sums + channels - 8, sum3);
 }
 
 /* How sums become means: those of `count` values of 8 bits each, 256 at most.
@@ -128,15 +130,21 @@ TFLMGEN_HELPER int16x8_t tflmgen_average_pool2d_mve_means(int16x8_t sums,
 
 TFLMGEN_SHARED void tflmgen_average_pool2d_mve_pixel(const int8_t *at, int8_t *output,
                                                      const struct tflmgen_pool2d_mve_window *window,
-                                                     const struct tflmgen_average_pool2d_mve_mean *mean)
+                                                     const struct tflmgen_average_pool2d_mve_mean *p)
 {
+    const struct tflmgen_average_pool2d_mve_mean copy = *p, *const mean = &copy; /* that no output can lie over */
     int32_t left = window->pixel;
-    for (; left >= 32; left -= 32, at += 32, output += 32) {
+    while (left > 16) {
+        const int32_t channels = tflmgen_min_s32(left, 32);
         int16_t sums[32];
-        tflmgen_average_pool2d_mve_32(at, sums, window);
-        for (int32_t k = 0; k < 32; k += 8) {
-            vstrbq_s16(output + k, tflmgen_average_pool2d_mve_means(vld1q_s16(sums + k), mean));
+        tflmgen_average_pool2d_mve_32(at, channels, sums, window);
+        for (int32_t k = channels; k > 0; k -= 8) {
+            const int32_t eight = tflmgen_max_s32(k - 8, 0);
+            vstrbq_s16(output + eight, tflmgen_average_pool2d_mve_means(vld1q_s16(sums + eight), mean));
         }
+        left -= channels;
+        at += channels;
+        output += channels;
     }
     for (; left > 0; left -= 8, at += 8, output += 8) {
         const int32_t channels = tflmgen_min_s32(left, 8);

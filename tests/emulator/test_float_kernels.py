@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support import tight_cases
-from support.conv_cases import conv2d, depthwise_conv2d, fully_connected, geometry, pick
+from support.conv_cases import conv2d, conv3d, depthwise_conv2d, fully_connected, geometry, pick
 from support.emulated_kernels import M4F, M7F, M55, Machine, Run, check_on, kernel_for
 from support.float_cases import Made, deep, wide
 from support.kernel_harness import (
@@ -175,6 +175,7 @@ CASES: dict[str, Callable[[np.random.Generator], Made]] = {
     "conv2d": lambda rng: conv2d(rng, "float32"),
     "conv2d by int8": lambda rng: conv2d(rng, "hybrid"),
     "conv2d wide": lambda rng: wide(rng, "CONV_2D"),
+    "conv3d": lambda rng: conv3d(rng, "float32"),
     "depthwise_conv2d": lambda rng: depthwise_conv2d(rng, "float32"),
     "depthwise_conv2d wide": lambda rng: wide(rng, "DEPTHWISE_CONV_2D"),
     "unary": unary,

@@ -25,7 +25,7 @@ Drawn = tuple[Case, Sequence[Array | None]]
 LOOPS = re.compile(r'#include "(dot|element_rows|quantized_rows|reduced_rows|softmax_rows|sum_s16)\.h"')
 """Headers of loops by vectors, which portable kernels include."""
 
-VECTORISED = {"interpolate.h", "quantized_unary.h", "resize_bilinear.h"} | {
+VECTORISED = {"copy.h", "interpolate.h", "quantized_unary.h", "resize_bilinear.h"} | {
     path.name for path in KERNELS.glob("*.h") if LOOPS.search(path.read_text(encoding="utf-8"))
 }
 """Headers of portable kernels whose loops go by vectors, their own or those of LOOPS."""

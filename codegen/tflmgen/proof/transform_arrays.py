@@ -74,9 +74,12 @@ def _compare_steps(call: ArrayCall, argument: int, caption: str, lower: Array, u
 
 
 def _conv_3d(call: ArrayCall) -> str | None:
-    """[output channels, depth, height, width, channels] of the file's [depth, height, width, channels, output ...]."""
+    """The file's [depth, height, width, channels, output channels], by vectors; else the output channels first."""
     filters = call.op.constants[1]
-    return None if filters is None else compare(call, 1, np.asarray(filters).transpose(4, 0, 1, 2, 3), "weights")
+    if filters is None:
+        return None
+    wanted = np.asarray(filters)
+    return compare(call, 1, wanted if "mve" in call.function else np.moveaxis(wanted, 4, 0), "weights")
 
 
 CHECKS: Mapping[str, Check] = {

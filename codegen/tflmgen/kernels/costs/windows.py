@@ -214,6 +214,16 @@ class Windows:
         return 0 if self.lane_groups else self.outputs
 
     @property
+    def wide(self) -> int:
+        """Blocks of 17 to 32 channels, from the first on."""
+        return ceil(max(0, self.channels - 16) / 32)
+
+    @property
+    def narrow(self) -> int:
+        """Vectors of up to eight channels beyond those."""
+        return ceil(max(0, self.channels - 32 * self.wide) / 8)
+
+    @property
     def tile_blocks(self) -> int:
         """Blocks of two tiles by two output channels."""
         return ceil(self.tiles / 2) * ceil(self.outputs / 2)
@@ -316,11 +326,11 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     "lane_rest": Term("outputs that are computed one by one", lambda w: w.pixels * w.lane_rest),
     "lane_rest_row": Term("rows of outputs computed one by one", lambda w: w.rows_inside * w.lane_rest),
     "lane_rest_tap": Term("taps of outputs computed one by one", lambda w: w.taps_inside * w.lane_rest),
-    "wide": Term("32 channels of a pixel", lambda w: w.pixels * (w.channels // 32)),
-    "wide_row": Term("rows inside of 32 channels", lambda w: w.rows_inside * (w.channels // 32)),
-    "wide_tap": Term("taps inside of 32 channels", lambda w: w.taps_inside * (w.channels // 32)),
-    "narrow": Term("eight channels of a pixel beyond 32s", lambda w: w.pixels * ceil(w.channels % 32 / 8)),
-    "narrow_tap": Term("taps inside of eight channels beyond 32s", lambda w: w.taps_inside * ceil(w.channels % 32 / 8)),
+    "wide": Term("17 to 32 channels of a pixel", lambda w: w.pixels * w.wide),
+    "wide_row": Term("rows inside of 17 to 32 channels", lambda w: w.rows_inside * w.wide),
+    "wide_tap": Term("taps inside of 17 to 32 channels", lambda w: w.taps_inside * w.wide),
+    "narrow": Term("vectors of up to eight channels of a pixel beyond those", lambda w: w.pixels * w.narrow),
+    "narrow_tap": Term("taps inside of vectors of up to eight channels", lambda w: w.taps_inside * w.narrow),
     "vector_row": Term("rows inside of vectors of 16 channels", lambda w: w.rows_inside * ceil(w.outputs / 16)),
     "vector_tap": Term("taps inside of vectors of 16 channels", lambda w: w.taps_inside * ceil(w.outputs / 16)),
     "by_ones_tap": Term(

@@ -9,13 +9,13 @@ from tflmgen.kernels.requests import Pooling
 
 
 def pool2d_mve(request: Pooling) -> Kernel | None:
-    """The kernel: groups of 16 channels of a maximum, of 8 or 32 of a sum; None where that needs more than 16 bits."""
+    """The kernel: groups of 16 channels of a maximum, of up to 8 or 32 of a sum; None if that needs over 16 bits."""
     channels = request.window.input[3]
     if request.kind == "max":
         return request.kernel("mve", "pool2d_mve.h", channels if channels <= 16 else 1)
     if not request.sums_fit_16_bits:
         return None
-    return request.kernel("mve", "pool2d_mve.h", channels if channels <= 8 or channels == 32 else 1)
+    return request.kernel("mve", "pool2d_mve.h", channels if channels <= 8 or 16 < channels <= 32 else 1)
 
 
 KERNEL = KernelDeclaration(

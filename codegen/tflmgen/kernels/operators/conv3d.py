@@ -50,8 +50,7 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 
 
 def kernel(op: OperatorInstance, target: Target) -> Kernel:
-    """The C99 kernel, the only one."""
-    del target
+    """The C99 kernel, or by vectors of output channels where the processor's hold floats."""
     batches, *sizes, channels = input_shape(op)
     *taps, _, output_channels = input_shape(op, 1)
     extents, output = _extents(op), op.outputs[0]
@@ -69,12 +68,13 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
         ("output_min", least),
         ("output_max", greatest),
     )
-    weights = ConstantArray.of("weights", np.moveaxis(np.asarray(op.constants[1]), 4, 0), DType.FLOAT32)
     bias = Input(2) if bias_type(op) is not None else Null()
-    function = "tflmgen_conv3d_f32"
-    macs = output.elements * math.prod(taps) * channels
-    operands = (Input(0), weights, bias, Output(0))
-    return Kernel(function, "conv3d.h", operands, Params(function, fields), macs=macs)
+    params, macs = Params("tflmgen_conv3d_f32", fields), output.elements * math.prod(taps) * channels
+    if {"mve", "fpu"} <= target.features:
+        operands = (Input(0), Input(1), bias, Output(0))
+        return Kernel("tflmgen_conv3d_mve_f32", "conv3d.h", operands, params, macs=macs, variant="mve")
+    weights = ConstantArray.of("weights", np.moveaxis(np.asarray(op.constants[1]), 4, 0), DType.FLOAT32)
+    return Kernel("tflmgen_conv3d_f32", "conv3d.h", (Input(0), weights, bias, Output(0)), params, macs=macs)
 
 
 def _bias_fits(op: OperatorInstance) -> bool:

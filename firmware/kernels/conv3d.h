@@ -127,7 +127,7 @@ TFLMGEN_HELPER void tflmgen_conv3d_eight_mve(float32x4_t *sums, const tflmgen_f3
 }
 
 /* Each sum adds its products one after the other; but vectors take numbers below FLT_MIN for zero. */
-TFLMGEN_HELPER void tflmgen_conv3d_outputs_mve(const tflmgen_f32 *input, const tflmgen_f32 *filter,
+TFLMGEN_HELPER void tflmgen_conv3d_outputs_lanes(const tflmgen_f32 *input, const tflmgen_f32 *filter,
                                                const tflmgen_f32 *bias, tflmgen_f32 *output,
                                                const struct tflmgen_taps *taps, const struct tflmgen_conv3d_f32 *p)
 {
@@ -153,7 +153,7 @@ TFLMGEN_HELPER void tflmgen_conv3d_outputs_mve(const tflmgen_f32 *input, const t
     }
 }
 
-TFLMGEN_CONV3D(tflmgen_conv3d_mve_f32, tflmgen_conv3d_outputs_mve)
+TFLMGEN_CONV3D(tflmgen_conv3d_lanes_f32, tflmgen_conv3d_outputs_lanes)
 #endif
 
 #endif

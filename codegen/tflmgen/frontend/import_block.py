@@ -380,8 +380,11 @@ def _call_once(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
 
 def _variable_of(scope: Scope, op: Operator, origin: Origin) -> str | None:
     handle = scope.argument(op.inputs[0]) if op.inputs else None
-    if not isinstance(handle, Handle) or handle.variable not in scope.context.contents:
+    if not isinstance(handle, Handle):
         scope.context.problem(origin, f"the first input of {op.name} must be the handle of a variable")
+        return None
+    if handle.variable not in scope.context.contents:
+        scope.context.problem(origin, f"uses variable '{handle.variable}', which nothing initialises", _FREEZE)
         return None
     return handle.variable
 

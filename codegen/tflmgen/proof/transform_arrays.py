@@ -79,7 +79,7 @@ def _conv_3d(call: ArrayCall) -> str | None:
     if filters is None:
         return None
     wanted = np.asarray(filters)
-    return compare(call, 1, wanted if "mve" in call.function else np.moveaxis(wanted, 4, 0), "weights")
+    return compare(call, 1, wanted if "lanes" in call.function else np.moveaxis(wanted, 4, 0), "weights")
 
 
 CHECKS: Mapping[str, Check] = {

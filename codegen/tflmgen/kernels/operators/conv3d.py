@@ -72,7 +72,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
     params, macs = Params("tflmgen_conv3d_f32", fields), output.elements * math.prod(taps) * channels
     if {"mve", "fpu"} <= target.features:
         operands = (Input(0), Input(1), bias, Output(0))
-        return Kernel("tflmgen_conv3d_mve_f32", "conv3d.h", operands, params, macs=macs, variant="mve")
+        return Kernel("tflmgen_conv3d_lanes_f32", "conv3d.h", operands, params, macs=macs, variant="mve")
     weights = ConstantArray.of("weights", np.moveaxis(np.asarray(op.constants[1]), 4, 0), DType.FLOAT32)
     return Kernel("tflmgen_conv3d_f32", "conv3d.h", (Input(0), weights, bias, Output(0)), params, macs=macs)
 

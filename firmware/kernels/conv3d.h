@@ -128,8 +128,8 @@ TFLMGEN_HELPER void tflmgen_conv3d_eight_mve(float32x4_t *sums, const tflmgen_f3
 
 /* Each sum adds its products one after the other; but vectors take numbers below FLT_MIN for zero. */
 TFLMGEN_HELPER void tflmgen_conv3d_outputs_lanes(const tflmgen_f32 *input, const tflmgen_f32 *filter,
-                                               const tflmgen_f32 *bias, tflmgen_f32 *output,
-                                               const struct tflmgen_taps *taps, const struct tflmgen_conv3d_f32 *p)
+                                                 const tflmgen_f32 *bias, tflmgen_f32 *output,
+                                                 const struct tflmgen_taps *taps, const struct tflmgen_conv3d_f32 *p)
 {
     const float32x4_t least = vdupq_n_f32(p->output_min), greatest = vdupq_n_f32(p->output_max);
     const int32_t channels = p->output_channels, bytes = 4 * channels;

@@ -17,10 +17,10 @@
     TFLMGEN_DEFINE_BINARY_ROWS(tflmgen_minimum_##suffix, type, type, tflmgen_binary, a < b ? a : b, suffix, \
                                TFLMGEN_MIN_q0, TFLMGEN_WRITE, TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)
 
-TFLMGEN_DEFINE_BINARY_ROWS_F32(tflmgen_maximum_f32, tflmgen_f32, tflmgen_binary, a > b ? a : b, TFLMGEN_MAX_q0_F32,
-                               TFLMGEN_WRITE, TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)
-TFLMGEN_DEFINE_BINARY_ROWS_F32(tflmgen_minimum_f32, tflmgen_f32, tflmgen_binary, a < b ? a : b, TFLMGEN_MIN_q0_F32,
-                               TFLMGEN_WRITE, TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)
+TFLMGEN_DEFINE_BINARY_ROWS_F32(tflmgen_maximum_f32, tflmgen_binary, a > b ? a : b, TFLMGEN_MAX_q0_F32, TFLMGEN_WRITE,
+                               TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)
+TFLMGEN_DEFINE_BINARY_ROWS_F32(tflmgen_minimum_f32, tflmgen_binary, a < b ? a : b, TFLMGEN_MIN_q0_F32, TFLMGEN_WRITE,
+                               TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)
 TFLMGEN_DEFINE_EXTREMES(s8, int8_t)
 TFLMGEN_DEFINE_EXTREMES(s16, tflmgen_s16)
 TFLMGEN_DEFINE_EXTREMES(s32, tflmgen_s32)
@@ -88,7 +88,7 @@ struct tflmgen_div_s32 {
 #define TFLMGEN_QUOTIENTS_q0(kind, a, b) \
     "vmov q2, " a "\n\tvmov q1, " b "\n\t" TFLMGEN_DIVIDE_q2_BY_q1 TFLMGEN_CLAMP_q0_f32
 
-TFLMGEN_DEFINE_BINARY_ROWS_F32(tflmgen_div_f32, tflmgen_f32, tflmgen_div_f32,
+TFLMGEN_DEFINE_BINARY_ROWS_F32(tflmgen_div_f32, tflmgen_div_f32,
                                tflmgen_clamp_f32(a / b, params->least, params->greatest), TFLMGEN_QUOTIENTS_q0,
                                TFLMGEN_WRITE, tflmgen_lanes_f32(params->least), tflmgen_lanes_f32(params->greatest))
 TFLMGEN_DEFINE_BINARY(tflmgen_div_s32, tflmgen_s32, tflmgen_s32, tflmgen_div_s32,
@@ -120,12 +120,12 @@ TFLMGEN_DEFINE_BINARY(tflmgen_pow_s32, tflmgen_s32, tflmgen_s32, tflmgen_binary,
     "vsub" TFLMGEN_UNSIGNED_##kind "q0, " a ", " b "\n\tvmul" TFLMGEN_UNSIGNED_##kind "q0, q0, q0\n\t"
 #define TFLMGEN_PRELU_q0(kind, a, b) "vmul.f32 q2, " a ", " b "\n\tvcmp.f32 ge, " a ", zr\n\tvpsel q0, " a ", q2\n\t"
 
-TFLMGEN_DEFINE_BINARY_ROWS_F32(tflmgen_squared_difference_f32, tflmgen_f32, tflmgen_binary, (a - b) * (a - b),
-                               TFLMGEN_SQUARES_q0, TFLMGEN_WRITE, TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)
+TFLMGEN_DEFINE_BINARY_ROWS_F32(tflmgen_squared_difference_f32, tflmgen_binary, (a - b) * (a - b), TFLMGEN_SQUARES_q0,
+                               TFLMGEN_WRITE, TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)
 TFLMGEN_DEFINE_BINARY_ROWS(tflmgen_squared_difference_s32, tflmgen_s32, tflmgen_s32, tflmgen_binary,
                            ((uint32_t)a - (uint32_t)b) * ((uint32_t)a - (uint32_t)b), s32, TFLMGEN_SQUARES_q0,
                            TFLMGEN_WRITE, TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)
-TFLMGEN_DEFINE_BINARY_ROWS_F32(tflmgen_prelu_f32, tflmgen_f32, tflmgen_binary, a >= 0.0f ? a : a * b, TFLMGEN_PRELU_q0,
+TFLMGEN_DEFINE_BINARY_ROWS_F32(tflmgen_prelu_f32, tflmgen_binary, a >= 0.0f ? a : a * b, TFLMGEN_PRELU_q0,
                                TFLMGEN_WRITE, TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)
 
 TFLMGEN_DEFINE_BINARY(tflmgen_bitwise_xor_s8, int8_t, int8_t, tflmgen_binary, a ^ b)

@@ -141,11 +141,11 @@ TFLMGEN_DEFINE_LANES(f32, tflmgen_f32)
 
 /* The same of floats, which not every core with MVE has vectors of. */
 #if TFLMGEN_HAS_MVE_F32
-#define TFLMGEN_DEFINE_BINARY_ROWS_F32(name, result, params_struct, expression, OPERATION, WRITE, va, vb) \
-    TFLMGEN_DEFINE_BINARY_ROWS(name, tflmgen_f32, result, params_struct, expression, f32, OPERATION, WRITE, va, vb)
+#define TFLMGEN_DEFINE_BINARY_ROWS_F32(name, params_struct, expression, OPERATION, WRITE, va, vb) \
+    TFLMGEN_DEFINE_BINARY_ROWS(name, tflmgen_f32, tflmgen_f32, params_struct, expression, f32, OPERATION, WRITE, va, vb)
 #else
-#define TFLMGEN_DEFINE_BINARY_ROWS_F32(name, result, params_struct, expression, OPERATION, WRITE, va, vb) \
-    TFLMGEN_DEFINE_BINARY(name, tflmgen_f32, result, params_struct, expression)
+#define TFLMGEN_DEFINE_BINARY_ROWS_F32(name, params_struct, expression, OPERATION, WRITE, va, vb) \
+    TFLMGEN_DEFINE_BINARY(name, tflmgen_f32, tflmgen_f32, params_struct, expression)
 #endif
 
 #endif

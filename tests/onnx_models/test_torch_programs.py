@@ -115,6 +115,26 @@ def test_buffers_that_forward_changes_are_state(as_file: bool, tmp_path: Path) -
     assert done.code == 0, done.out + done.err
 
 
+class Cell(torch.nn.Module):
+    """A cell whose output is named as other values of its decomposition are, a product."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = torch.nn.GRUCell(3, 4)
+        self.register_buffer("state", torch.zeros(1, 4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.state.copy_(self.cell(x, self.state))
+        return self.state * 2
+
+
+def test_names_of_outputs_beside_state_are_free(tmp_path: Path) -> None:
+    torch.export.save(torch.export.export(Cell().eval(), (torch.randn(1, 3),)), tmp_path / "net.pt2")
+    done = tflmgen("convert", tmp_path / "net.pt2", "-o", tmp_path / "net.tflite")
+    assert done.code == 0, done.err
+    assert "Compared with PyTorch: 12 input sets equal" in done.out
+
+
 def test_convert_compares_with_pytorch_over_several_invokes(tmp_path: Path) -> None:
     torch.manual_seed(0)
     torch.export.save(torch.export.export(Smoother().eval(), (torch.randn(1, 4),)), tmp_path / "net.pt2")
@@ -225,6 +245,11 @@ def test_an_error_names_the_line_of_the_program(tmp_path: Path) -> None:
         ("y.no_such_method()", "(torch.randn(2, 4),)", "net.py"),
         ("y", "()", "net.py"),
         ("y", "1 / 0", "net.py:10: PyTorch cannot export it to ONNX: division by zero"),
+        (
+            "torch.cumprod(y, 1)",
+            "(torch.randn(2, 4),)",
+            "cannot export it to ONNX: No ONNX function found for <OpOverload",
+        ),
     ],
 )
 def test_bad_programs_are_located(result: str, examples: str, words: str, tmp_path: Path) -> None:

@@ -44,8 +44,12 @@ def onnx_of_torch(path: Path, function: str) -> Any:
     except ModelError:
         raise
     except Exception as error:
-        # torch, and the user's file, raise what their many parts raise; the first line says what it is about.
-        lines = [line for line in str(error).strip().splitlines() if line.strip()] or [type(error).__name__]
+        # torch, and the user's file, raise what their many parts raise; the first line says what it is about, of
+        # torch.onnx that of the cause, around which it puts advice to its developers.
+        cause: BaseException = error
+        while type(cause).__module__.startswith("torch.onnx") and cause.__cause__:
+            cause = cause.__cause__
+        lines = [line for line in str(cause).strip().splitlines() if line.strip()] or [type(cause).__name__]
         places = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_same(frame.filename, path)]
         place = f"{path}:{places[-1].lineno}" if places else str(path)
         rule = f"PyTorch cannot export it to ONNX: {lines[0]}"
@@ -130,10 +134,8 @@ def _onnx_with_state(torch: Any, program: Any) -> Any:
     examples = (tuple(buffers[name].clone() for name in names), *program.example_inputs)
     stateless = torch.export.export(WithState(), examples)
     before, after = ([f"{kind}.{name}" for name in names] for kind in ("state", "next"))
-    ports = {
-        "input_names": [*before, *signature.user_inputs],
-        "output_names": [*after, *signature.user_outputs],
-    }
+    # Names of the other outputs are torch.onnx's: those of this program may be other values' there.
+    ports = {"input_names": [*before, *signature.user_inputs], "output_names": after}
     model = _exported_to_onnx(torch, stateless, **ports)
     initial = [numpy_helper.from_array(buffers[name].numpy(), f"state.{name}") for name in names]
     mark_state(model, list(zip(before, after, strict=True)), initial)

@@ -46,14 +46,15 @@
     "subs r2, r2, #8\n\t"                       \
     "bhs " label "1b\n\t"                       \
     "subs r1, r1, #" left " / 8\n\t"            \
+    "pop {r4, r5, r6, r7}\n\t"                 \
     "b 7f\n"
 /* clang-format on */
 
 #define TFLMGEN_MOVE_TWO_BYTES(first, second) \
     "ldrb r3, [r1, #" first "]\n\t"           \
-    "ldrb r4, [r1, #" second "]\n\t"          \
     "strb r3, [r0, #" first "]\n\t"           \
-    "strb r4, [r0, #" second "]\n\t"
+    "ldrb r3, [r1, #" second "]\n\t"          \
+    "strb r3, [r0, #" second "]\n\t"
 
 /* Copies `bytes` to another place.
  *
@@ -133,9 +134,9 @@ static __attribute__((noinline, unused)) void tflmgen_move(void *restrict to, co
     TFLMGEN_IN_REGISTERS_3(to, from, bytes);
     /* clang-format off */
     __asm__ volatile(".syntax unified\n\t"
-                     "push {r4, r5, r6, r7}\n\t"
                      "cmp r2, #16\n\t"
                      "blo 6f\n\t"
+                     "push {r4, r5, r6, r7}\n\t"
                      "lsls r3, r0, #31\n\t"
                      "beq 1f\n\t"
                      "ldrb r3, [r1]\n\t"
@@ -180,6 +181,7 @@ static __attribute__((noinline, unused)) void tflmgen_move(void *restrict to, co
                      "bhs 4b\n"
                      "5:\n\t"
                      "adds r2, r2, #4\n\t"
+                     "pop {r4, r5, r6, r7}\n\t"
                      "b 7f\n"
                      "6:\n\t"
                      "subs r2, r2, #8\n\t"
@@ -209,8 +211,7 @@ static __attribute__((noinline, unused)) void tflmgen_move(void *restrict to, co
                      "beq 9f\n\t"
                      "ldrb r3, [r1]\n\t"
                      "strb r3, [r0]\n"
-                     "9:\n\t"
-                     "pop {r4, r5, r6, r7}"
+                     "9:"
                      : "+l"(r0), "+l"(r1), "+l"(r2)
                      :
                      : "r3", "cc", "memory");

@@ -33,22 +33,23 @@ struct tflmgen_copy {
         to += params->output_stride[row];               \
     }
 
+/* The same of tensors that are apart: as a whole where it is contiguous in both. */
+#define TFLMGEN_MOVE_ROW(word, from, to)                                     \
+    if (params->input_stride[row] == 1 && params->output_stride[row] == 1) { \
+        tflmgen_move(to, from, params->extent[row] * (int32_t)sizeof(word)); \
+    } else {                                                                 \
+        TFLMGEN_COPY_ROW(word, from, to)                                     \
+    }
+
 /* Goes through the nest, from `begin` of the input on, row by row. */
-#define TFLMGEN_COPY_ROWS(word, begin, ROW)                                                               \
-    const int32_t row = params->rank - 1;                                                                 \
-    const int32_t rows = row > 0 ? params->extent[row - 1] : 1;                                           \
-    const int32_t input_step = row > 0 ? params->input_stride[row - 1] : 0;                               \
-    const int32_t output_step = row > 0 ? params->output_stride[row - 1] : 0;                             \
-    struct tflmgen_nest_cursor cursor = {{0}, begin, params->output_offset};                              \
-    do {                                                                                                  \
-        const word *input_row = (const word *)input + cursor.offset1;                                     \
-        word *output_row = (word *)output + cursor.offset2;                                               \
-        for (int32_t left = rows; left > 0; --left, input_row += input_step, output_row += output_step) { \
-            const word *from = input_row;                                                                 \
-            word *to = output_row;                                                                        \
-            ROW(word, from, to)                                                                           \
-        }                                                                                                 \
-    } while (tflmgen_nest_next_row(&cursor, row, params->extent, params->input_stride, params->output_stride));
+#define TFLMGEN_COPY_ROWS(word, begin, ROW)                                  \
+    const int32_t row = params->rank - 1;                                    \
+    struct tflmgen_nest_cursor cursor = {{0}, begin, params->output_offset}; \
+    do {                                                                     \
+        const word *from = (const word *)input + cursor.offset1;             \
+        word *to = (word *)output + cursor.offset2;                          \
+        ROW(word, from, to)                                                  \
+    } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->input_stride, params->output_stride));
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 /* Strides whose vectors of places do not leave the bits that those have. */
@@ -68,21 +69,33 @@ struct tflmgen_copy {
                      : [at] "+r"(from), [to] "+l"(to)                                           \
                      : [count] "r"(params->extent[row]), [step] "r"(step), [places] "w"(places) \
                      : "lr", "q0", "memory");
-#define TFLMGEN_GATHER_ROW_8(word, from, to) \
+#define TFLMGEN_GATHER_ROW_8(from, to) \
     TFLMGEN_GATHER_ROW("16", "vldrb.u16 q0, [%[at], %q[places]]\n\t", "vstrb.16 q0, [%[to]], #8\n\t", from, to)
-#define TFLMGEN_GATHER_ROW_16(word, from, to)                                                                         \
+#define TFLMGEN_GATHER_ROW_16(from, to)                                                                               \
     TFLMGEN_GATHER_ROW("16", "vldrh.u16 q0, [%[at], %q[places], uxtw #1]\n\t", "vstrh.16 q0, [%[to]], #16\n\t", from, \
                        to)
-#define TFLMGEN_GATHER_ROW_32(word, from, to)                                                                         \
+#define TFLMGEN_GATHER_ROW_32(from, to)                                                                               \
     TFLMGEN_GATHER_ROW("32", "vldrw.u32 q0, [%[at], %q[places], uxtw #2]\n\t", "vstrw.32 q0, [%[to]], #16\n\t", from, \
                        to)
-#define TFLMGEN_COPY_GATHERED(bits)                                                                               \
-    const int32_t stride = params->input_stride[params->rank - 1];                                                \
-    if (params->output_stride[params->rank - 1] == 1 && stride > 0 && stride <= TFLMGEN_GATHERED_STRIDE_##bits) { \
-        const uint32x4_t places = TFLMGEN_GATHERED_PLACES_##bits;                                                 \
-        const int32_t step = stride * (bits < 32 ? bits : 16);                                                    \
-        TFLMGEN_COPY_ROWS(tflmgen_word##bits, params->input_offset, TFLMGEN_GATHER_ROW_##bits)                    \
-        return;                                                                                                   \
+#define TFLMGEN_COPY_GATHERED(bits)                                                                                 \
+    const int32_t row = params->rank - 1, stride = params->input_stride[row];                                       \
+    if (params->output_stride[row] == 1 && stride > 0 && stride <= TFLMGEN_GATHERED_STRIDE_##bits) {                \
+        const uint32x4_t places = TFLMGEN_GATHERED_PLACES_##bits;                                                   \
+        const int32_t step = stride * (bits < 32 ? bits : 16);                                                      \
+        const int32_t rows = row > 0 ? params->extent[row - 1] : 1;                                                 \
+        const int32_t input_step = row > 0 ? params->input_stride[row - 1] : 0;                                     \
+        const int32_t output_step = row > 0 ? params->output_stride[row - 1] : 0;                                   \
+        struct tflmgen_nest_cursor cursor = {{0}, params->input_offset, params->output_offset};                     \
+        do {                                                                                                        \
+            const tflmgen_word##bits *input_row = (const tflmgen_word##bits *)input + cursor.offset1;               \
+            tflmgen_word##bits *output_row = (tflmgen_word##bits *)output + cursor.offset2;                         \
+            for (int32_t left = rows; left > 0; --left, input_row += input_step, output_row += output_step) {       \
+                const tflmgen_word##bits *from = input_row;                                                         \
+                tflmgen_word##bits *to = output_row;                                                                \
+                TFLMGEN_GATHER_ROW_##bits(from, to)                                                                 \
+            }                                                                                                       \
+        } while (tflmgen_nest_next_row(&cursor, row, params->extent, params->input_stride, params->output_stride)); \
+        return;                                                                                                     \
     }
 #else
 #define TFLMGEN_COPY_GATHERED(bits)
@@ -92,7 +105,9 @@ struct tflmgen_copy {
     TFLMGEN_KERNEL void tflmgen_copy_##bits(const void *input, void *output, const struct tflmgen_copy *params) \
     {                                                                                                           \
         GATHERED                                                                                                \
-        TFLMGEN_COPY_ROWS(tflmgen_word##bits, params->input_offset, TFLMGEN_COPY_ROW)                           \
+        {                                                                                                       \
+            TFLMGEN_COPY_ROWS(tflmgen_word##bits, params->input_offset, TFLMGEN_COPY_ROW)                       \
+        }                                                                                                       \
     }
 
 TFLMGEN_DEFINE_COPY(8, TFLMGEN_COPY_GATHERED(8))
@@ -154,26 +169,14 @@ struct tflmgen_pad {
     int32_t elements;
 };
 
-/* Rows that are contiguous in both are moved as a whole. */
 #define TFLMGEN_DEFINE_PAD(bits)                                                                        \
     TFLMGEN_KERNEL void tflmgen_pad_##bits(const void *restrict input, const void *value, void *output, \
                                            const struct tflmgen_pad *params)                            \
     {                                                                                                   \
         typedef tflmgen_word##bits word;                                                                \
         const word filler = *(const word *)value;                                                       \
-        const int32_t row = params->rank - 1;                                                           \
-        struct tflmgen_nest_cursor cursor = {{0}, 0, params->output_offset};                            \
         TFLMGEN_FILL_##bits(output, filler, params->elements);                                          \
-        do {                                                                                            \
-            const word *from = (const word *)input + cursor.offset1;                                    \
-            word *to = (word *)output + cursor.offset2;                                                 \
-            if (params->input_stride[row] == 1 && params->output_stride[row] == 1) {                    \
-                tflmgen_move(to, from, params->extent[row] * (int32_t)sizeof(word));                    \
-            } else {                                                                                    \
-                TFLMGEN_COPY_ROW(word, from, to)                                                        \
-            }                                                                                           \
-        } while (tflmgen_nest_next_row(&cursor, params->rank, params->extent, params->input_stride,     \
-                                       params->output_stride));                                         \
+        TFLMGEN_COPY_ROWS(word, 0, TFLMGEN_MOVE_ROW)                                                    \
     }
 
 TFLMGEN_DEFINE_PAD(8)

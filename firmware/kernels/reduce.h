@@ -86,7 +86,7 @@ TFLMGEN_HELPER int32_t tflmgen_reduced_count(const tflmgen_s32 *reduced)
                 const element *at = input + a * p->kept_strides[0] + b * p->kept_strides[1];                          \
                 for (int32_t left = p->kept[2]; left > 0; left -= block) {                                            \
                     const int32_t count = tflmgen_min_s32(left, block);                                               \
-                    tflmgen_s32 results[16];                                                                          \
+                    __attribute__((aligned(4))) accumulator results[64 / sizeof(accumulator)];                        \
                     if (p->kept_strides[2] == 1) {                                                                    \
                         COLUMNS(at, count, &columns, start, results);                                                 \
                         at += count;                                                                                  \
@@ -100,7 +100,7 @@ TFLMGEN_HELPER int32_t tflmgen_reduced_count(const tflmgen_s32 *reduced)
                                     result = ROW(row, p->reduced[2], result);                                         \
                                 }                                                                                     \
                             }                                                                                         \
-                            ((accumulator *)results)[k] = (accumulator)result;                                        \
+                            results[k] = (accumulator)result;                                                         \
                             at += p->kept_strides[2];                                                                 \
                         } while (++k < count);                                                                        \
                     }                                                                                                 \

@@ -376,17 +376,6 @@ def no_handle(g: SubgraphWriter) -> None:
     g.operator("READ_VARIABLE", entry(g, X), g.outputs)
 
 
-@case(
-    "subgraph 1 'f', operator 0 (READ_VARIABLE): uses variable 'v', which nothing initialises. "
-    "Convert the model with its variables initialised, or frozen"
-)
-def handle_of_nothing_in_another_subgraph(g: SubgraphWriter) -> None:
-    f = g.model.subgraph("f")
-    f.inputs, f.outputs = [f.tensor("handle", "resource", [])], new(f, X)
-    f.operator("READ_VARIABLE", f.inputs, f.outputs)
-    call(g, [handle(g)], [X], f.index)
-
-
 @case("subgraph 0 'main', operator 0 (WHILE): the condition 'again' assigns a variable; move that into the body")
 def condition_assigns(g: SubgraphWriter) -> None:
     condition, body = subgraph(g, "again", [X], [BOOL]), subgraph(g, "body", [X], [X])

@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch", reason="PyTorch programs need the packages 
 pytest.importorskip("onnxscript", reason="PyTorch programs need the packages torch and onnxscript")
 
 import onnx  # noqa: E402
-from support.torch_networks import NETWORKS, QUANTISED, SMALL, Smoother, seeded  # noqa: E402
+from support.torch_networks import NETWORKS, QUANTISED, SMALL, Smoother, StatefulCell, seeded  # noqa: E402
 
 
 def _equals_pytorch(name: str, path: Path, board: str = "host") -> None:
@@ -115,21 +115,8 @@ def test_buffers_that_forward_changes_are_state(as_file: bool, tmp_path: Path) -
     assert done.code == 0, done.out + done.err
 
 
-class Cell(torch.nn.Module):
-    """A cell whose output is named as other values of its decomposition are, a product."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.cell = torch.nn.GRUCell(3, 4)
-        self.register_buffer("state", torch.zeros(1, 4))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.state.copy_(self.cell(x, self.state))
-        return self.state * 2
-
-
 def test_names_of_outputs_beside_state_are_free(tmp_path: Path) -> None:
-    torch.export.save(torch.export.export(Cell().eval(), (torch.randn(1, 3),)), tmp_path / "net.pt2")
+    torch.export.save(torch.export.export(StatefulCell().eval(), (torch.randn(1, 3),)), tmp_path / "net.pt2")
     done = tflmgen("convert", tmp_path / "net.pt2", "-o", tmp_path / "net.tflite")
     assert done.code == 0, done.err
     assert "Compared with PyTorch: 12 input sets equal" in done.out

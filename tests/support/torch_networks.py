@@ -164,6 +164,19 @@ class Smoother(nn.Module):  # type: ignore[misc, name-defined]
         return torch.cond(self.count > 2, lambda m: m * 2, lambda m: m - 1, (self.mean,))
 
 
+class StatefulCell(nn.Module):  # type: ignore[misc, name-defined]
+    """Its output is a product, whose name is also that of products inside of the decomposed cell."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = nn.GRUCell(3, 4)
+        self.register_buffer("state", torch.zeros(1, 4))
+
+    def forward(self, x: Any) -> Any:
+        self.state.copy_(self.cell(x, self.state))
+        return self.state * 2
+
+
 def _package(name: str) -> Any:
     """A package that uses torchvision, whose compiled operators a build for CPUs may lack; networks need none."""
     sys.modules.setdefault("torchvision._meta_registrations", ModuleType("torchvision._meta_registrations"))

@@ -77,9 +77,13 @@ struct tflmgen_copy {
 #define TFLMGEN_GATHER_ROW_32(from, to)                                                                               \
     TFLMGEN_GATHER_ROW("32", "vldrw.u32 q0, [%[at], %q[places], uxtw #2]\n\t", "vstrw.32 q0, [%[to]], #16\n\t", from, \
                        to)
-#define TFLMGEN_COPY_GATHERED(bits)                                                                                 \
-    const int32_t row = params->rank - 1, stride = params->input_stride[row];                                       \
-    if (params->output_stride[row] == 1 && stride > 0 && stride <= TFLMGEN_GATHERED_STRIDE_##bits) {                \
+
+/* A nest of such rows, two loops of it without the cursor. */
+#define TFLMGEN_DEFINE_COPY_GATHERED(bits)                                                                          \
+    TFLMGEN_SHARED void tflmgen_copy_gathered_##bits(const tflmgen_word##bits *input, tflmgen_word##bits *output,   \
+                                                     const struct tflmgen_copy *params)                             \
+    {                                                                                                               \
+        const int32_t row = params->rank - 1, stride = params->input_stride[row];                                   \
         const uint32x4_t places = TFLMGEN_GATHERED_PLACES_##bits;                                                   \
         const int32_t step = stride * (bits < 32 ? bits : 16);                                                      \
         const int32_t rows = row > 0 ? params->extent[row - 1] : 1;                                                 \
@@ -87,33 +91,54 @@ struct tflmgen_copy {
         const int32_t output_step = row > 0 ? params->output_stride[row - 1] : 0;                                   \
         struct tflmgen_nest_cursor cursor = {{0}, params->input_offset, params->output_offset};                     \
         do {                                                                                                        \
-            const tflmgen_word##bits *input_row = (const tflmgen_word##bits *)input + cursor.offset1;               \
-            tflmgen_word##bits *output_row = (tflmgen_word##bits *)output + cursor.offset2;                         \
+            const tflmgen_word##bits *input_row = input + cursor.offset1;                                           \
+            tflmgen_word##bits *output_row = output + cursor.offset2;                                               \
             for (int32_t left = rows; left > 0; --left, input_row += input_step, output_row += output_step) {       \
                 const tflmgen_word##bits *from = input_row;                                                         \
                 tflmgen_word##bits *to = output_row;                                                                \
                 TFLMGEN_GATHER_ROW_##bits(from, to)                                                                 \
             }                                                                                                       \
         } while (tflmgen_nest_next_row(&cursor, row, params->extent, params->input_stride, params->output_stride)); \
-        return;                                                                                                     \
+    }
+
+TFLMGEN_DEFINE_COPY_GATHERED(8)
+TFLMGEN_DEFINE_COPY_GATHERED(16)
+TFLMGEN_DEFINE_COPY_GATHERED(32)
+
+/* Where there are several such rows, or a long one: of a short one compilers make a few moves. It is decided where the
+ * kernel is called, for the numbers are known there. */
+#define TFLMGEN_COPY_OR_GATHER(bits)                                                                               \
+    TFLMGEN_HELPER void tflmgen_copy_##bits(const void *input, void *output, const struct tflmgen_copy *params)    \
+    {                                                                                                              \
+        const int32_t last = params->rank - 1, stride = params->input_stride[last];                                \
+        if (params->output_stride[last] == 1 && stride > 0 && stride <= TFLMGEN_GATHERED_STRIDE_##bits &&          \
+            (last > 0 || params->extent[last] > 8)) {                                                              \
+            tflmgen_copy_gathered_##bits((const tflmgen_word##bits *)input, (tflmgen_word##bits *)output, params); \
+        } else {                                                                                                   \
+            tflmgen_copy_each_##bits(input, output, params);                                                       \
+        }                                                                                                          \
     }
 #else
-#define TFLMGEN_COPY_GATHERED(bits)
+/* Without vectors that is all there is. */
+#define TFLMGEN_COPY_OR_GATHER(bits)
+#define tflmgen_copy_each_8 tflmgen_copy_8
+#define tflmgen_copy_each_16 tflmgen_copy_16
+#define tflmgen_copy_each_32 tflmgen_copy_32
 #endif
 
-#define TFLMGEN_DEFINE_COPY(bits, GATHERED)                                                                     \
-    TFLMGEN_KERNEL void tflmgen_copy_##bits(const void *input, void *output, const struct tflmgen_copy *params) \
-    {                                                                                                           \
-        GATHERED                                                                                                \
-        {                                                                                                       \
-            TFLMGEN_COPY_ROWS(tflmgen_word##bits, params->input_offset, TFLMGEN_COPY_ROW)                       \
-        }                                                                                                       \
+#define TFLMGEN_DEFINE_COPY(name, word)                                                          \
+    TFLMGEN_KERNEL void name(const void *input, void *output, const struct tflmgen_copy *params) \
+    {                                                                                            \
+        TFLMGEN_COPY_ROWS(word, params->input_offset, TFLMGEN_COPY_ROW)                          \
     }
 
-TFLMGEN_DEFINE_COPY(8, TFLMGEN_COPY_GATHERED(8))
-TFLMGEN_DEFINE_COPY(16, TFLMGEN_COPY_GATHERED(16))
-TFLMGEN_DEFINE_COPY(32, TFLMGEN_COPY_GATHERED(32))
-TFLMGEN_DEFINE_COPY(64, )
+TFLMGEN_DEFINE_COPY(tflmgen_copy_each_8, tflmgen_word8)
+TFLMGEN_DEFINE_COPY(tflmgen_copy_each_16, tflmgen_word16)
+TFLMGEN_DEFINE_COPY(tflmgen_copy_each_32, tflmgen_word32)
+TFLMGEN_DEFINE_COPY(tflmgen_copy_64, tflmgen_word64)
+TFLMGEN_COPY_OR_GATHER(8)
+TFLMGEN_COPY_OR_GATHER(16)
+TFLMGEN_COPY_OR_GATHER(32)
 
 /* The same for a nest whose rows are contiguous in both tensors; here all counts are bytes, and so the last extent is
  * a row's length. A row may overlap its own copy. */

@@ -127,8 +127,8 @@ def macros_of(board: str) -> list[str]:
     compiler = "gcc" if BOARDS[board].is_host else "arm-none-eabi-gcc"
     command = [compiler, *BOARDS[board].cpu_flags, "-dM", "-E", "-xc", "-"]
     defined = subprocess.run(command, input="", capture_output=True, text=True, check=True).stdout
-    found = re.findall(r"^#define (__thumb__|__OPTIMIZE\w*|__ARM_\w+|__x86_64__) (\S+)$", defined, re.M)
-    return [f"-D{name}={value}" for name, value in found]
+    macros = re.findall(r"^#define (__thumb__|__OPTIMIZE\w*|__ARM_\w+|__x86_64__) (\S+)$", defined, re.M)
+    return [f"-D{name}={value}" for name, value in macros]
 
 
 def test_cppcheck_finds_nothing_in_the_firmware(example: Path) -> None:

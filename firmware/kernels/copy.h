@@ -118,12 +118,10 @@ TFLMGEN_DEFINE_COPY_GATHERED(32)
             tflmgen_copy_each_##bits(input, output, params);                                                       \
         }                                                                                                          \
     }
+#define TFLMGEN_COPY_EACH(bits) tflmgen_copy_each_##bits
 #else
-/* Without vectors that is all there is. */
 #define TFLMGEN_COPY_OR_GATHER(bits)
-#define tflmgen_copy_each_8 tflmgen_copy_8
-#define tflmgen_copy_each_16 tflmgen_copy_16
-#define tflmgen_copy_each_32 tflmgen_copy_32
+#define TFLMGEN_COPY_EACH(bits) tflmgen_copy_##bits
 #endif
 
 #define TFLMGEN_DEFINE_COPY(name, word)                                                          \
@@ -132,9 +130,9 @@ TFLMGEN_DEFINE_COPY_GATHERED(32)
         TFLMGEN_COPY_ROWS(word, params->input_offset, TFLMGEN_COPY_ROW)                          \
     }
 
-TFLMGEN_DEFINE_COPY(tflmgen_copy_each_8, tflmgen_word8)
-TFLMGEN_DEFINE_COPY(tflmgen_copy_each_16, tflmgen_word16)
-TFLMGEN_DEFINE_COPY(tflmgen_copy_each_32, tflmgen_word32)
+TFLMGEN_DEFINE_COPY(TFLMGEN_COPY_EACH(8), tflmgen_word8)
+TFLMGEN_DEFINE_COPY(TFLMGEN_COPY_EACH(16), tflmgen_word16)
+TFLMGEN_DEFINE_COPY(TFLMGEN_COPY_EACH(32), tflmgen_word32)
 TFLMGEN_DEFINE_COPY(tflmgen_copy_64, tflmgen_word64)
 TFLMGEN_COPY_OR_GATHER(8)
 TFLMGEN_COPY_OR_GATHER(16)

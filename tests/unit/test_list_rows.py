@@ -85,6 +85,7 @@ def test_a_loop_stores_rows_as_tflm_can(dtype: DType, batch: int, tmp_path: Path
         ([0, 1, 0, 0, 0], [0, 2, 0, 0, 0], {"begin_mask": 29, "end_mask": 29, "shrink_axis_mask": 2}, (2, 4, 2, 3)),
         ([1, -2, 0, 0, 0], [2, 9, 4, 2, -1], {}, (1, 2, 4, 2, 2)),
         ([0, -1], [1, 0], {"end_mask": 1, "shrink_axis_mask": 2}, (2, 4, 2, 3)),
+        ([0, 2], [1, 3], {"begin_mask": 2, "end_mask": 1, "shrink_axis_mask": 2}, (2, 4, 2, 3)),
     ],
 )
 @pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16])
@@ -108,4 +109,6 @@ def test_slices_of_five_dimensions_are_tflms(
     run = run_in(dtype, builder.model(), (2, 3, 4, 2, 3))
     assert not run.quantized.conversions
     assert [operators["STRIDED_SLICE"] for operators in run.operators] == [0]
+    for whole, exact in zip(run.after, run.before, strict=True):
+        np.testing.assert_allclose(whole[0], exact[0], atol=0.05)
     assert_as_in_tflm(run, tmp_path)

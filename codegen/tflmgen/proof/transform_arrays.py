@@ -78,8 +78,9 @@ def _conv_3d(call: ArrayCall) -> str | None:
     filters = call.op.constants[1]
     if filters is None:
         return None
-    wanted = np.asarray(filters)
-    return compare(call, 1, wanted if "lanes" in call.function else np.moveaxis(wanted, 4, 0), "weights")
+    by_vectors = call.function == "tflmgen_conv3d_lanes_f32"
+    wanted = np.asarray(filters) if by_vectors else np.moveaxis(np.asarray(filters), 4, 0)
+    return compare(call, 1, wanted, "weights")
 
 
 CHECKS: Mapping[str, Check] = {

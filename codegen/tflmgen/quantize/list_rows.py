@@ -71,7 +71,8 @@ def _cut(op: Operator, graph: SubGraph) -> list[range] | None:
     cut = [range(dim) for dim in rows.shape]
     for axis, (begin, end) in enumerate(zip(begins, ends, strict=True)):
         if shrunk >> axis & 1:
-            start = begin % len(cut[axis])
+            # TensorFlow ignores the mask of such a dimension's beginning; its Lite runtimes do not.
+            start = 0 if first >> axis & 1 else begin % len(cut[axis])
             cut[axis] = range(start, start + 1)
         else:
             cut[axis] = cut[axis][None if first >> axis & 1 else begin : None if last >> axis & 1 else end]

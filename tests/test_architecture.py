@@ -91,7 +91,8 @@ NAMES_OPERATORS = {
         "reference.work_budget"
     ),
     "importer of control flow and of dimensions known at run time: recognises and makes operators": (
-        "frontend.affine_functions frontend.bidirectional frontend.case_operators frontend.empty_products "
+        "frontend.affine_functions frontend.bidirectional frontend.case_operators frontend.constant_cuts "
+        "frontend.empty_products "
         "frontend.fused_lstm_loops frontend.import_block frontend.lstm_loops "
         "frontend.import_build frontend.import_row_readers frontend.import_row_shapes "
         "frontend.import_row_windows frontend.import_row_wise frontend.tensor_lists frontend.trips"

@@ -6,6 +6,7 @@ Decided here: validity of a file; control flow becomes regions, variables become
 
 from tflmgen.frontend.bidirectional import LAYERS
 from tflmgen.frontend.carried_states import without_operators
+from tflmgen.frontend.constant_cuts import constant_cut
 from tflmgen.frontend.fused_lstm_loops import lstm_operator
 from tflmgen.frontend.importer import import_model, import_variants
 from tflmgen.frontend.label_files import class_labels
@@ -65,6 +66,7 @@ __all__ = [
     "along_axis",
     "bindings",
     "class_labels",
+    "constant_cut",
     "constant_values",
     "contents",
     "counters",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflmgen.frontend.constant_cuts import constant_cut
 from tflmgen.frontend.subgraphs import fused_activation
 from tflmgen.frontend.tensor_values import constant_values
 from tflmgen.frontend.tflite.model import Operator, SubGraph
@@ -76,26 +77,11 @@ class AffineFunctions:
 
     def _cut(self, op: Operator, data: Array, tensor: int) -> Array | None:
         """A part of `data` with constant bounds."""
-        constants = [self.body.tensors[part] for part in op.inputs]
-        numbers = [constant_values(c).reshape(-1) if c.data and c.dtype is DType.INT32 else None for c in constants]
-        if op.name == "SPLIT" and numbers[0] is not None:
-            axis = int(numbers[0][0]) % (data.ndim - 1)
-            return np.split(data, len(op.outputs), axis)[op.outputs.index(tensor)]
-        options = op.options or {}
-        if op.name not in ("SLICE", "STRIDED_SLICE") or any(n is None for n in numbers[1:]):
-            return None
-        begin, second = ([int(n) for n in part] for part in numbers[1:3] if part is not None)
-        if op.name == "SLICE":
-            ends = [None if n < 0 else b + n for b, n in zip(begin, second, strict=True)]
-            return data[tuple(slice(b, end) for b, end in zip(begin, ends, strict=True))]
-        if any(options.get(f"{name}_mask", 0) for name in ("ellipsis", "new_axis", "shrink_axis")):
-            return None
-        first, last = (int(options.get(f"{name}_mask", 0)) for name in ("begin", "end"))
-        steps = numbers[3] if numbers[3] is not None else np.ones(len(begin))
-        bounds = zip(begin, second, steps, strict=True)
-        return data[
-            tuple(
-                slice(None if first >> i & 1 else b, None if last >> i & 1 else e, int(s))
-                for i, (b, e, s) in enumerate(bounds)
-            )
-        ]
+        if op.name == "SPLIT":
+            axis = self.body.tensors[op.inputs[0]]
+            if axis.data is None:
+                return None
+            parts = np.split(data, len(op.outputs), int(constant_values(axis).reshape(-1)[0]) % (data.ndim - 1))
+            return parts[op.outputs.index(tensor)]
+        cut = constant_cut(op, self.body)
+        return data[np.ix_(*cut)] if cut is not None else None

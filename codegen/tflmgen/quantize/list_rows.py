@@ -18,7 +18,7 @@ from tflmgen.frontend import (
     RowStore,
     SubGraph,
     Tensor,
-    constant_values,
+    constant_cut,
     contents,
     operator_version,
     options_with_defaults,
@@ -52,30 +52,16 @@ def _picks(graph: SubGraph) -> frozenset[int]:
     return frozenset(op.index for op in wide if picks_a_row(op, graph))
 
 
-def _cuts(graph: SubGraph) -> dict[int, list[range]]:
+def _cuts(graph: SubGraph) -> dict[int, tuple[range, ...]]:
     """What is taken along each dimension by each STRIDED_SLICE that becomes SLICE, by operator index."""
     cuts = {op.index: _cut(op, graph) for op in graph.operators if op.name == "STRIDED_SLICE"}
     return {index: cut for index, cut in cuts.items() if cut is not None}
 
 
-def _cut(op: Operator, graph: SubGraph) -> list[range] | None:
-    rows, *bounds = (graph.tensors[i] for i in op.inputs)
-    is_static = all(dim > 0 for dim in rows.shape_signature or rows.shape)
-    if not is_static or not _MOST_STRIDED < len(rows.shape) <= _MOST_SLICED or any(b.data is None for b in bounds):
+def _cut(op: Operator, graph: SubGraph) -> tuple[range, ...] | None:
+    cut = constant_cut(op, graph)
+    if cut is None or not _MOST_STRIDED < len(cut) <= _MOST_SLICED or any(places.step != 1 for places in cut):
         return None
-    options = op.options or {}
-    begins, ends, steps = (constant_values(bound).reshape(-1).tolist() for bound in bounds)
-    if any(step != 1 for step in steps) or any(options.get(n) for n in ("ellipsis_mask", "new_axis_mask", "offset")):
-        return None
-    first, last, shrunk = (int(options.get(f"{name}_mask", 0)) for name in ("begin", "end", "shrink_axis"))
-    cut = [range(dim) for dim in rows.shape]
-    for axis, (begin, end) in enumerate(zip(begins, ends, strict=True)):
-        if shrunk >> axis & 1:
-            # TensorFlow ignores the mask of such a dimension's beginning; its Lite runtimes do not.
-            start = 0 if first >> axis & 1 else begin % len(cut[axis])
-            cut[axis] = range(start, start + 1)
-        else:
-            cut[axis] = cut[axis][None if first >> axis & 1 else begin : None if last >> axis & 1 else end]
     return cut
 
 

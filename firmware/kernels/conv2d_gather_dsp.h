@@ -257,11 +257,12 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_columns(tflmgen_u32 *lane, const i
     }
 }
 
-/* It is less time, but more code. */
+/* The longest rows, in bytes, whose windows are gathered column by column: longer ones take less time by way of bytes,
+ * and all of them less code. */
 #ifdef __OPTIMIZE_SIZE__
-#define TFLMGEN_CONV2D_DSP_COLUMNS false
+#define TFLMGEN_CONV2D_DSP_COLUMNS 0
 #else
-#define TFLMGEN_CONV2D_DSP_COLUMNS true
+#define TFLMGEN_CONV2D_DSP_COLUMNS 16
 #endif
 
 /* Where the next window begins. */
@@ -286,7 +287,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_next(tflmgen_u32 *lane, int8_t *by
     const int32_t y = next->out_y * p->stride_height - p->padding_top;
     const int32_t x = next->out_x++ * p->stride_width - p->padding_left;
     const int32_t row = p->input_width * p->input_channels;
-    if (TFLMGEN_CONV2D_DSP_COLUMNS && p->row_pitch == 4 && p->dilation_width == 1 && row >= 4) {
+    if (TFLMGEN_CONV2D_DSP_COLUMNS > 0 && p->row_pitch == 4 && p->dilation_width == 1 && row >= 4) {
         tflmgen_conv2d_dsp_gather_columns(lane, next->image, y, x, p);
         return;
     }
@@ -298,7 +299,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_next(tflmgen_u32 *lane, int8_t *by
     }
     if (p->input_channels % 4 == 0) {
         tflmgen_conv2d_dsp_gather(lane, next->image, y, x, p);
-    } else if (TFLMGEN_CONV2D_DSP_COLUMNS && p->row_pitch % 4 == 0 && p->dilation_width == 1 && row >= 4) {
+    } else if (p->row_pitch <= TFLMGEN_CONV2D_DSP_COLUMNS && p->row_pitch % 4 == 0 && p->dilation_width == 1 &&
+               row >= 4) {
         tflmgen_conv2d_dsp_gather_columns(lane, next->image, y, x, p);
     } else {
         tflmgen_conv2d_dsp_gather_bytes(lane, bytes, next->image, y, x, p);

@@ -249,7 +249,7 @@ def only(names_of: Mapping[ModuleType, Collection[str]]) -> Iterator[dict[tuple[
         candidates = list(kernels)
         others = [other for kernel in candidates for other in kernel.smaller]
         wanted = _of_family(names, candidates) or _of_family(names, others)
-        in_turn = wanted and wanted[0].family.startswith(("depthwise3x3", "fully_connected_mve"))
+        in_turn = wanted and wanted[0].family.startswith(("conv2d_dsp", "depthwise3x3", "fully_connected_mve"))
         # By layer, not by call: the proof of a build selects kernels anew, and is to find the same.
         turn = turns.setdefault((wanted[0].function, wanted[0].params), len(turns)) if in_turn else 0
         first = turn % len(wanted) if in_turn else 0

@@ -39,3 +39,14 @@ def test_layers_have_a_kernel_of_the_core(name: str, board: str, tmp_path: Path)
 def test_long_rows_of_int16(tmp_path: Path) -> None:
     layer = Layer("FULLY_CONNECTED", (2, 1), 167, outputs=45, dtype="int16")
     assert kernels_of(layer, "mps2_an386", tmp_path) == ["dsp"]
+
+
+@pytest.mark.parametrize(("channels", "values"), [(2, 8), (3, 9)])
+def test_rows_of_windows_are_filled_up_to_words_where_that_takes_less_time(
+    channels: int, values: int, tmp_path: Path
+) -> None:
+    """Two bytes beside a word are gathered one by one, a single one by a loop of its own; to fill up costs steps."""
+    path = tmp_path / "layer.tflite"
+    write_model(path, [Layer("CONV_2D", (16, 16), channels, (3, 3), 8)], np.random.default_rng(0), gives_all=True)
+    sources = plan_for(path, load_board("mps2_an386"), BuildOptions(no_range_analysis=True)).sources.files.values()
+    assert any(f".row_pitch = {values}," in source for source in sources)

@@ -55,16 +55,19 @@ STACK_WORDS = header_constant("conv2d_block_dsp.h", "TFLMGEN_CONV2D_DSP_STACK_WO
 """Words of an im2col buffer on the stack; a longer one is scratch."""
 
 
-def conv2d_dsp(request: Convolution) -> Kernel | None:
-    """The kernel; None where it would not be exact, or where weights are no shifted pairs.
+def conv2d_dsp(request: Convolution) -> tuple[Kernel, ...]:
+    """The kernels, of one length of rows each; none where they would not be exact, or weights are no shifted pairs."""
+    lengths = _row_lengths(request.layer, request.window)[: None if request.target.optimize != "size" else 1]
+    kernels = (_kernel(request, length) for length in lengths)
+    return tuple(kernel for kernel in kernels if kernel is not None)
 
-    But for least flash, layers with one shift for all channels, and windows of an even and of an odd number of steps,
-    may have code of their own.
-    """
+
+def _kernel(request: Convolution, pitch: int) -> Kernel | None:
+    """But for least flash, there is other code for one shift of all channels, and an odd number of steps."""
     op, window, layer = request.op, request.window, request.layer
     special = request.target.optimize != "size"
     channels = len(layer.weights)
-    spread, pitch = _with_pitch(layer, window)
+    spread = _with_pitch(layer, window, pitch)
     words, exact = pair_words(spread.weights), _requantisations(layer, special)
     if exact is None or words is None or channels < 2:
         return None
@@ -139,26 +142,34 @@ def _kind(exact: Requantisations) -> str:
 
 def is_computed_in_blocks(request: Convolution) -> bool:
     """Whether conv2d_dsp computes it."""
-    spread, _ = _with_pitch(request.layer, request.window)
-    exact = len(spread.weights) > 1 and requantisations(request.layer)
-    return bool(exact) and pair_words(spread.weights) is not None
+    layer, window = request.layer, request.window
+    spread = (_with_pitch(layer, window, pitch) for pitch in _row_lengths(layer, window))
+    has_words = len(layer.weights) > 1 and any(pair_words(other.weights) is not None for other in spread)
+    return has_words and bool(requantisations(layer))
 
 
-def _with_pitch(layer: Layer, window: Window) -> tuple[Layer, int]:
-    """The same layer with zeros behind each row of a window where whole words cost no more steps, and a row's length.
+def _row_lengths(layer: Layer, window: Window) -> tuple[int, ...]:
+    """Values of a window's row as kernels may have them: filled up to whole words where that costs no steps, else as
+    it is or, which takes more steps but less gathering, filled up.
+    """
+    row = window.taps[1] * window.input[3]
+    whole = -(-row // 4) * 4
+    if whole * window.taps[0] <= -(-layer.weights.shape[1] // 4) * 4:
+        return (whole,)
+    return (row, whole) if window.steps.dilation_width == 1 else (row,)
 
-    Else what the rows have beside whole words comes behind all these.
+
+def _with_pitch(layer: Layer, window: Window, pitch: int) -> Layer:
+    """The same layer with zeros behind each row of a window up to `pitch` values, and what they have beside whole words
+    behind all these.
     """
     channels, terms = layer.weights.shape
     row = window.taps[1] * window.input[3]
-    pitch = -(-row // 4) * 4
-    if pitch * window.taps[0] > -(-terms // 4) * 4:
-        pitch = row
     rows = layer.weights.reshape(channels, terms // row, row)
     padded = np.pad(rows, ((0, 0), (0, 0), (0, pitch - row)))
     whole = pitch // 4 * 4
     parts = [part.reshape(channels, -1) for part in (padded[:, :, :whole], padded[:, :, whole:])]
-    return replace(layer, weights=np.concatenate(parts, axis=1)), pitch
+    return replace(layer, weights=np.concatenate(parts, axis=1))
 
 
 def channel_pairs(words: NDArray[np.uint32], starts: NDArray[np.uint32], exact: Requantisations) -> NDArray[np.uint32]:

@@ -166,7 +166,7 @@ def test_few_samples_are_a_warning_with_their_number(tmp_path: Path) -> None:
         ({"x": X[0]}, "array 'limit' is missing"),
         ({"y": X[0], "limit": LIMIT}, "array 'x' is missing"),
         ({"x": X[0][:, :3], "limit": LIMIT}, r"array 'x' is float32\[1,3\], but input is float32\[1,4\]"),
-        ({"x": X[0].astype(np.float64), "limit": LIMIT}, "array 'x' is float64"),
+        ({"x": X[0].astype(np.int32), "limit": LIMIT}, "array 'x' is int32"),
         ({"x": np.zeros((0, 4), np.float32), "limit": np.zeros((0, 1), np.float32)}, r"float32\[0,4\]"),
         ({"x": f32([[0, np.nan, 1, 1]]), "limit": LIMIT}, r"input 'x' is nan at \[0,1\]"),
         ({"s0_in_0": X[0], "s0_in_1": f32([np.inf])}, r"set 0: input 'limit' is inf at \[0\]"),

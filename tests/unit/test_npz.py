@@ -60,6 +60,27 @@ def test_simple_form_goes_by_name(tmp_path: Path) -> None:
     np.testing.assert_array_equal(vectors.sets[0].expected[0], Y_DATA)
 
 
+def test_numbers_of_one_kind_become_those_of_the_model(tmp_path: Path) -> None:
+    vectors = _read(_file(tmp_path, x=X_DATA.astype(np.int64), w=W_DATA.astype(np.float64)))
+    assert [array.dtype for array in vectors.sets[0].inputs] == [np.int8, np.float32]
+    assert vectors.sets[0].inputs[0].tolist() == [1, -2]
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "message"),
+    [
+        (np.array([1, 128]), W_DATA, r"array 'x' is int64\[2\], but input is int8\[2\]"),
+        (X_DATA.astype(np.float32), W_DATA, "array 'x' is float32"),
+        (X_DATA == 1, W_DATA, "array 'x' is bool"),
+        (X_DATA, np.array(1), "array 'w' is int64"),
+        (X_DATA, np.array(1e39), "array 'w' is float64"),
+    ],
+)
+def test_numbers_that_are_none_of_the_model(tmp_path: Path, x: np.ndarray, w: np.ndarray, message: str) -> None:
+    with pytest.raises(VectorsError, match=message):
+        _read(_file(tmp_path, x=x, w=w))
+
+
 @pytest.mark.parametrize("shape", [(3, 2), (3, 1, 2)])
 def test_samples_stacked_in_one_array_are_sets(tmp_path: Path, shape: tuple[int, ...]) -> None:
     outputs = np.arange(6, dtype=np.int16).reshape(shape)
@@ -90,7 +111,7 @@ def test_big_endian_arrays_are_understood(tmp_path: Path) -> None:
     [
         ({"x": X_DATA}, ["'w'", "missing", "float32[]", "'x'"]),
         ({}, ["'x'", "missing", "no arrays"]),
-        ({"x": X_DATA.astype(np.int16), "w": W_DATA}, ["'x'", "int16[2]", "int8[2]"]),
+        ({"x": np.array([1, 300], np.int16), "w": W_DATA}, ["'x'", "int16[2]", "int8[2]"]),
         ({"x": X_DATA[:1], "w": W_DATA}, ["'x'", "int8[1]", "int8[2]"]),
         ({"n_sets": 2, "s0_in_0": X_DATA, "s0_in_1": W_DATA}, ["'s1_in_0'", "missing", "input 'x'"]),
         ({"n_sets": 0, "s0_in_0": X_DATA}, ["'n_sets'", "0"]),

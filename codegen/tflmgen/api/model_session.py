@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tflmgen.emulators import Session, VectorSet, choose_signature, run_set, vector_set_of
 from tflmgen.errors import UsageError
-from tflmgen.ir import DType, Port, Signature
+from tflmgen.ir import Port, Signature
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -106,17 +106,7 @@ def named_outputs(
 
 
 def _array(value: ArrayLike, port: Port) -> NDArray[Any]:
-    """An array of the port's type where that keeps the values: of numbers of one kind, within the type's limits.
-
-    float64, which numpy makes of Python's numbers, becomes float32; integers change their width. An array of integers
-    becomes none of floats, nor the reverse: quantised values and real ones are too easily taken for each other.
-    """
+    """Numbers of Python's own, which may be whole ones for floats, as an array; an array as it is."""
     array, dtype = np.asarray(value), port.type.dtype
-    if dtype.is_float:
-        is_plain = array.dtype.kind in "iu" and not isinstance(value, np.ndarray)
-        return array.astype(dtype.numpy) if is_plain or array.dtype.kind == "f" else array
-    if dtype is DType.BOOL or array.dtype.kind not in "iu":
-        return array
-    low, high = dtype.limits
-    fits = array.size == 0 or (int(array.min()) >= low and int(array.max()) <= high)
-    return array.astype(dtype.numpy) if fits else array
+    is_plain = array.dtype.kind in "iu" and not isinstance(value, np.ndarray)
+    return array.astype(dtype.numpy) if dtype.is_float and is_plain else array

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from tflmgen.errors import TflmgenError
 from tflmgen.frontend import printable
-from tflmgen.ir import Port, Signature, TensorType
+from tflmgen.ir import DType, Port, Signature, TensorType
 from tflmgen.project import write_whole
 
 Array = NDArray[Any]
@@ -250,6 +250,7 @@ class _Reader:
             raise VectorsError(
                 f"{self._path}: array '{name}' is missing: {label} is {port.type}{self._contents_hint(role)}"
             )
+        array = _of_type(array, port.type.dtype)
         if array.dtype.newbyteorder("=") != dtype.newbyteorder("=") or not _has_shape(array, port.type):
             actual = f"{array.dtype}[{','.join(map(str, array.shape))}]"
             raise VectorsError(f"{self._path}: array '{name}' is {actual}, but {label} is {port.type}")
@@ -263,3 +264,21 @@ class _Reader:
             return ""
         listed = ", ".join(f"'{name}'" for name in names[:8])
         return f". The file holds {listed}{' ...' if len(names) > 8 else ''}"
+
+
+def _of_type(array: Array, dtype: DType) -> Array:
+    """The array in this type where that keeps the values: of numbers of one kind, within the type's limits.
+
+    float64, which NumPy makes of Python's numbers, becomes float32; integers change their width. An array of integers
+    becomes none of floats, nor the reverse: quantised values and real ones are too easily taken for each other.
+    """
+    own, given = dtype.numpy.kind, array.dtype.kind
+    if own == given == "f":
+        with np.errstate(over="ignore"):
+            converted = array.astype(dtype.numpy)
+        return converted if np.array_equal(np.isfinite(converted), np.isfinite(array)) else array
+    if own not in "iu" or given not in "iu":
+        return array
+    low, high = dtype.limits
+    fits = array.size == 0 or (int(array.min()) >= low and int(array.max()) <= high)
+    return array.astype(dtype.numpy) if fits else array

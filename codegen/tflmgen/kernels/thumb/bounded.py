@@ -22,6 +22,7 @@ from tflmgen.kernels.thumb.thumb_requantisation import (
     Booleans,
     factors,
     finest_steps,
+    next_offsets,
     output_of,
     thresholds,
 )
@@ -83,15 +84,15 @@ def bounded_channels(layer: Layer) -> tuple[Bounded, Booleans] | None:
     constants = search.constants(low == high, low)
     nearest = np.rint(factors(layer) * 2.0 ** (_LOW_BITS + _SHIFT)).astype(np.int64)
     steps = finest_steps(layer, nearest)
-    for offset in OFFSETS:
+    tried = 0
+    while tried < len(OFFSETS):
         rows = np.flatnonzero(constants[2] < 0)
-        if not len(rows) or (offset and len(rows) > max(FEWEST_REQUANTISED, len(nearest) // 2)):
+        if not len(rows) or (tried and len(rows) > max(FEWEST_REQUANTISED, len(nearest) // 2)):
             break
-        part, multipliers = search.channels(rows), np.clip(nearest[rows] + offset * steps[rows], 1, 2**32 - 1)
-        for top in part.tops():
-            new, values = part.attempt(multipliers, top)
-            new &= constants[2][rows] < 0
-            constants[:, rows] = np.where(new, values, constants[:, rows])
+        offsets = next_offsets(tried, len(rows))
+        tried += len(offsets)
+        multipliers = np.clip(nearest[rows] + offsets * steps[rows], 1, 2**32 - 1)
+        constants[:, rows, 0] = search.channels(rows).first_exact(multipliers)
     exact = (constants >= 0)[2, :, 0]
     saturated = [np.clip(end, -128, 127) for end in ends]
     clamped = (saturated[0] != low) | (saturated[1] != high)
@@ -131,14 +132,29 @@ class _Search:
             terms = np.where(chosen & (np.abs(start) < _FARTHEST), values, terms)
         return terms
 
-    def tops(self) -> tuple[Integers, ...]:
-        """The accumulators at which windows begin, the likeliest first."""
+    def first_exact(self, multipliers: Integers) -> Integers:
+        """(multiplier, start, width), each [channels], of the first of some multipliers [channels, n] that is exact; a
+        width of -1 where none is.
+        """
+        tops = self._tops()
+        tries = np.repeat(multipliers, tops.shape[1], axis=1), np.tile(tops, multipliers.shape[1])
+        exact, values = self._attempt(*(each[:, :, None] for each in tries))
+        first = exact[:, :, 0].argmax(axis=1)
+        chosen = np.arange(len(first)), first
+        result: Integers = np.where(exact[chosen][:, 0], values[:, chosen[0], first, 0], -1)
+        return result
+
+    def _tops(self) -> Integers:
+        """The accumulators at which windows begin, [channels, 3], the likeliest first."""
         real = (127.5 - self.layer.zero_point) / np.maximum(factors(self.layer), 2.0**-40)
         top = np.floor(np.clip(real, -INT32_END, INT32_END)).astype(np.int64)
-        return top, top + 1, top - 1
+        return np.concatenate([top, top + 1, top - 1], axis=1)
 
-    def attempt(self, multipliers: Integers, top: Integers) -> tuple[Booleans, Integers]:
-        """(whether it is exact, (multiplier, start, width)) for windows that begin at `top`."""
+    def _attempt(self, multipliers: Integers, top: Integers) -> tuple[Booleans, Integers]:
+        """(whether it is exact, (multiplier, start, width)) for windows that begin at `top`, all [channels, tries, 1].
+
+        Of each try, what is said of all thresholds is in a last axis.
+        """
         high, low = np.divmod(multipliers, 2**_LOW_BITS)
 
         def product(distance: Integers) -> Integers:
@@ -146,25 +162,26 @@ class _Search:
             return result
 
         told_apart = (self.layer.low < OUTPUTS) & (self.layer.high >= OUTPUTS)
-        at, before = self.thresholds, self.thresholds - 1
-        reached, missed = told_apart & (at <= self.greatest), told_apart & (before >= self.least)
+        at, least, greatest, bias = (part[:, None] for part in (self.thresholds, self.least, self.greatest, self._bias))
+        before = at - 1
+        reached, missed = told_apart & (at <= greatest), told_apart & (before >= least)
         widest = np.minimum((2**32 - 1) * 2**_LOW_BITS // multipliers, _WIDEST)
-        missed &= top - before <= widest
-        steps = INT32_END - (OUTPUTS.astype(np.int64)[None, :] << _SHIFT)
+        missed = missed & (top - before <= widest)
+        steps = INT32_END - (OUTPUTS.astype(np.int64) << _SHIFT)
         at_distance, before_distance = (np.clip(top - a, -1, _WIDEST) for a in (at, before))
-        upper = np.where(reached, steps - product(at_distance), 2**40).min(axis=1, keepdims=True)
-        fewest = np.where(missed, steps - product(before_distance) + 1, -(2**40)).max(axis=1, keepdims=True)
+        upper = np.where(reached, steps - product(at_distance), 2**40).min(axis=-1, keepdims=True)
+        fewest = np.where(missed, steps - product(before_distance) + 1, -(2**40)).max(axis=-1, keepdims=True)
         upper, fewest = np.minimum(upper, high), np.maximum(fewest, 1)
         fraction = (((fewest + upper) >> 1 << _FRACTION_BITS) + high - 1) // np.maximum(high, 1)
         fraction = np.clip(fraction, 1, 2**_FRACTION_BITS - 1)
         offset = (fraction * high) >> _FRACTION_BITS
         width = np.minimum((2**32 - offset) * 2**_LOW_BITS // multipliers, _WIDEST)
-        starts = top - self._bias
+        starts = top - bias
         exact = (offset >= fewest) & (offset <= upper) & (np.abs(starts) < _FARTHEST) & (multipliers < 2**32)
-        exact &= (~reached | ((top - at >= 0) & (top - at <= width))).all(axis=1, keepdims=True)
-        exact &= (~missed | (top - before >= 0)).all(axis=1, keepdims=True)
-        highest = np.where(told_apart, at, -INT32_END).max(axis=1, keepdims=True)
-        lowest = np.where(told_apart, at, INT32_END).min(axis=1, keepdims=True)
-        exact &= (top + 1 >= highest) | (self.greatest <= top)
-        exact &= (top - width - 1 < lowest) | (self.least >= top - width)
+        exact &= (~reached | ((top - at >= 0) & (top - at <= width))).all(axis=-1, keepdims=True)
+        exact &= (~missed | (top - before >= 0)).all(axis=-1, keepdims=True)
+        highest = np.where(told_apart, at, -INT32_END).max(axis=-1, keepdims=True)
+        lowest = np.where(told_apart, at, INT32_END).min(axis=-1, keepdims=True)
+        exact &= (top + 1 >= highest) | (greatest <= top)
+        exact &= (top - width - 1 < lowest) | (least >= top - width)
         return exact, np.stack([multipliers, (starts << _FRACTION_BITS) + fraction, width])

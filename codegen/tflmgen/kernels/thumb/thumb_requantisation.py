@@ -30,6 +30,9 @@ OFFSETS = (
 )
 """What is added to the nearest multiplier, in its finest steps, until one is exact."""
 
+_TOGETHER = 32
+"""Multipliers of channels that are tried together: NumPy takes as long for one as for some dozen."""
+
 _FINE = 2**12
 """Steps of the multiplier move the last output's beginning by such a part of a unit of the accumulator."""
 
@@ -90,16 +93,16 @@ def requantisations(layer: Layer, biases: Integers) -> Requantisations | None:
     missing = ~constant
     nearest = np.rint(factors(layer) * 2.0 ** (2 * _BITS + shifts)).astype(np.int64)
     steps = finest_steps(layer, nearest)
-    for offset in OFFSETS:
+    tried = 0
+    while tried < len(OFFSETS) and missing.any():
         chosen = np.flatnonzero(missing)
-        if not len(chosen):
-            break
-        part, multipliers = staircase.channels(chosen), (nearest + offset * steps)[chosen]
-        addends, negatives, exact = part.addends(multipliers, shifts[chosen])
-        rows = multipliers >> _BITS, addends, ((multipliers % 2**_BITS) << 8) + shifts[chosen], negatives
-        for row, values in zip(requantisation, rows, strict=True):
-            row[chosen] = np.where(exact, values, row[chosen])
-        missing[chosen] &= ~exact
+        offsets = next_offsets(tried, len(chosen))
+        tried += len(offsets)
+        exact, values = staircase.channels(chosen).first_exact(
+            nearest[chosen] + offsets * steps[chosen], shifts[chosen]
+        )
+        requantisation[:, chosen[exact], 0] = values[:, exact]
+        missing[chosen[exact]] = False
     if missing.any():
         return None
     saturated = [np.clip(end, -128, 127) for end in ends]
@@ -125,6 +128,11 @@ def raised_requantisations(layer: Layer) -> Requantisations | None:
 def factors(layer: Layer) -> NDArray[np.float64]:
     """What accumulators are multiplied by, [channels, 1]."""
     return np.array([[multiplier * 2.0 ** (shift - 31)] for multiplier, shift in layer.scales])
+
+
+def next_offsets(tried: int, channels: int) -> Integers:
+    """Those of OFFSETS that are tried together for some channels after `tried` ones: the fewer channels, the more."""
+    return np.array(OFFSETS[tried : tried + (max(1, _TOGETHER // channels) if tried else 1)])
 
 
 def finest_steps(layer: Layer, multipliers: Integers) -> Integers:
@@ -180,28 +188,43 @@ class _Staircase:
                 return shifts
             shifts = shifts - too_large
 
-    def addends(self, multipliers: Integers, shifts: Integers) -> tuple[Integers, Integers, Booleans]:
+    def first_exact(self, multipliers: Integers, shifts: Integers) -> tuple[Booleans, Integers]:
+        """Whether one of some multipliers [channels, n] is exact, and (m, c, 256 f + s, what is added to c for negative
+        sums) with the first one that is, each [channels].
+        """
+        addends, negatives, exact = (part[:, :, 0] for part in self._addends(multipliers[:, :, None], shifts[:, None]))
+        controls = (multipliers % 2**_BITS << 8) + shifts
+        chosen = np.arange(len(exact)), exact.argmax(axis=1)
+        values = np.stack([part[chosen] for part in (multipliers >> _BITS, addends, controls, negatives)])
+        return exact[chosen], values
+
+    def _addends(self, multipliers: Integers, shifts: Integers) -> tuple[Integers, Integers, Booleans]:
         """(c, what is added to it for negative sums, whether these are exact), for multipliers 2^10 m + f.
 
+        All but shifts [channels, 1, 1] are [channels, n, 1]; what is said of all thresholds is in a last axis.
         Each threshold bounds c from both sides: there the output must be reached, one before it must not.
         """
 
+        biases, least_sum, greatest_sum, at = (
+            part[:, None] for part in (self.biases, self.least, self.greatest, self.thresholds)
+        )
+
         def scaled(accumulators: Integers) -> Integers:
-            high, low = np.divmod(accumulators - self.biases, 2**_BITS)
+            high, low = np.divmod(accumulators - biases, 2**_BITS)
             coarse, fine = np.divmod(multipliers, 2**_BITS)
             result: Integers = high * coarse + ((low * coarse + high * fine) >> _BITS)
             return result
 
         told_apart = (self.layer.low < OUTPUTS) & (self.layer.high >= OUTPUTS)
-        steps = (OUTPUTS[None, :] + 128) << shifts
-        at, before = self.thresholds, self.thresholds - 1
-        reached, missed = told_apart & (at <= self.greatest), told_apart & (before >= self.least)
+        steps = (OUTPUTS + 128) << shifts
+        before = at - 1
+        reached, missed = told_apart & (at <= greatest_sum), told_apart & (before >= least_sum)
         least, greatest = steps - scaled(at), steps - 1 - scaled(before)
 
         def bounds(reached: Booleans, missed: Booleans) -> tuple[Integers, Integers]:
             return (
-                np.where(reached, least, -INT32_END).max(axis=1, keepdims=True),
-                np.where(missed, greatest, INT32_END - 1).min(axis=1, keepdims=True),
+                np.where(reached, least, -INT32_END).max(axis=-1, keepdims=True),
+                np.where(missed, greatest, INT32_END - 1).min(axis=-1, keepdims=True),
             )
 
         low, high = bounds(reached & (at >= 0), missed & (before >= 0))

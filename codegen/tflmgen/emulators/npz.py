@@ -272,12 +272,12 @@ def _of_type(array: Array, dtype: DType) -> Array:
     float64, which NumPy makes of Python's numbers, becomes float32; integers change their width. An array of integers
     becomes none of floats, nor the reverse: quantised values and real ones are too easily taken for each other.
     """
-    own, given = dtype.numpy.kind, array.dtype.kind
-    if own == given == "f":
+    wanted, actual = dtype.numpy.kind, array.dtype.kind
+    if wanted == actual == "f":
         with np.errstate(over="ignore"):
             converted = array.astype(dtype.numpy)
         return converted if np.array_equal(np.isfinite(converted), np.isfinite(array)) else array
-    if own not in "iu" or given not in "iu":
+    if wanted not in "iu" or actual not in "iu":
         return array
     low, high = dtype.limits
     fits = array.size == 0 or (int(array.min()) >= low and int(array.max()) <= high)

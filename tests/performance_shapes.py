@@ -41,7 +41,7 @@ move pointers on.
 
 An M55 multiplies 16 values of int8 at a time, 8 of int16 and 4 of float32. A pixel of 17 to 23 channels takes two
 vectors of int8, as one of 32 does: per MAC, 1x1 layers and LSTMs of so few channels cannot keep to 1.35. One CONV_2D,
-of 28 channels in windows of 2x5, is at 1.12: of 32 channels, whole vectors are read."""
+of 28 channels in windows of 2x5, is at 1.10: of 32 channels, whole vectors are read."""
 
 BOARDS = {
     "Cortex-M0": "mps2_an385_m0",

@@ -138,6 +138,7 @@ def test_vector_kernels_are_exact(name: str, optimize: str, tmp_path: Path) -> N
         *((name, M0, optimize) for name in EVERYWHERE for optimize in ("-O2", "-Os")),
         *((name, M3, "-O2") for name in ("conv2d", "depthwise3x3", "fully_connected")),
     ],
+    ids=lambda value: value.target.core if isinstance(value, Machine) else value,
 )
 def test_thumb_kernels_are_exact(name: str, machine: Machine, optimize: str, tmp_path: Path) -> None:
     """The M3 runs the same code."""

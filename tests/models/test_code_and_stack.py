@@ -38,7 +38,8 @@ def firmware(name: str, board: str, optimize: str, folder: Path) -> dict[str, in
     ("name", "optimize"),
     [
         *((name, optimize) for name in BENCHMARKS for optimize in ("speed", "size")),
-        *((name, "ram") for name in ("mlperf_kws_int8", "mlperf_ad01_int8")),  # the others search for half a minute
+        ("mlperf_kws_int8", "ram"),
+        *(pytest.param(name, "ram", marks=pytest.mark.sweep) for name in BENCHMARKS[1:]),  # the search takes long
     ],
 )
 def test_on_a_cortex_m4(name: str, optimize: str, tmp_path: Path) -> None:

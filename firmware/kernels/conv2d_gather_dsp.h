@@ -265,13 +265,6 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_columns(tflmgen_u32 *lane, const i
 #define TFLMGEN_CONV2D_DSP_COLUMNS 16
 #endif
 
-/* Whether windows that reach out of the input are gathered column by column; `row`: bytes of the input's rows. */
-TFLMGEN_HELPER bool tflmgen_conv2d_dsp_goes_by_columns(const struct tflmgen_conv2d_dsp_s8 *p, int32_t row)
-{
-    return TFLMGEN_CONV2D_DSP_COLUMNS > 0 && p->row_pitch % 4 == 0 && p->row_pitch <= TFLMGEN_CONV2D_DSP_COLUMNS &&
-           p->dilation_width == 1 && row >= 4;
-}
-
 /* Where the next window begins. */
 struct tflmgen_conv2d_dsp_cursor {
     const int8_t *image;
@@ -294,7 +287,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_next(tflmgen_u32 *lane, int8_t *by
     const int32_t y = next->out_y * p->stride_height - p->padding_top;
     const int32_t x = next->out_x++ * p->stride_width - p->padding_left;
     const int32_t row = p->input_width * p->input_channels;
-    if (p->row_pitch == 4 && tflmgen_conv2d_dsp_goes_by_columns(p, row)) {
+    if (TFLMGEN_CONV2D_DSP_COLUMNS > 0 && p->row_pitch == 4 && p->dilation_width == 1 && row >= 4) {
         tflmgen_conv2d_dsp_gather_columns(lane, next->image, y, x, p);
         return;
     }
@@ -306,7 +299,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_next(tflmgen_u32 *lane, int8_t *by
     }
     if (p->input_channels % 4 == 0) {
         tflmgen_conv2d_dsp_gather(lane, next->image, y, x, p);
-    } else if (tflmgen_conv2d_dsp_goes_by_columns(p, row)) {
+    } else if (TFLMGEN_CONV2D_DSP_COLUMNS > 0 && p->row_pitch <= TFLMGEN_CONV2D_DSP_COLUMNS && p->row_pitch % 4 == 0 &&
+               p->dilation_width == 1 && row >= 4) {
         tflmgen_conv2d_dsp_gather_columns(lane, next->image, y, x, p);
     } else {
         tflmgen_conv2d_dsp_gather_bytes(lane, bytes, next->image, y, x, p);

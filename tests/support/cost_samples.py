@@ -64,6 +64,9 @@ INPUTS: dict[str, dict[str, Any]] = {
 }
 """Quantisation of the input, by type."""
 
+SENT = 509
+"""Values of the input that an emulated UART carries; the layers read them over and over."""
+
 
 class Measured(Protocol):
     """One operator, or a few that become one, of inputs in these shapes."""
@@ -138,14 +141,17 @@ class Sample:
 
 
 def write_model(path: Path, layers: Iterable[Measured], rng: np.random.Generator, gives_all: bool = False) -> None:
-    """All layers side by side: each reads from the beginning of one input on, and one byte of each output is given
-    back, or all of it."""
+    """All layers side by side: each reads from the beginning of one array on, which repeats the input, and one byte of
+    each output is given back, or all of it."""
     layers = list(layers)
     writer = ModelWriter()
     graph = writer.subgraph("main")
     longest = max(prod(shape) + begin for layer in layers for begin, shape in enumerate(layer.inputs))
     dtype = layers[0].dtype
-    x = graph.tensor("x", dtype, [longest + 1], **INPUTS[dtype])
+    sent = graph.tensor("x", dtype, [SENT], **INPUTS[dtype])
+    copies = graph.constant("copies", np.array([longest // SENT + 1], np.int32))
+    x = graph.tensor("repeated", dtype, [(longest // SENT + 1) * SENT], **INPUTS[dtype])
+    graph.operator("TILE", [sent, copies], [x], {})
     outputs = []
     for number, layer in enumerate(layers):
         output = layer.add_to(
@@ -160,7 +166,7 @@ def write_model(path: Path, layers: Iterable[Measured], rng: np.random.Generator
         begin, size = (graph.constant(n, np.array([v], np.int32)) for n, v in (("begin", 0), ("one", 1)))
         outputs.append(graph.tensor(f"y{number}", dtype, [1], *ends))
         graph.operator("SLICE", [flat, begin, size], [outputs[-1]])
-    graph.inputs, graph.outputs = [x], outputs
+    graph.inputs, graph.outputs = [sent], outputs
     path.write_bytes(writer.finish())
 
 

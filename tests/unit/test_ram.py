@@ -197,6 +197,6 @@ def test_rows_that_begin_between_words_get_portable_kernels() -> None:
     operators = [operator for op in ops if (operator := kernels.operator(op)) is not None]
     assert operators
     for operator in operators:
-        choice = kernels.kernel(operator, 0, aligned=False, rank=0)
+        (choice,) = kernels.kernels(operator, 1, aligned=False, rank=0)
         assert choice is not None
         assert choice.kernel.variant == "portable"

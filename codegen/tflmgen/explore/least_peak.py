@@ -10,7 +10,7 @@ once, since that is never worse. The need of any single task, and of the last on
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tflmgen.kernels import TUNING
@@ -42,19 +42,52 @@ class Order:
     lower_bound: int
 
 
+class _Need:
+    """What one task changes, but for the values that it reads last.
+
+    reads   (readers as a bit set, bytes) of each value that it reads
+    shared  per written value: (readers as a bit set, bytes shared with the value that they read)
+    during  bytes of what it writes, and further bytes needed during the task
+    left    bytes of what it writes and somebody reads
+    """
+
+    __slots__ = ("during", "left", "reads", "shared")
+
+    def __init__(self, task: Task, sizes: Mapping[int, int], readers: Mapping[int, int]) -> None:
+        self.reads = tuple((readers[v], sizes[v]) for v in task.reads)
+        claims = ([(readers[v], size) for v, size in claims if v in task.reads] for claims in task.shared)
+        self.shared = tuple(tuple(values) for values in claims if values)
+        self.during = sum(sizes[v] for v in task.writes) + task.extra
+        self.left = sum(sizes[v] for v in task.writes if readers[v])
+
+    def after(self, to_do: int) -> tuple[int, int]:
+        """(bytes beyond those in use that the task needs, bytes by which it changes those in use); to_do: bit set of
+        the tasks that follow."""
+        freed = saved = 0
+        for readers, size in self.reads:
+            if not readers & to_do:
+                freed += size
+        for claims in self.shared:
+            saved += max((size for readers, size in claims if not readers & to_do), default=0)
+        return self.during - saved, self.left - freed
+
+
 class _State:
     """Memory needs of tasks, given the set of finished tasks."""
 
     def __init__(self, tasks: Sequence[Task], sizes: Mapping[int, int], needed_after: frozenset[int]) -> None:
         self.tasks, self._sizes = tasks, sizes
-        self._before = [(i, 1 << i, task.before) for i, task in enumerate(tasks)]
         self.looks = 0
         self._readers = dict.fromkeys(sizes, 0)
+        self._successors: list[list[int]] = [[] for _ in tasks]
         for i, task in enumerate(tasks):
             for value in task.reads:
                 self._readers[value] |= 1 << i
+            for before in _tasks_in(task.before):
+                self._successors[before].append(i)
         for value in needed_after:
             self._readers[value] |= 1 << len(tasks)
+        self._needs = [_Need(task, sizes, self._readers) for task in tasks]
 
     def entering(self, values: frozenset[int]) -> int:
         """Bytes in use before any task."""
@@ -62,12 +95,8 @@ class _State:
 
     def doing(self, i: int, done: int, live: int) -> tuple[int, int]:
         """(bytes in use during task i, bytes in use after it); `live`: bytes in use before it."""
-        task, done = self.tasks[i], done | 1 << i
-        dead = {v for v in task.reads if not self._readers[v] & ~done}
-        written = live + sum(self._sizes[v] for v in task.writes)
-        saved = sum(max((size for v, size in claims if v in dead), default=0) for claims in task.shared)
-        unread = sum(self._sizes[v] for v in task.writes if not self._readers[v])
-        return written + task.extra - saved, written - unread - sum(self._sizes[v] for v in dead)
+        during, left = self._needs[i].after(~(done | 1 << i))
+        return live + during, live + left
 
     def lower_bound_of(self, i: int) -> int:
         """Bytes that task i needs in any order."""
@@ -78,37 +107,54 @@ class _State:
     def bound_of_last(self, live: int) -> int:
         """Lower bound of the bytes during the last task, after which `live` bytes remain."""
         all_tasks = (1 << len(self.tasks)) - 1
-        followed = 0
-        for task in self.tasks:
-            followed |= task.before
-        ends = [self.doing(i, all_tasks & ~(1 << i), 0) for i in range(len(self.tasks)) if not followed >> i & 1]
+        ends = [self.doing(i, all_tasks & ~(1 << i), 0) for i, after in enumerate(self._successors) if not after]
         return min((live - left + during for during, left in ends), default=0)
 
-    def ready(self, done: int) -> list[int]:
+    def ready(self, done: int) -> int:
+        """Bit set of the tasks that can be done next."""
         self.looks += len(self.tasks)
-        to_do = ~done
-        return [i for i, bit, before in self._before if to_do & bit and not before & to_do]
+        return sum(1 << i for i, task in enumerate(self.tasks) if not (done >> i & 1 or task.before & ~done))
 
-    def harmless(self, done: int, live: int, peak: int) -> tuple[list[int], int, int]:
-        """Tasks that are never worse done now; the finished tasks, and the bytes in use, after them."""
-        tasks = []
-        while True:
-            for i in self.ready(done):
-                during, left = self.doing(i, done, live)
-                if during <= peak and left <= live:
-                    tasks.append(i)
-                    done, live = done | 1 << i, left
-                    break
-            else:
-                return tasks, done, live
+    def ready_after(self, i: int, ready: int, done: int) -> int:
+        """The same after task i, of those before it; `done` has it."""
+        self.looks += len(self.tasks)
+        ready &= ~(1 << i)
+        for successor in self._successors[i]:
+            if not self.tasks[successor].before & ~done:
+                ready |= 1 << successor
+        return ready
+
+    def steps(self, done: int, live: int, peak: int) -> Iterator[tuple[tuple[int, ...], int, int, int]]:
+        """Each ready task and those that are never worse done with it: (tasks, finished tasks, bytes in use, peak)."""
+        ready = self.ready(done)
+        for i in _tasks_in(ready):
+            during, left = self.doing(i, done, live)
+            highest = max(peak, during)
+            tasks, done_after = [i], done | 1 << i
+            following = self.ready_after(i, ready, done_after)
+            while (harmless := self._harmless(following, done_after, highest - left)) is not None:
+                tasks.append(harmless)
+                done_after |= 1 << harmless
+                _, left = self.doing(harmless, done_after, left)
+                following = self.ready_after(harmless, following, done_after)
+            yield tuple(tasks), done_after, left, highest
+
+    def _harmless(self, ready: int, done: int, room: int) -> int | None:
+        """The first task that leaves no more in use, and needs no more than `room` bytes beyond it."""
+        for i in _tasks_in(ready):
+            during, left = self._needs[i].after(~(done | 1 << i))
+            if during <= room and left <= 0:
+                return i
+        return None
 
     def greedy(self, done: int, live: int) -> list[int]:
         """All remaining tasks in greedy order: lowest need first, then fewest bytes afterwards."""
-        order = []
-        while ready := self.ready(done):
-            _, live, i = min((*self.doing(i, done, live), i) for i in ready)
+        order, ready = [], self.ready(done)
+        while ready:
+            _, live, i = min((*self.doing(i, done, live), i) for i in _tasks_in(ready))
             order.append(i)
             done |= 1 << i
+            ready = self.ready_after(i, ready, done)
         return order
 
     def peak(self, order: Iterable[int], done: int, live: int) -> int:
@@ -117,6 +163,14 @@ class _State:
             during, live = self.doing(i, done, live)
             highest, done = max(highest, during), done | 1 << i
         return highest
+
+
+def _tasks_in(bits: int) -> Iterator[int]:
+    """The tasks of a bit set, by number."""
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
 
 
 def least_peak(
@@ -152,12 +206,10 @@ def least_peak(
             if reached < given_peak:
                 return Order((*_path(steps, number), *remaining), reached, peak)
             return Order(tuple(range(len(tasks))), given_peak, peak)
-        for i in state.ready(done):
-            during, left = state.doing(i, done, live)
-            harmless, done_after, left = state.harmless(done | 1 << i, left, max(peak, during))
-            steps.append(((i, *harmless), number))
+        for last, done_after, left, highest in state.steps(done, live, peak):
+            steps.append((last, number))
             tasks_left = len(tasks) - done_after.bit_count()
-            heapq.heappush(heap, (max(peak, during), tasks_left, len(steps) - 1, done_after, left))
+            heapq.heappush(heap, (highest, tasks_left, len(steps) - 1, done_after, left))
     return Order(tuple(range(len(tasks))), given_peak, given_peak)
 
 

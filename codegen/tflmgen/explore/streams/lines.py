@@ -116,13 +116,14 @@ def _walk(
 ) -> Iterator[tuple[Slots, Rows]]:
     """The slots at each tick, and the rows that exist before it.
 
-    Without the ticks of some operators it is true of those of which the readers' and the guest's ticks are there.
+    Without the ticks of some operators it is true of those of which the readers' and the guest's ticks are there. The
+    line buffer of a host begins with the row at which the guest's window does, were there rows in the padding.
     """
     rows = Rows(wiring)
     visitors = {guest.host: stage for stage, guest in guests.items()}
     base = [0] * len(wiring.operators)
     for host, stage in visitors.items():
-        base[host] = _first_slot(wiring, stage, 0)
+        base[host] = wiring.operators[stage].lines[0]
     for tick in ticks:
         stage = tick.stage
         write, move = None, None
@@ -131,7 +132,8 @@ def _walk(
             first = min(rows.first_needed(stage), rows_made)
             following = base[stage]
             if stage in visitors:
-                ahead = _first_slot(wiring, visitors[stage], rows.next[visitors[stage]])
+                begins = wiring.operators[visitors[stage]].lines
+                ahead = begins[min(rows.next[visitors[stage]], len(begins) - 1)]
                 following = max(following, min(ahead, rows_made))
             elif rows_made == first:
                 following = rows_made
@@ -146,11 +148,3 @@ def _walk(
         reads = tuple(None if t == INPUT or t in guests else first_read - base[t] for t in sources)
         yield Slots(write, reads, move), rows
         rows.advance(stage)
-
-
-def _first_slot(wiring: Wiring, stage: int, tick: int) -> int:
-    """The row that a window's first line would have at a tick, were the padding rows like others."""
-    operator = wiring.operators[stage]
-    assert operator.window is not None
-    tick = min(tick, operator.ticks - 1)
-    return tick * operator.window.steps.stride_height - operator.window.height.padding

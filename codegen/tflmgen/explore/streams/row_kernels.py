@@ -22,6 +22,7 @@ class RowKernels:
         self._portable = replace(target, core="generic", features=target.features - {"dsp", "mve"})
         self._operators: dict[int, RowOperator | None] = {}
         self._kernels: dict[tuple[int, bool, int, int, int], KernelChoice | None] = {}
+        self._ranked: dict[tuple[int, int, bool, int], tuple[CostedKernel | None, ...]] = {}
 
     def operator(self, op: Op) -> RowOperator | None:
         """Row-wise form of an operator; None if it has none. Cached."""
@@ -29,21 +30,22 @@ class RowKernels:
             self._operators[op.id] = row_operator(op, self._constants)
         return self._operators[op.id]
 
-    def kernel(self, operator: RowOperator, tick: int, aligned: bool, rank: int) -> CostedKernel | None:
-        """Kernel of one tick; rank 0 is the fastest, higher ranks are slower with less scratch.
+    def kernels(self, operator: RowOperator, ticks: int, aligned: bool, rank: int) -> tuple[CostedKernel | None, ...]:
+        """Kernels of the first `ticks` ticks; rank 0 is the fastest, higher ranks are slower with less scratch.
 
         Ticks at a border use the same function as those in the middle if possible, since the scratch of another one
         would be needed at all ticks. Fast kernels require word-aligned rows; without them (not `aligned`), the kernel
         is portable.
         """
-        candidates, usual = (self._fastest(operator, number, aligned) for number in (tick, operator.ticks // 2))
-        if candidates is None:
-            return None
-        function = _kernel_of_rank(usual, rank).kernel.function if usual is not None else ""
-        kernels = candidates.chosen, *candidates.alternatives
-        return next(
-            (costed for costed in kernels if costed.kernel.function == function), _kernel_of_rank(candidates, rank)
-        )
+        key = operator.op.id, ticks, aligned, rank
+        if key not in self._ranked:
+            usual = self._fastest(operator, operator.ticks // 2, aligned)
+            function = _kernel_of_rank(usual, rank).kernel.function if usual is not None else ""
+            choices = (self._fastest(operator, tick, aligned) for tick in range(ticks))
+            self._ranked[key] = tuple(
+                None if choice is None else _kernel_named(choice, function, rank) for choice in choices
+            )
+        return self._ranked[key]
 
     def last_rank(self, operator: RowOperator, aligned: bool) -> int:
         """Highest rank with a kernel of its own."""
@@ -62,3 +64,9 @@ class RowKernels:
 def _kernel_of_rank(candidates: KernelChoice, rank: int) -> CostedKernel:
     kernels = candidates.chosen, *candidates.alternatives
     return kernels[min(rank, len(kernels) - 1)]
+
+
+def _kernel_named(candidates: KernelChoice, function: str, rank: int) -> CostedKernel:
+    """The kernel by that C function, or the one of that rank."""
+    kernels = candidates.chosen, *candidates.alternatives
+    return next((costed for costed in kernels if costed.kernel.function == function), _kernel_of_rank(candidates, rank))

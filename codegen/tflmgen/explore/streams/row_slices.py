@@ -34,6 +34,7 @@ class RowOperator:
     height         rows of the output
     input_height   rows of every data input
     needs          input rows [first, end) that each tick reads, the same for every data input
+    lines          the row at which the window of each tick begins, were there rows in the padding; empty without window
     """
 
     op: Op
@@ -44,6 +45,7 @@ class RowOperator:
     height: int
     input_height: int
     needs: tuple[tuple[int, int], ...]
+    lines: tuple[int, ...] = ()
 
     @property
     def output(self) -> TensorType:
@@ -61,7 +63,7 @@ class RowOperator:
             return int(tick == 0), int(tick == self.ticks - 1)
         if self.window is None:
             return 0, 0
-        first = tick * self.window.steps.stride_height - self.window.height.padding
+        first = self.lines[tick]
         return max(-first, 0), max(first + self.window.reach[0] - self.input_height, 0)
 
     def kernel(self, tick: int, target: Target) -> KernelChoice | None:
@@ -123,10 +125,13 @@ def _row_operator(
     assert source is not None
     above, height = four(source.max_shape)[1], four(instance.outputs[0].max_shape)[1]
     needs = [(row, row + 1) for row in range(above)]
-    if window is not None and not reduces:
-        firsts = range(-window.height.padding, height * window.steps.stride_height, window.steps.stride_height)
-        needs = [(max(first, 0), min(first + window.reach[0], above)) for first in firsts[:height]]
-    return RowOperator(op, instance, data, window, reduces, height, above, tuple(needs))
+    lines: list[int] = []
+    if window is not None:
+        ticks, stride, padding = above if reduces else height, window.steps.stride_height, window.height.padding
+        lines = [tick * stride - padding for tick in range(ticks)]
+        if not reduces:
+            needs = [(max(first, 0), min(first + window.reach[0], above)) for first in lines]
+    return RowOperator(op, instance, data, window, reduces, height, above, tuple(needs), tuple(lines))
 
 
 def _taps(op: Op) -> tuple[int, int] | None:

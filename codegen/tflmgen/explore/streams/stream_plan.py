@@ -96,6 +96,9 @@ class _Planner:
         self._bytes = [row_bytes(operator.op.outputs[0]) for operator in wiring.operators]
         self._input_bytes = _input_row_bytes(wiring)
         self._order: RowOrder = order_rows(wiring)
+        self._ticks = [0] * len(wiring.operators)
+        for tick in self._order.ticks:
+            self._ticks[tick.stage] += 1
         self._live = self._live_ticks()
         self._aligned = [self._is_aligned(stage) for stage in range(len(wiring.operators))]
 
@@ -108,14 +111,11 @@ class _Planner:
 
     def kernels(self, ranks: Sequence[int]) -> list[CostedKernel] | None:
         """Kernel of each tick; None if one has none."""
-        tick_kernels = []
-        for tick in self._order.ticks:
-            operator = self._wiring.operators[tick.stage]
-            kernel = self._source.kernel(operator, tick.index, self._aligned[tick.stage], ranks[tick.stage])
-            if kernel is None:
-                return None
-            tick_kernels.append(kernel)
-        return tick_kernels
+        of_stages = zip(self._wiring.operators, self._ticks, self._aligned, ranks, strict=True)
+        by_stage = [self._source.kernels(*of_stage) for of_stage in of_stages]
+        kernels = [by_stage[tick.stage][tick.index] for tick in self._order.ticks]
+        complete = [kernel for kernel in kernels if kernel is not None]
+        return complete if len(complete) == len(kernels) else None
 
     def plan(self, kernels: Sequence[Kernel]) -> StreamPlan:
         needed = self.blocks(kernels)

@@ -1,7 +1,7 @@
 /* SVDF in int8 for cores with the DSP extension: see svdf.h.
  *
  * The newest activations of up to 32 filters are computed at a time. Then each filter's memory moves on as it is
- * weighed, by words: it is a whole number of them, at least two.
+ * weighed, by words: a whole number of them, at least two, or (`any`) of words, values behind them, and the newest one.
  */
 #ifndef TFLMGEN_KERNELS_SVDF_DSP_H
 #define TFLMGEN_KERNELS_SVDF_DSP_H
@@ -38,12 +38,13 @@ struct tflmgen_svdf_dsp_units {
     const tflmgen_s32 *biases; /* of units, the state's zero point folded in */
     int8_t *output;
     const int8_t *end; /* of the outputs */
-    int32_t words;     /* of a filter's memory, less the last */
+    int32_t words;     /* whole ones of a filter's memory less the newest activation */
     int32_t rank;
     int32_t zero_point; /* of the state */
     int32_t multiplier;
     int32_t half_shift; /* the output's shift to the right, less 1 */
     int32_t output_zero_point;
+    int32_t values; /* of a filter's memory, between the words and the newest activation */
 };
 
 /* Four activations of int8 in r5 times four weights in r6, added to r4. */
@@ -62,6 +63,15 @@ struct tflmgen_svdf_dsp_units {
     "ldr r5, [r0, #-1]\n\t"      \
     "lsr r5, r5, #8\n\t"         \
     "orr r5, r5, r9, lsl #24\n\t"
+#define TFLMGEN_SVDF_DSP_VALUE_S8 \
+    "ldrsb r5, [r0], #1\n\t"      \
+    "ldrsb r6, [r2], #1\n\t"      \
+    "strb r5, [r1], #1\n\t"
+#define TFLMGEN_SVDF_DSP_NEW_S8 \
+    "sxtb r9, r9\n\t"           \
+    "ldrsb r6, [r2], #1\n\t"    \
+    "strb r9, [r1], #1\n\t"     \
+    "add r0, r0, #1\n\t"
 
 /* Two of int16. */
 #define TFLMGEN_SVDF_DSP_WEIGH_S16 "smlad r4, r5, r6, r4\n\t"
@@ -70,36 +80,61 @@ struct tflmgen_svdf_dsp_units {
     "ldr r5, [r0, #-2]\n\t"       \
     "lsr r5, r5, #16\n\t"         \
     "orr r5, r5, r9, lsl #16\n\t"
+#define TFLMGEN_SVDF_DSP_VALUE_S16 \
+    "ldrsh r5, [r0], #2\n\t"       \
+    "ldrsh r6, [r2], #2\n\t"       \
+    "strh r5, [r1], #2\n\t"
+#define TFLMGEN_SVDF_DSP_NEW_S16 \
+    "ldrsh r6, [r2], #2\n\t"     \
+    "strh r9, [r1], #2\n\t"      \
+    "add r0, r0, #2\n\t"
+
+/* Before and behind the words of a memory that is whole words, the last of which holds the newest activation. */
+#define TFLMGEN_SVDF_DSP_BEGIN_WORDS ""
+#define TFLMGEN_SVDF_DSP_END_WORDS(TYPE)                \
+    TFLMGEN_SVDF_DSP_LAST_##TYPE "ldr r6, [r2], #4\n\t" \
+                                 "add r0, r0, #4\n\t"   \
+                                 "str r5, [r1], #4\n\t" TFLMGEN_SVDF_DSP_WEIGH_##TYPE
+
+/* The same for any other. */
+#define TFLMGEN_SVDF_DSP_BEGIN_ANY \
+    "cmp r10, #0\n\t"              \
+    "beq 4f\n"
+#define TFLMGEN_SVDF_DSP_END_ANY(TYPE)                                     \
+    "4:\n\t"                                                               \
+    "ldr r10, [sp, #28]\n"                                                 \
+    "5:\n\t"                                                               \
+    "subs r10, r10, #1\n\t"                                                \
+    "bmi 6f\n\t" TFLMGEN_SVDF_DSP_VALUE_##TYPE "smlabb r4, r5, r6, r4\n\t" \
+                                               "b 5b\n"                    \
+                                               "6:\n\t" TFLMGEN_SVDF_DSP_NEW_##TYPE "smlabb r4, r9, r6, r4\n\t"
 
 /* Registers: r0 old, r1 state, r2 weights, r3 newest, r4 sum, r9 the newest activation, r10 words left, r11 biases,
  * r12 output, lr filters left. Stack: end, words, rank, zero points, multiplier and shift as in the struct. A word
  * of four activations is 2 LDR, 1 STR, 4 SXTB16 and 2 SMLAD, one of two 2 LDR, 1 STR and 1 SMLAD, and 2 to loop; a
- * unit costs 18 besides. */
+ * value is 7 instructions, a unit costs 18 besides. */
 /* clang-format off */
-#define TFLMGEN_SVDF_DSP_UNITS(name, TYPE)                                                                             \
+#define TFLMGEN_SVDF_DSP_UNITS(name, TYPE, REST)                                                                       \
     TFLMGEN_SHARED void name(struct tflmgen_svdf_dsp_units *units)                                                     \
     {                                                                                                                  \
         TFLMGEN_IN_REGISTERS_1(units);                                                                                 \
         __asm__ volatile("push {r0, r4-r11, lr}\n\t"                                                                   \
                          "add r1, r0, #24\n\t"                                                                         \
-                         "ldmia.w r1, {r2, r3, r4, r5, r6, r7, r8}\n\t"                                                \
-                         "push {r2, r3, r4, r5, r6, r7, r8}\n\t"                                                       \
+                         "ldmia.w r1, {r2, r3, r4, r5, r6, r7, r8, r9}\n\t"                                            \
+                         "push {r2, r3, r4, r5, r6, r7, r8, r9}\n\t"                                                   \
                          "ldmia.w r0, {r0, r1, r2, r3, r11, r12}\n"                                                    \
                          "1:\n\t"                                                                                      \
                          "ldr r4, [r11], #4\n\t"                                                                       \
                          "ldr lr, [sp, #8]\n"                                                                          \
                          "2:\n\t"                                                                                      \
                          "ldr r10, [sp, #4]\n\t"                                                                       \
-                         "ldrsh r9, [r3], #2\n\t" TFLMGEN_SVDF_DSP_NEWEST_##TYPE                                       \
+                         "ldrsh r9, [r3], #2\n\t" TFLMGEN_SVDF_DSP_NEWEST_##TYPE TFLMGEN_SVDF_DSP_BEGIN_##REST         \
                          "3:\n\t"                                                                                      \
                          "ldr r5, [r0], #4\n\t"                                                                        \
                          "ldr r6, [r2], #4\n\t"                                                                        \
                          "str r5, [r1], #4\n\t" TFLMGEN_SVDF_DSP_WEIGH_##TYPE                                          \
                          "subs r10, r10, #1\n\t"                                                                       \
-                         "bne 3b\n\t" TFLMGEN_SVDF_DSP_LAST_##TYPE                                                     \
-                         "ldr r6, [r2], #4\n\t"                                                                        \
-                         "add r0, r0, #4\n\t"                                                                          \
-                         "str r5, [r1], #4\n\t" TFLMGEN_SVDF_DSP_WEIGH_##TYPE                                          \
+                         "bne 3b\n\t" TFLMGEN_SVDF_DSP_END_##REST(TYPE)                                                \
                          "subs lr, lr, #1\n\t"                                                                         \
                          "bne 2b\n\t"                                                                                  \
                          "ldrd r7, r8, [sp, #16]\n\t"                                                                  \
@@ -118,7 +153,7 @@ struct tflmgen_svdf_dsp_units {
                          "strb r6, [r12], #1\n\t"                                                                      \
                          "cmp r12, r5\n\t"                                                                             \
                          "bne 1b\n\t"                                                                                  \
-                         "add sp, sp, #28\n\t"                                                                         \
+                         "add sp, sp, #32\n\t"                                                                         \
                          "pop {r3}\n\t"                                                                                \
                          "stmia.w r3, {r0, r1, r2}\n\t"                                                                \
                          "strd r11, r12, [r3, #16]\n\t"                                                                \
@@ -129,8 +164,10 @@ struct tflmgen_svdf_dsp_units {
     }
 /* clang-format on */
 
-TFLMGEN_SVDF_DSP_UNITS(tflmgen_svdf_dsp_words_s8, S8)
-TFLMGEN_SVDF_DSP_UNITS(tflmgen_svdf_dsp_words_s16, S16)
+TFLMGEN_SVDF_DSP_UNITS(tflmgen_svdf_dsp_words_s8, S8, WORDS)
+TFLMGEN_SVDF_DSP_UNITS(tflmgen_svdf_dsp_words_s16, S16, WORDS)
+TFLMGEN_SVDF_DSP_UNITS(tflmgen_svdf_dsp_memory_s8, S8, ANY)
+TFLMGEN_SVDF_DSP_UNITS(tflmgen_svdf_dsp_memory_s16, S16, ANY)
 
 /* biases: see above; stream: see requantized_rows_dsp.h. */
 #define TFLMGEN_SVDF_DSP(name, element, run)                                                                     \
@@ -148,12 +185,13 @@ TFLMGEN_SVDF_DSP_UNITS(tflmgen_svdf_dsp_words_s16, S16)
                                                NULL,                                                             \
                                                output,                                                           \
                                                NULL,                                                             \
-                                               p->memory * (int32_t)sizeof(element) / 4 - 1,                     \
+                                               (p->memory - 1) * (int32_t)sizeof(element) / 4,                   \
                                                p->rank,                                                          \
                                                p->state_zero_point,                                              \
                                                p->output_multiplier,                                             \
                                                p->output_right_shift - 1,                                        \
-                                               p->output_zero_point};                                            \
+                                               p->output_zero_point,                                             \
+                                               (p->memory - 1) % (int32_t)(4 / sizeof(element))};                \
         for (int32_t batch = 0; batch < p->batches; ++batch) {                                                   \
             const tflmgen_u32 *group = stream;                                                                   \
             tflmgen_requantized_rows_dsp_set_row(&rows, widened, input + batch * p->inputs, p->inputs);          \
@@ -172,6 +210,8 @@ TFLMGEN_SVDF_DSP_UNITS(tflmgen_svdf_dsp_words_s16, S16)
 
 TFLMGEN_SVDF_DSP(tflmgen_svdf_dsp_s8, int8_t, tflmgen_svdf_dsp_words_s8)
 TFLMGEN_SVDF_DSP(tflmgen_svdf_dsp_s8_s16, tflmgen_s16, tflmgen_svdf_dsp_words_s16)
+TFLMGEN_SVDF_DSP(tflmgen_svdf_dsp_any_s8, int8_t, tflmgen_svdf_dsp_memory_s8)
+TFLMGEN_SVDF_DSP(tflmgen_svdf_dsp_any_s8_s16, tflmgen_s16, tflmgen_svdf_dsp_memory_s16)
 
 #endif
 

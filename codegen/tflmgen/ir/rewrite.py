@@ -4,8 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import is_
 
-from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Value, While, definitions_in, uses_in, walk
+from tflmgen.ir.graph import (
+    Block,
+    Call,
+    Function,
+    If,
+    Module,
+    Node,
+    Op,
+    Value,
+    While,
+    blocks_of,
+    definitions_in,
+    operands_of,
+    uses_in,
+    walk,
+)
 
 
 def resolve(value: Value, mapping: Mapping[Value, Value]) -> Value:
@@ -21,7 +37,9 @@ def resolve_all(values: tuple[Value, ...], mapping: Mapping[Value, Value]) -> tu
 
 
 def resolve_operands(node: Node, mapping: Mapping[Value, Value]) -> Node:
-    """The node with its own operands replaced; uses inside its regions stay."""
+    """The node with its own operands replaced, itself where none is; uses inside its regions stay."""
+    if not mapping or mapping.keys().isdisjoint(operands_of(node)):
+        return node
     if isinstance(node, Op):
         return replace(node, inputs=tuple(None if v is None else resolve(v, mapping) for v in node.inputs))
     if isinstance(node, If):
@@ -67,8 +85,8 @@ def keep(node: While, indices: Sequence[int]) -> While:
 class Rewriter:
     """Rebuilds a module in execution order, with operands resolved through `mapping`.
 
-    Passes override the methods for the parts that they change. A value may be mapped until its definition has been
-    visited; later, uses may already be rebuilt.
+    Passes override the methods for the parts that they change; what no part of changes is returned as it is. A value
+    may be mapped until its definition has been visited; later, uses may already be rebuilt.
     """
 
     def __init__(self) -> None:
@@ -76,16 +94,20 @@ class Rewriter:
 
     def run(self, module: Module) -> Module:
         """The module with all its functions rebuilt; signatures and state are those of before."""
-        return replace(module, functions=tuple(self.function(f) for f in module.functions))
+        functions = tuple(self.function(f) for f in module.functions)
+        return module if _are(functions, module.functions) else replace(module, functions=functions)
 
     def function(self, function: Function) -> Function:
         """The function with its body rebuilt."""
-        return replace(function, body=self.block(function.body))
+        body = self.block(function.body)
+        return function if body is function.body else replace(function, body=body)
 
     def block(self, block: Block) -> Block:
         """The block with each node replaced by what `node` returns for it, and its results resolved."""
         nodes = tuple(new for node in block.nodes for new in self.node(resolve_operands(node, self.mapping)))
-        return replace(block, nodes=nodes, results=resolve_all(block.results, self.mapping))
+        results = resolve_all(block.results, self.mapping)
+        same = _are(nodes, block.nodes) and _are(results, block.results)
+        return block if same else replace(block, nodes=nodes, results=results)
 
     def node(self, node: Node) -> Sequence[Node]:
         """Replacement of `node`, whose own operands are resolved, but not those of its regions."""
@@ -93,11 +115,14 @@ class Rewriter:
 
     def regions(self, node: Node) -> Node:
         """The node with its regions rebuilt; a node without regions is returned as it is."""
-        if isinstance(node, If):
-            return replace(node, then=self.block(node.then), orelse=self.block(node.orelse))
-        if isinstance(node, While):
-            return replace(node, condition=self.block(node.condition), body=self.block(node.body))
-        return node
+        before = blocks_of(node)
+        after = tuple(self.block(block) for block in before)
+        return node if _are(after, before) else with_regions(node, after)
+
+
+def _are(ones: Sequence[object], others: Sequence[object]) -> bool:
+    """Whether both have the same objects."""
+    return len(ones) == len(others) and all(map(is_, ones, others))
 
 
 class Ids:

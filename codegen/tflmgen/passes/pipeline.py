@@ -110,7 +110,7 @@ def narrowed_by_ranges(module: Module, multiple: int, operators: Operators, shar
 
 
 def run_passes(module: Module, pipeline: tuple[Pass, ...] = PIPELINE, settled: int = 0) -> Module:
-    """Runs rounds of all passes until a round changes nothing. Verifies the graph before and after each pass.
+    """Runs rounds of all passes until a round changes nothing. Verifies the graph before, and after each change.
 
     settled: how many of the first passes change nothing in `module`, so that the first round leaves them out.
     """
@@ -118,7 +118,8 @@ def run_passes(module: Module, pipeline: tuple[Pass, ...] = PIPELINE, settled: i
     for number in range(MAX_ROUNDS):
         before = module.functions
         for pass_ in pipeline[0 if number else settled :]:
-            module = verify(pass_(module), pass_.__name__)
+            after = pass_(module)
+            module = module if after is module else verify(after, pass_.__name__)
         if module.functions == before:
             break
     return module

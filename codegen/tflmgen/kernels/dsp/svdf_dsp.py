@@ -18,7 +18,8 @@ MOST_RANK = header_constant("svdf_dsp.h", "TFLMGEN_SVDF_DSP_FILTERS") // GROUP
 
 
 def svdf_dsp(request: Svdf) -> Kernel | None:
-    """The kernel; None where it would not be exact, or where a filter's memory is not whole words, two at least."""
+    """The kernel for a filter's memory of whole words, two at least, or for any other; None where it would not be
+    exact."""
     op, to_output = request.op, request.to_output
     weights = np.asarray(op.constants[1], dtype=np.int64)
     scale = scale_to_int16(weights, offsets(op), *request.to_state)
@@ -27,8 +28,6 @@ def svdf_dsp(request: Svdf) -> Kernel | None:
     state = input_type(op, STATE)
     _, memory = static_shape(input_type(op, 2))
     words, rest = divmod(memory * state.dtype.bits, 32)
-    if rest or words < 2:
-        return None
     packed = pack_rows(weights, offset=True)
     groups = groups_of(packed, packed.starts(offsets(op).tolist()))
     stream = ConstantArray.of("stream", groups.reshape(-1), DType.UINT32)
@@ -40,7 +39,7 @@ def svdf_dsp(request: Svdf) -> Kernel | None:
         ("output_right_shift", -to_output[1]),
         ("output_zero_point", zero_point(op.outputs[0])),
     )
-    return fast_kernel(op, "dsp", stream, Params("tflmgen_svdf_dsp", fields))
+    return fast_kernel(op, "dsp", stream, Params("tflmgen_svdf_dsp", fields), "any_" if rest or words < 2 else "")
 
 
 def _read(call: PackedCall) -> list[UnpackedSums]:

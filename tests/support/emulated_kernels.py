@@ -112,6 +112,18 @@ __attribute__((section(".vectors"), used)) static void (*const vectors[])(void) 
     (void (*)(void))stack_top, reset, fault, fault, fault, fault, fault};
 """
 
+DATA_FILE = "data.bin"
+
+_DATA = f"""
+__asm__(".pushsection .rodata.data, \\"a\\", %progbits\\n"
+        ".balign 16\\n"
+        ".global data\\n"
+        "data: .incbin \\"{DATA_FILE}\\"\\n"
+        ".popsection");
+extern const uint8_t data[];
+"""
+"""Constants, inputs and expected outputs: as text they would take longer to compile than all the rest."""
+
 _CHECK = """
 static void check(uint32_t number, uint32_t at, const uint8_t *expected, uint32_t size)
 {
@@ -172,7 +184,9 @@ def check_on(machine: Machine, runs: Sequence[Run], folder: Path, optimize: str 
 
 def faults_on(machine: Machine, runs: Sequence[Run], folder: Path, *flags: str) -> list[str]:
     """A line for each run that does not: `case`, its number, and what is wrong. flags: for the compiler, else -O2."""
-    lines = lines_of(machine, _source(machine, runs), folder, *flags)
+    source, data = _source(machine, runs)
+    (folder / DATA_FILE).write_bytes(data)
+    lines = lines_of(machine, source, folder, *flags)
     assert lines[-1:] == [f"done {len(runs)}"], lines[-3:]
     return lines[:-1]
 
@@ -203,21 +217,36 @@ def lines_of(machine: Machine, source: str, folder: Path, *flags: str) -> list[s
     return (ran.stdout + ran.stderr).splitlines()
 
 
-def _source(machine: Machine, runs: Sequence[Run]) -> str:
+class _Data:
+    """The contents of DATA_FILE."""
+
+    def __init__(self) -> None:
+        self.contents = bytearray()
+
+    def put(self, data: bytes, c_type: str = "uint8_t") -> str:
+        """The address of `data` as C."""
+        self.contents += bytes(-len(self.contents) % 16)
+        begin = len(self.contents)
+        self.contents += data
+        return f"(const {c_type} *)(data + {begin})"
+
+
+def _source(machine: Machine, runs: Sequence[Run]) -> tuple[str, bytes]:
+    """C, and the data that it reads."""
+    data = _Data()
     kernels = [facing(run.kernel or kernel_for(run.case, machine), run.overlap) for run in runs]
     headers = sorted({kernel.header for kernel in kernels})
-    parts = [*(f'#include "{header}"' for header in headers), f"#define POISON {POISON}", START, _CHECK]
+    parts = [*(f'#include "{header}"' for header in headers), f"#define POISON {POISON}", START, _DATA, _CHECK]
     calls = []
     for number, (run, kernel) in enumerate(zip(runs, kernels, strict=True)):
-        parts.append(_case(number, run, kernel))
+        parts.append(_case(number, run, kernel, data))
         calls.append(f"    current = {number};\n    case_{number}();")
     main = "\n".join(["int main(void)\n{", *calls, f'    say("done ", {len(runs)});', '    call_host(4, "\\n");'])
-    return "\n".join([*parts, main, "    return 0;\n}\n"])
+    return "\n".join([*parts, main, "    return 0;\n}\n"]), bytes(data.contents)
 
 
-def _case(number: int, run: Run, kernel: Kernel) -> str:
+def _case(number: int, run: Run, kernel: Kernel, data: _Data) -> str:
     """A function that lays out the case's operands in `ram`, calls the kernel, and checks."""
-    arrays: list[str] = []
     lines: list[str] = []
     arguments: list[str] = []
     homes, end = _layout(run, kernel)
@@ -225,22 +254,18 @@ def _case(number: int, run: Run, kernel: Kernel) -> str:
     checks = []
     free = set(range(end))
     for index, at in homes["in"].items():
-        data = _bytes(run, index)
-        arrays.append(_array(f"in{index}_{number}", "uint8_t", data))
-        lines.append(f"    memcpy(ram + {at}, in{index}_{number}, {len(data)});")
-        free -= set(range(at, at + len(data)))
+        value = _bytes(run, index)
+        lines.append(f"    memcpy(ram + {at}, {data.put(value)}, {len(value)});")
+        free -= set(range(at, at + len(value)))
     for n, operand in enumerate(kernel.operands):
         if isinstance(operand, ConstantArray):
-            values = np.frombuffer(operand.data, operand.dtype.numpy)
-            arrays.append(_array(f"k{n}_{number}", operand.dtype.c_type, values))
-            arguments.append(f"k{n}_{number}")
+            arguments.append(data.put(operand.data, operand.dtype.c_type))
             continue
         if isinstance(operand, Input) and operand.index not in homes["in"]:
             item = run.case.inputs[operand.index]
             assert item is not None
             assert item.data is not None
-            arrays.append(_array(f"k{n}_{number}", item.type.dtype.c_type, item.data.reshape(-1)))
-            arguments.append(f"k{n}_{number}")
+            arguments.append(data.put(item.data.tobytes(), item.type.dtype.c_type))
             continue
         at, size = -1, 0
         if isinstance(operand, Input):
@@ -249,8 +274,7 @@ def _case(number: int, run: Run, kernel: Kernel) -> str:
             at = homes["out"][operand.index]
             size = run.case.outputs[operand.index].bytes
             expected = np.ascontiguousarray(run.expected[operand.index]).tobytes()
-            arrays.append(_array(f"out{operand.index}_{number}", "uint8_t", expected))
-            checks.append(f"    check({number}, {at}, out{operand.index}_{number}, {size});")
+            checks.append(f"    check({number}, {at}, {data.put(expected)}, {size});")
         elif isinstance(operand, Scratch):
             at, size = homes["scratch"][n], operand.bytes
         free -= set(range(at, at + size))
@@ -263,7 +287,7 @@ def _case(number: int, run: Run, kernel: Kernel) -> str:
         arguments.append("&params")
     lines.append(f"    {kernel.function}({', '.join(arguments)});")
     text = "\n".join(lines + checks)
-    return "\n".join(arrays) + f"\nstatic __attribute__((noinline)) void case_{number}(void)\n{{\n{text}\n}}"
+    return f"static __attribute__((noinline)) void case_{number}(void)\n{{\n{text}\n}}"
 
 
 def _layout(run: Run, kernel: Kernel) -> tuple[dict[str, dict[int, int]], int]:
@@ -307,9 +331,3 @@ def _bytes(run: Run, index: int) -> bytes:
     item = run.case.inputs[index]
     assert item is not None
     return np.ascontiguousarray(value, dtype=item.type.dtype.numpy).tobytes()
-
-
-def _array(name: str, c_type: str, values: bytes | Array) -> str:
-    numbers = list(values) if isinstance(values, bytes) else values.tolist()
-    texts = (f"(int32_t){v % 2**32}u" if c_type == "int32_t" else str(v).lower() for v in numbers)
-    return f"static const {c_type} {name}[] = {{{', '.join(texts) or '0'}}};"

@@ -90,6 +90,15 @@ def test_each_kernel_header_stands_alone_on_each_core(board: str) -> None:
         run("arm-none-eabi-gcc", *BOARDS[board].cpu_flags, *WARNINGS, "-fsyntax-only", "-xc", header)
 
 
+@pytest.mark.parametrize("board", ["mps2_an385_m0", "mps2_an386", "mps3_an547"])
+def test_kernels_compile_without_optimisation(board: str, tmp_path: Path) -> None:
+    """As for a debugger: their assembly then has fewer registers."""
+    source = tmp_path / "all.c"
+    source.write_text("".join(f'#include "{header}"\n' for header in KERNELS))
+    options = ("-O0", "-fkeep-static-functions", "-c", "-o", tmp_path / "all.o")
+    run("arm-none-eabi-gcc", *BOARDS[board].cpu_flags, *WARNINGS, *options, source)
+
+
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize("interface", [1, 3])
 def test_compilers_accept_the_counting_plugin(compiler: str, interface: int) -> None:

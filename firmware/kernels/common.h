@@ -35,6 +35,12 @@ typedef float TFLMGEN_ELEMENT tflmgen_f32;
 #pragma GCC optimize("no-tree-vectorize")
 #endif
 
+/* Without optimisation GCC keeps a register for frames and more for variables: statements of assembly with as many
+ * operands as some kernels for MVE have are then an error. */
+#if defined(__ARM_FEATURE_MVE) && defined(__GNUC__) && !defined(__OPTIMIZE__) && !defined(__clang__)
+#pragma GCC optimize("O1", "omit-frame-pointer")
+#endif
+
 /* Inlined, a kernel is specialised for the literal parameters of its call. With TFLMGEN_OPTIMIZE_SIZE it is compiled
  * once per source file and shared by all its calls. */
 #ifdef TFLMGEN_OPTIMIZE_SIZE

@@ -51,6 +51,12 @@ def test_the_page_shows_each_web_and_needs_no_network(contents: dict[str, Any]) 
         assert f"<td>{web['subgraph']}.{web['tensor']}</td>" in page
 
 
+def test_the_page_says_which_samples_errors_are_of(contents: dict[str, Any]) -> None:
+    assert "40 samples, 10 of them held out for the errors · " in Path("q.html").read_text(encoding="utf-8")
+    contents["held_out"] = contents["samples"] = 4
+    assert "4 samples, for ranges and errors · " in quantization_html(contents)
+
+
 def test_names_of_a_model_are_escaped(contents: dict[str, Any]) -> None:
     contents["webs"][0]["name"] = contents["model"] = "<script>alert(1)</script>"
     assert "<script>" not in quantization_html(contents)

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "dsp.h"
 #include "element_rows.h"
 
 #define TFLMGEN_MAX_q0(kind, a, b) "vmax" TFLMGEN_SIGNED_##kind "q0, " a ", " b "\n\t"
@@ -17,13 +18,63 @@
     TFLMGEN_DEFINE_BINARY_ROWS(tflmgen_minimum_##suffix, type, type, tflmgen_binary, a < b ? a : b, suffix, \
                                TFLMGEN_MIN_q0, TFLMGEN_WRITE, TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)
 
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP && !(defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE)
+/* Tensors of one shape, or of any and a single element, by words of `lanes` elements: 2 LDR, SSUB, SEL, STR and 2 to
+ * loop, or a LDR less. A word is read before its results are written: the output may lie over inputs as for one element
+ * after the other. */
+#define TFLMGEN_DEFINE_EXTREME_DSP(name, type, lanes, SPLAT, EXTREME, expression)                         \
+    TFLMGEN_SHARED void name##_dense(const type *input1, const type *input2, type *output, int32_t count) \
+    {                                                                                                     \
+        for (; count >= lanes; count -= lanes, input1 += lanes, input2 += lanes, output += lanes) {       \
+            tflmgen_store4(output, EXTREME(tflmgen_load4(input1), tflmgen_load4(input2)));                \
+        }                                                                                                 \
+        for (; count > 0; --count) {                                                                      \
+            const type a = *input1++, b = *input2++;                                                      \
+            *output++ = expression;                                                                       \
+        }                                                                                                 \
+    }                                                                                                     \
+    TFLMGEN_SHARED void name##_one(const type *input, type b, type *output, int32_t count)                \
+    {                                                                                                     \
+        const uint32_t other = SPLAT(b);                                                                  \
+        for (; count >= lanes; count -= lanes, input += lanes, output += lanes) {                         \
+            tflmgen_store4(output, EXTREME(tflmgen_load4(input), other));                                 \
+        }                                                                                                 \
+        for (; count > 0; --count) {                                                                      \
+            const type a = *input++;                                                                      \
+            *output++ = expression;                                                                       \
+        }                                                                                                 \
+    }                                                                                                     \
+    TFLMGEN_DEFINE_BINARY(name##_nest, type, type, tflmgen_binary, expression)                            \
+    TFLMGEN_KERNEL void name(const type *input1, const type *input2, type *output,                        \
+                             const struct tflmgen_binary *params)                                         \
+    {                                                                                                     \
+        const int32_t count = params->extent[0];                                                          \
+        if (params->rank > 1) {                                                                           \
+            name##_nest(input1, input2, output, params);                                                  \
+        } else if (!params->stride2[0]) {                                                                 \
+            name##_one(input1, *input2, output, count);                                                   \
+        } else if (!params->stride1[0]) {                                                                 \
+            name##_one(input2, *input1, output, count);                                                   \
+        } else {                                                                                          \
+            name##_dense(input1, input2, output, count);                                                  \
+        }                                                                                                 \
+    }
+#define TFLMGEN_DEFINE_EXTREMES_DSP(suffix, type, lanes, SPLAT)                                                 \
+    TFLMGEN_DEFINE_EXTREME_DSP(tflmgen_maximum_##suffix, type, lanes, SPLAT, tflmgen_max##lanes, a > b ? a : b) \
+    TFLMGEN_DEFINE_EXTREME_DSP(tflmgen_minimum_##suffix, type, lanes, SPLAT, tflmgen_min##lanes, a < b ? a : b)
+
+TFLMGEN_DEFINE_EXTREMES_DSP(s8, int8_t, 4, tflmgen_splat4)
+TFLMGEN_DEFINE_EXTREMES_DSP(s16, tflmgen_s16, 2, tflmgen_splat2)
+#else
+TFLMGEN_DEFINE_EXTREMES(s8, int8_t)
+TFLMGEN_DEFINE_EXTREMES(s16, tflmgen_s16)
+#endif
+TFLMGEN_DEFINE_EXTREMES(s32, tflmgen_s32)
+
 TFLMGEN_DEFINE_BINARY_ROWS_F32(tflmgen_maximum_f32, tflmgen_binary, a > b ? a : b, TFLMGEN_MAX_q0_F32, TFLMGEN_WRITE,
                                TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)
 TFLMGEN_DEFINE_BINARY_ROWS_F32(tflmgen_minimum_f32, tflmgen_binary, a < b ? a : b, TFLMGEN_MIN_q0_F32, TFLMGEN_WRITE,
                                TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)
-TFLMGEN_DEFINE_EXTREMES(s8, int8_t)
-TFLMGEN_DEFINE_EXTREMES(s16, tflmgen_s16)
-TFLMGEN_DEFINE_EXTREMES(s32, tflmgen_s32)
 TFLMGEN_DEFINE_BINARY(tflmgen_maximum_u8, uint8_t, uint8_t, tflmgen_binary, a > b ? a : b)
 TFLMGEN_DEFINE_BINARY(tflmgen_minimum_u8, uint8_t, uint8_t, tflmgen_binary, a < b ? a : b)
 TFLMGEN_DEFINE_BINARY(tflmgen_maximum_s64, tflmgen_s64, tflmgen_s64, tflmgen_binary, a > b ? a : b)

@@ -179,6 +179,12 @@ TFLMGEN_HELPER uint32_t tflmgen_splat4(int32_t byte)
     return (uint32_t)(uint8_t)byte * 0x01010101u;
 }
 
+/* A half in both places of a word. */
+TFLMGEN_HELPER uint32_t tflmgen_splat2(int32_t half)
+{
+    return (uint32_t)(uint16_t)half * 0x10001u;
+}
+
 /* Of each of four signed bytes the greater. */
 TFLMGEN_HELPER uint32_t tflmgen_max4(uint32_t a, uint32_t b)
 {
@@ -248,8 +254,8 @@ TFLMGEN_SHARED void tflmgen_clamp_dsp_s16(tflmgen_s16 *values, int32_t count, in
     if (least <= INT16_MIN && greatest >= INT16_MAX) {
         return;
     }
-    const uint32_t low = (uint32_t)(uint16_t)least * 0x10001u;
-    const uint32_t high = (uint32_t)(uint16_t)greatest * 0x10001u;
+    const uint32_t low = tflmgen_splat2(least);
+    const uint32_t high = tflmgen_splat2(greatest);
     for (; count >= 2; count -= 2, values += 2) {
         tflmgen_store4(values, tflmgen_min2(tflmgen_max2(tflmgen_load4(values), low), high));
     }

@@ -114,30 +114,12 @@ TFLMGEN_HELPER void tflmgen_mul_dsp_any_row(const int8_t *row1, const int8_t *ro
     }
 }
 
-/* Rows of a nest of loops: tensors of different shapes. */
-TFLMGEN_HELPER int8_t *tflmgen_mul_dsp_nest(const int8_t *input1, const int8_t *input2, int8_t *output,
-                                            const struct tflmgen_mul_dsp_s8 *p)
-{
-    const int32_t row = p->rank - 1;
-    const int32_t count = p->extent[row];
-    struct tflmgen_nest_cursor cursor = {{0}, 0, 0};
-    do {
-        tflmgen_mul_dsp_any_row(input1 + cursor.offset1, input2 + cursor.offset2, output, p);
-        output += count;
-    } while (tflmgen_nest_next_row(&cursor, p->rank, p->extent, p->stride1, p->stride2));
-    return output;
-}
-
 TFLMGEN_SHARED void tflmgen_mul_dsp_many(const int8_t *input1, const int8_t *input2, int8_t *output,
                                          const struct tflmgen_mul_dsp_s8 *p)
 {
-    int8_t *end = output + p->extent[0];
-    if (p->rank == 1 && p->stride1[0] && p->stride2[0]) {
-        tflmgen_mul_dsp_rows(input1, input2, output, p->extent[0], p);
-    } else {
-        end = tflmgen_mul_dsp_nest(input1, input2, output, p);
-    }
-    tflmgen_clamp_dsp_s8(output, (int32_t)(end - output), p->least, p->greatest);
+    int8_t *const begin = output;
+    TFLMGEN_EACH_BINARY_ROW(int8_t, input1, input2, output, p, tflmgen_mul_dsp_any_row(row1, row2, output, p));
+    tflmgen_clamp_dsp_s8(begin, (int32_t)(output - begin), p->least, p->greatest);
 }
 
 TFLMGEN_HELPER void tflmgen_mul_dsp_s8(const int8_t *input1, const int8_t *input2, int8_t *output,

@@ -103,6 +103,14 @@ def test_sums_of_int8_with_the_dsp_extension(tmp_path: Path) -> None:
     assert check_drawn(drawn, tmp_path, M4) == {"tflmgen_requantized_sum_s8"}
 
 
+def test_extremes_with_the_dsp_extension(tmp_path: Path) -> None:
+    """Of tensors of one shape, which go by words, of one and a single element, and of others."""
+    extremes = [number for number, family in enumerate(FAMILIES) if family.operator in ("MAXIMUM", "MINIMUM")]
+    drawn = [pair for number in extremes for dtype in ("int8", "int16") for pair in cases_of(number, dtype, 4, 30)]
+    kinds = [f"tflmgen_{name}_{suffix}" for name in ("maximum", "minimum") for suffix in ("s8", "s16")]
+    assert check_drawn(drawn, tmp_path, M4) == {*kinds}
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_many_random_layers_give_the_same_bits(seed: int, tmp_path: Path) -> None:

@@ -100,8 +100,8 @@ TFLMGEN_HELPER void tflmgen_batch_matmul_pair_s8(int32_t sums[4], uint32_t left,
 TFLMGEN_HELPER void tflmgen_batch_matmul_four_s8(int32_t sums[4], const int8_t *left, const int8_t *right,
                                                  const struct tflmgen_batch_matmul_s8 *p)
 {
-    const uint32_t left_offsets = (uint32_t)(uint16_t)-p->left_zero_point * 0x10001u;
-    const uint32_t right_offsets = (uint32_t)(uint16_t)-p->right_zero_point * 0x10001u;
+    const uint32_t left_offsets = tflmgen_splat2(-p->left_zero_point);
+    const uint32_t right_offsets = tflmgen_splat2(-p->right_zero_point);
     const int32_t stride = p->right_depth_stride;
     int32_t k = 0;
     for (; k < p->depth - 3; k += 4, right += 4 * stride) {
@@ -144,8 +144,8 @@ TFLMGEN_HELPER void tflmgen_batch_matmul_piece_s8(int32_t sums[4], uint32_t even
 TFLMGEN_HELPER void tflmgen_batch_matmul_pieces_s8(int32_t sums[4], const int8_t *left, const int8_t *right,
                                                    const struct tflmgen_batch_matmul_s8 *p)
 {
-    const uint32_t left_offsets = (uint32_t)(uint16_t)-p->left_zero_point * 0x10001u;
-    const uint32_t right_offsets = (uint32_t)(uint16_t)-p->right_zero_point * 0x10001u;
+    const uint32_t left_offsets = tflmgen_splat2(-p->left_zero_point);
+    const uint32_t right_offsets = tflmgen_splat2(-p->right_zero_point);
     int32_t k = 0;
     for (; k < p->depth - 3; k += 4) {
         const uint32_t x = tflmgen_load4(left + k);

@@ -68,7 +68,7 @@ TFLMGEN_HELPER int32_t tflmgen_dot_s8(const int8_t *input, const int8_t *weights
     int32_t sum = 0;
     int32_t i = 0;
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
-    const uint32_t offsets = (uint32_t)(uint16_t)offset * 0x10001u;
+    const uint32_t offsets = tflmgen_splat2(offset);
     for (; i < length - 3; i += 4) {
         const uint32_t x = tflmgen_load4(input + i);
         const uint32_t w = tflmgen_load4(weights + i);
@@ -93,8 +93,8 @@ TFLMGEN_HELPER int32_t tflmgen_dot_offsets_s8(const int8_t *a, const int8_t *b, 
     int32_t sum = 0;
     int32_t i = 0;
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
-    const uint32_t a_offsets = (uint32_t)(uint16_t)a_offset * 0x10001u;
-    const uint32_t b_offsets = (uint32_t)(uint16_t)b_offset * 0x10001u;
+    const uint32_t a_offsets = tflmgen_splat2(a_offset);
+    const uint32_t b_offsets = tflmgen_splat2(b_offset);
     for (; i < length - 3; i += 4) {
         const uint32_t x = tflmgen_load4(a + i);
         const uint32_t y = tflmgen_load4(b + i);

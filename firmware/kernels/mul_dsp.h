@@ -57,8 +57,8 @@ TFLMGEN_HELPER void tflmgen_mul_dsp_rows(const int8_t *row1, const int8_t *row2,
                                          const struct tflmgen_mul_dsp_s8 *params)
 {
     const struct tflmgen_mul_dsp_factors p = {params->left, params->multiplier, params->addend, params->negative};
-    const uint32_t offset1 = (uint32_t)params->offset1 * 0x10000u + ((uint32_t)params->offset1 & 0xFFFFu);
-    const uint32_t offset2 = (uint32_t)params->offset2 * 0x10000u + ((uint32_t)params->offset2 & 0xFFFFu);
+    const uint32_t offset1 = tflmgen_splat2(params->offset1);
+    const uint32_t offset2 = tflmgen_splat2(params->offset2);
     for (; count >= 4; count -= 4, row1 += 4, row2 += 4, output += 4) {
         const uint32_t a = tflmgen_load4(row1);
         const uint32_t b = tflmgen_load4(row2);
@@ -85,7 +85,7 @@ TFLMGEN_HELPER void tflmgen_mul_dsp_row_by_one(const int8_t *row, int32_t offset
                                                int32_t count, const struct tflmgen_mul_dsp_s8 *params)
 {
     const struct tflmgen_mul_dsp_factors p = {params->left, params->multiplier, params->addend, params->negative};
-    const uint32_t offsets = (uint32_t)offset * 0x10000u + ((uint32_t)offset & 0xFFFFu);
+    const uint32_t offsets = tflmgen_splat2(offset);
     for (; count >= 4; count -= 4, row += 4, output += 4) {
         const uint32_t values = tflmgen_load4(row);
         const uint32_t even = tflmgen_add_even_bytes(offsets, values), odd = tflmgen_add_odd_bytes(offsets, values);

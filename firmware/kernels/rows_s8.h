@@ -104,8 +104,7 @@ TFLMGEN_HELPER void tflmgen_dot_rows_s8(int32_t sums[4], const int8_t *input, co
     int32_t i = 0;
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
     if (length >= 4) {
-        struct tflmgen_rows_s8_block block = {
-            {sums[0], sums[1], sums[2], sums[3]}, stride, (uint32_t)(uint16_t)offset * 0x10001u};
+        struct tflmgen_rows_s8_block block = {{sums[0], sums[1], sums[2], sums[3]}, stride, tflmgen_splat2(offset)};
         tflmgen_rows_s8_block(input, weights, &block, length / 4);
         for (int32_t row = 0; row < 4; ++row) {
             sums[row] = block.sums[row];

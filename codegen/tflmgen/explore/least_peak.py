@@ -43,7 +43,7 @@ class Order:
 
 
 class _Need:
-    """What one task changes, but for the values that it reads last.
+    """What one task needs and leaves, prepared for counting: only which values die with it depends on the order.
 
     reads   (readers as a bit set, bytes) of each value that it reads
     shared  per written value: (readers as a bit set, bytes shared with the value that they read)
@@ -116,7 +116,7 @@ class _State:
         return sum(1 << i for i, task in enumerate(self.tasks) if not (done >> i & 1 or task.before & ~done))
 
     def ready_after(self, i: int, ready: int, done: int) -> int:
-        """The same after task i, of those before it; `done` has it."""
+        """The same after task i: `ready` are those before it, `done` includes it."""
         self.looks += len(self.tasks)
         ready &= ~(1 << i)
         for successor in self._successors[i]:

@@ -85,8 +85,8 @@ def keep(node: While, indices: Sequence[int]) -> While:
 class Rewriter:
     """Rebuilds a module in execution order, with operands resolved through `mapping`.
 
-    Passes override the methods for the parts that they change; what no part of changes is returned as it is. A value
-    may be mapped until its definition has been visited; later, uses may already be rebuilt.
+    Passes override the methods for the parts that they change. What stays the same is returned itself, not a copy of
+    it. A value may be mapped until its definition has been visited; later, uses may already be rebuilt.
     """
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class Rewriter:
     def run(self, module: Module) -> Module:
         """The module with all its functions rebuilt; signatures and state are those of before."""
         functions = tuple(self.function(f) for f in module.functions)
-        return module if _are(functions, module.functions) else replace(module, functions=functions)
+        return module if _are_identical(functions, module.functions) else replace(module, functions=functions)
 
     def function(self, function: Function) -> Function:
         """The function with its body rebuilt."""
@@ -106,7 +106,7 @@ class Rewriter:
         """The block with each node replaced by what `node` returns for it, and its results resolved."""
         nodes = tuple(new for node in block.nodes for new in self.node(resolve_operands(node, self.mapping)))
         results = resolve_all(block.results, self.mapping)
-        same = _are(nodes, block.nodes) and _are(results, block.results)
+        same = _are_identical(nodes, block.nodes) and _are_identical(results, block.results)
         return block if same else replace(block, nodes=nodes, results=results)
 
     def node(self, node: Node) -> Sequence[Node]:
@@ -117,10 +117,10 @@ class Rewriter:
         """The node with its regions rebuilt; a node without regions is returned as it is."""
         before = blocks_of(node)
         after = tuple(self.block(block) for block in before)
-        return node if _are(after, before) else with_regions(node, after)
+        return node if _are_identical(after, before) else with_regions(node, after)
 
 
-def _are(ones: Sequence[object], others: Sequence[object]) -> bool:
+def _are_identical(ones: Sequence[object], others: Sequence[object]) -> bool:
     """Whether both have the same objects."""
     return len(ones) == len(others) and all(map(is_, ones, others))
 

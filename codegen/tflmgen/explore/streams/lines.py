@@ -117,13 +117,13 @@ def _walk(
     """The slots at each tick, and the rows that exist before it.
 
     Without the ticks of some operators it is true of those of which the readers' and the guest's ticks are there. The
-    line buffer of a host begins with the row at which the guest's window does, were there rows in the padding.
+    line buffer of a host begins with the row at which the guest's window does, as if the padding had rows.
     """
     rows = Rows(wiring)
     visitors = {guest.host: stage for stage, guest in guests.items()}
     base = [0] * len(wiring.operators)
     for host, stage in visitors.items():
-        base[host] = wiring.operators[stage].lines[0]
+        base[host] = wiring.operators[stage].begins[0]
     for tick in ticks:
         stage = tick.stage
         write, move = None, None
@@ -132,7 +132,7 @@ def _walk(
             first = min(rows.first_needed(stage), rows_made)
             following = base[stage]
             if stage in visitors:
-                begins = wiring.operators[visitors[stage]].lines
+                begins = wiring.operators[visitors[stage]].begins
                 ahead = begins[min(rows.next[visitors[stage]], len(begins) - 1)]
                 following = max(following, min(ahead, rows_made))
             elif rows_made == first:

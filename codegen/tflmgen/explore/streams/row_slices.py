@@ -34,7 +34,7 @@ class RowOperator:
     height         rows of the output
     input_height   rows of every data input
     needs          input rows [first, end) that each tick reads, the same for every data input
-    lines          the row at which the window of each tick begins, were there rows in the padding; empty without window
+    begins         the row at which the window of each tick begins, negative in the padding; empty without a window
     """
 
     op: Op
@@ -45,7 +45,7 @@ class RowOperator:
     height: int
     input_height: int
     needs: tuple[tuple[int, int], ...]
-    lines: tuple[int, ...] = ()
+    begins: tuple[int, ...] = ()
 
     @property
     def output(self) -> TensorType:
@@ -63,7 +63,7 @@ class RowOperator:
             return int(tick == 0), int(tick == self.ticks - 1)
         if self.window is None:
             return 0, 0
-        first = self.lines[tick]
+        first = self.begins[tick]
         return max(-first, 0), max(first + self.window.reach[0] - self.input_height, 0)
 
     def kernel(self, tick: int, target: Target) -> KernelChoice | None:
@@ -125,13 +125,13 @@ def _row_operator(
     assert source is not None
     above, height = four(source.max_shape)[1], four(instance.outputs[0].max_shape)[1]
     needs = [(row, row + 1) for row in range(above)]
-    lines: list[int] = []
+    begins: list[int] = []
     if window is not None:
         ticks, stride, padding = above if reduces else height, window.steps.stride_height, window.height.padding
-        lines = [tick * stride - padding for tick in range(ticks)]
+        begins = [tick * stride - padding for tick in range(ticks)]
         if not reduces:
-            needs = [(max(first, 0), min(first + window.reach[0], above)) for first in lines]
-    return RowOperator(op, instance, data, window, reduces, height, above, tuple(needs), tuple(lines))
+            needs = [(max(first, 0), min(first + window.reach[0], above)) for first in begins]
+    return RowOperator(op, instance, data, window, reduces, height, above, tuple(needs), tuple(begins))
 
 
 def _taps(op: Op) -> tuple[int, int] | None:

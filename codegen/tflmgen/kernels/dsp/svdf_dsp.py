@@ -18,7 +18,7 @@ MOST_RANK = header_constant("svdf_dsp.h", "TFLMGEN_SVDF_DSP_FILTERS") // GROUP
 
 
 def svdf_dsp(request: Svdf) -> Kernel | None:
-    """The kernel for a filter's memory of whole words, two at least, or for any other; None where it would not be
+    """The kernel, one for memories of whole words, two at least, and one for any other; None where it would not be
     exact."""
     op, to_output = request.op, request.to_output
     weights = np.asarray(op.constants[1], dtype=np.int64)

@@ -26,11 +26,11 @@ BIAS, STATE = 3, 4
 """The operator's inputs with the bias and the state."""
 
 
-def fast_kernel(op: OperatorInstance, variant: str, stream: ConstantArray, fields: Params, memory: str = "") -> Kernel:
-    """The kernel of one instruction set, by its packed weights. memory: in the name of the one for such memories."""
+def fast_kernel(op: OperatorInstance, variant: str, stream: ConstantArray, fields: Params, kind: str = "") -> Kernel:
+    """The kernel of one instruction set, by its packed weights. kind: part of the C function's name, as `any_`."""
     suffix = "s8" if input_type(op, STATE).dtype is DType.INT8 else "s8_s16"
     return Kernel(
-        f"tflmgen_svdf_{variant}_{memory}{suffix}",
+        f"tflmgen_svdf_{variant}_{kind}{suffix}",
         f"svdf_{variant}.h",
         (
             Input(0),

@@ -6,12 +6,12 @@ import pytest
 from tflmgen.emulators.open_session import open_session
 from tflmgen.emulators.session import EmulatorError
 from tflmgen.project.board import load_board
-from tflmgen.project.toolchain import ToolchainError, find_host_compiler, find_program, find_renode
+from tflmgen.project.toolchain import ToolchainError, find_beside, find_host_compiler, find_program, find_renode
 
 
-def program(folder: Path, name: str) -> Path:
+def program(folder: Path, name: str, output: str = "") -> Path:
     path = folder / name
-    path.write_text("#!/bin/sh\n")
+    path.write_text(f"#!/bin/sh\necho {output}\n")
     path.chmod(0o755)
     return path
 
@@ -46,6 +46,20 @@ def test_host_compiler_is_cc_of_the_environment(tmp_path: Path, monkeypatch: pyt
     program(tmp_path, "cc")
     monkeypatch.setenv("CC", "my-cc")
     assert find_host_compiler() == mine
+
+
+def test_objdump_is_the_compilers_own_though_the_compiler_stands_elsewhere(tmp_path: Path) -> None:
+    """As with ccache, whose folder has compilers and nothing else."""
+    compiler = program(tmp_path, "arm-none-eabi-gcc", "/opt/arm/bin/objdump")
+    assert find_beside(compiler, "objdump") == Path("/opt/arm/bin/objdump")
+
+
+def test_objdump_is_in_the_path_where_the_compiler_knows_no_other(tmp_path: Path) -> None:
+    compiler = program(tmp_path, "arm-none-eabi-gcc", "objdump")
+    with pytest.raises(ToolchainError, match="arm-none-eabi-objdump is not installed"):
+        find_beside(compiler, "objdump")
+    objdump = program(tmp_path, "arm-none-eabi-objdump")
+    assert find_beside(compiler, "objdump") == objdump
 
 
 def test_renode_is_sought_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,8 @@ Progress = Callable[[str], None]
 PLATFORMS = "PLATFORMIO_PLATFORMS_DIR"
 REGISTRY_HOSTS = "from platformio import __registry_mirror_hosts__ as hosts; print(*hosts)"
 """Python program that prints the download hosts of the installed PlatformIO."""
+UNUSABLE = '"$%,'
+"""Characters of a folder's path that PlatformIO hands to SCons or the linker, which take them for something else."""
 
 
 class BuildError(TflmgenError):
@@ -100,7 +102,13 @@ def _is_known(host: str) -> bool:
 def _run(
     directory: Path, environment: str, words: Sequence[str], variables: Mapping[str, str], progress: Progress | None
 ) -> str | None:
-    """Runs PlatformIO on an environment of the project; returns its output if it fails, else None."""
+    """Runs PlatformIO on an environment of the project; returns its output if it fails, else None.
+
+    Raises BuildError for a folder in whose path it cannot build.
+    """
+    unusable = sorted(set(str(directory.resolve())) & set(UNUSABLE))
+    if unusable:
+        raise BuildError(f"{directory.resolve()}: PlatformIO cannot build in a folder whose path has {unusable[0]}")
     command = [sys.executable, "-m", "platformio", "run", "-d", str(directory), "-e", environment, *words]
     with tempfile.TemporaryFile("w+") as errors:
         with tool_process(command, errors, variables) as process:

@@ -51,6 +51,16 @@ def find_arm_compiler() -> Path:
     return compiler
 
 
+def find_beside(compiler: Path, name: str) -> Path:
+    """The program of binutils that belongs to a GCC: `compiler` itself may be another program's name for it (ccache).
+
+    Raises ToolchainError if it is missing.
+    """
+    command = [str(compiler), f"-print-prog-name={name}"]
+    path = Path(subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip())
+    return path if path.is_absolute() else find_program(compiler.name.replace("gcc", name))
+
+
 def find_renode(requested: str | None = None) -> Path | None:
     """Path of Renode: `requested` (a path or program name), else $TFLMGEN_RENODE, else in PATH; None if not installed.
 

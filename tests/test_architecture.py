@@ -8,6 +8,7 @@ import re
 import statistics
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -169,7 +170,9 @@ def is_module(name: str) -> bool:
     return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
 
 
-MODULES = {module_of(path): imports_of(path) for path in sources(("codegen",), ".py")}
+@cache
+def modules() -> dict[str, set[str]]:
+    return {module_of(path): imports_of(path) for path in sources(("codegen",), ".py")}
 
 
 def own(imports: set[str]) -> set[str]:
@@ -177,7 +180,7 @@ def own(imports: set[str]) -> set[str]:
 
 
 def test_every_module_is_in_a_room_that_the_order_knows() -> None:
-    assert {unit_of(module) for module in MODULES} - {""} == set(UNITS)
+    assert {unit_of(module) for module in modules()} - {""} == set(UNITS)
 
 
 def test_few_modules_stand_at_the_root() -> None:
@@ -187,14 +190,14 @@ def test_few_modules_stand_at_the_root() -> None:
 @pytest.mark.parametrize("unit", UNITS)
 def test_units_import_earlier_ones_only(unit: str) -> None:
     later = UNITS[UNITS.index(unit) + 1 :]
-    imports = {name for module, names in MODULES.items() if unit_of(module) == unit for name in own(names)}
+    imports = {name for module, names in modules().items() if unit_of(module) == unit for name in own(names)}
     assert not {name for name in imports if unit_of(name) in later}
 
 
 def test_a_room_is_entered_by_what_it_exports() -> None:
     inside = [
         f"{module}: {name}"
-        for module, names in MODULES.items()
+        for module, names in modules().items()
         for name in own(names)
         if unit_of(name) in ROOMS and unit_of(name) != unit_of(module) and name.count(".") > 1
     ]
@@ -233,22 +236,22 @@ def test_the_page_has_the_rooms_as_they_are() -> None:
 
 def test_modules_of_one_room_import_each_other_in_no_circle() -> None:
     inside = {
-        module: {name for name in names if name in MODULES and unit_of(name) == unit_of(module)} - {module}
-        for module, names in MODULES.items()
+        module: {name for name in names if name in modules() and unit_of(name) == unit_of(module)} - {module}
+        for module, names in modules().items()
         if not (module.count(".") == 1 and unit_of(module) in ROOMS)
     }
     graphlib.TopologicalSorter(inside).prepare()
 
 
 def test_the_checker_shares_no_code_with_what_it_checks() -> None:
-    checker = {module: names for module, names in MODULES.items() if module.startswith("tflmgen.proof")}
-    known = {name for names in checker.values() for name in own(names) if name not in MODULES or name not in checker}
+    checker = {module: names for module, names in modules().items() if module.startswith("tflmgen.proof")}
+    known = {name for names in checker.values() for name in own(names) if name not in modules() or name not in checker}
     assert {unit_of(name) for name in known} <= CHECKER_KNOWS
 
 
 def test_the_reference_shares_no_code_with_what_it_is_compared_with() -> None:
     """It takes the reader's Model from frontend, and of the types in ir nothing that evaluates."""
-    inside = {module: names for module, names in MODULES.items() if unit_of(module) == "reference"}
+    inside = {module: names for module, names in modules().items() if unit_of(module) == "reference"}
     known = {name for names in inside.values() for name in own(names) if unit_of(name) != "reference"}
     assert {unit_of(name) for name in known} <= REFERENCE_KNOWS
     taken = {
@@ -263,13 +266,15 @@ def test_the_reference_shares_no_code_with_what_it_is_compared_with() -> None:
 
 @pytest.mark.parametrize("package", ONLY_IN)
 def test_packages_are_imported_in_their_place_only(package: str) -> None:
-    users = {unit_of(module) for module, imports in MODULES.items() if any(m.split(".")[0] == package for m in imports)}
+    users = {
+        unit_of(module) for module, imports in modules().items() if any(m.split(".")[0] == package for m in imports)
+    }
     assert users <= ONLY_IN[package]
 
 
 def test_third_party_imports_are_declared() -> None:
     known = {*sys.stdlib_module_names, "tflmgen", "numpy", *ONLY_IN}
-    assert not {m for imports in MODULES.values() for m in imports if m.split(".")[0] not in known}
+    assert not {m for imports in modules().values() for m in imports if m.split(".")[0] not in known}
 
 
 def test_only_listed_modules_name_operators() -> None:

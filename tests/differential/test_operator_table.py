@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from support.differential import Family, askings, draw
 from support.kernel_harness import Array, Case, run_tflm
 from support.litert import run_litert
 from support.recurrent_runs import tflm_steps
-from tflmgen.commands.operator_table import main_operand, operator_rows
+from tflmgen.commands.operator_table import OperatorRow, main_operand, operator_rows
 from tflmgen.ir.types import DType
 from tflmgen.kernels import reference_types
 from tflmgen.kernels.table import OPERATORS
@@ -25,7 +26,6 @@ from differential.test_differential import FAMILIES, IN_FILES, PACKED
 pytest.importorskip("tflite_micro", reason="tflite-micro is the reference")
 pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is the reference")
 
-ROWS = {row.name: row for row in operator_rows(OPERATORS.values())}
 OF: dict[str, list[Family]] = defaultdict(list)
 for _family in FAMILIES:
     OF[_family.operator].append(_family)
@@ -39,9 +39,14 @@ ONLY_CONSTANT = {"DEQUANTIZE"}
 """Of their int4 inputs the rules want constants, which the compiler evaluates."""
 
 
+@cache
+def table_rows() -> dict[str, OperatorRow]:
+    return {row.name: row for row in operator_rows(OPERATORS.values())}
+
+
 def main_type(name: str, case: Case) -> DType:
-    operand = main_operand(ROWS[name].signatures)
-    inputs = len(ROWS[name].signatures[0].inputs)
+    operand = main_operand(table_rows()[name].signatures)
+    inputs = len(table_rows()[name].signatures[0].inputs)
     if operand >= inputs:
         return case.outputs[operand - inputs].dtype
     item = case.inputs[operand]
@@ -52,7 +57,7 @@ def main_type(name: str, case: Case) -> DType:
 @pytest.mark.parametrize("name", IN_FILES)
 def test_types_and_references(name: str, update_golden: bool) -> None:
     """Each type of the table has a case that every rule lets through, and no case has another type."""
-    recorded = ROWS[name].references
+    recorded = table_rows()[name].references
     seen: dict[DType, set[str]] = defaultdict(set)
     for step_family in STEPS[name]:
         case, _ = step_family.make(np.random.default_rng(5))

@@ -49,7 +49,7 @@ def compare(family: Family, dtype: str, seed: int) -> str:
     return "equal"
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(60, marks=pytest.mark.sweep)])
+@pytest.mark.parametrize("count", [1, pytest.param(60, marks=pytest.mark.sweep)])
 def test_random_cases(count: int) -> None:
     results: Counter[str] = Counter()
     for family in FAMILIES:

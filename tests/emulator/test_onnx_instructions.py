@@ -67,7 +67,7 @@ def test_layout_costs_nothing(quantised: bool, tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)  # the quantised file is kept where the command runs
     source = separable_net(tmp_path / "net.onnx")
     twin = _keras_twin(source, tmp_path / "twin.tflite")
-    images = np.random.default_rng(5).standard_normal((8, *SHAPE)).astype(np.float32)
+    images = np.random.default_rng(5).standard_normal((2, *SHAPE)).astype(np.float32)
     np.savez(tmp_path / "samples.npz", **{f"s{k}_in_0": image for k, image in enumerate(images)})
     samples = tmp_path / "samples.npz"
     options = ("--quantize", samples) if quantised else ()

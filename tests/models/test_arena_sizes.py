@@ -70,7 +70,10 @@ def test_no_model_without_control_flow_is_above_its_bounds(target: Target, part:
     part: of the models; three targets share them, but for the sweep.
     """
     above, compared = {}, 0
-    for entry in [e for e in entries() if not (e["has_if"] or e["has_while"] or e["has_call"])][part]:
+    straight = [e for e in entries() if not (e["has_if"] or e["has_while"] or e["has_call"])]
+    if target is M4:  # those of the category are in the next test
+        straight = [e for e in straight if e["category"] != "real"]
+    for entry in straight[part]:
         path = CORPUS / entry["path"]
         try:
             bound, arena = file_bound(read_model(path)), compile_model(path, target, UNVALIDATED).plan["arena"]
@@ -79,28 +82,23 @@ def test_no_model_without_control_flow_is_above_its_bounds(target: Target, part:
         compared += bound is not None
         if bound is not None and arena["bytes"] > max(bound, arena["packing_bound"], TINY):
             above[path.stem] = arena["bytes"], bound, arena["packing_bound"]
-    assert compared > 80 // (part.step or 1)
+    assert compared > len(straight[part]) // 2
     assert not above
 
 
 @pytest.mark.parametrize("target", [Target("generic"), M4], ids=["portable", "m4"])
 def test_real_models_stay_below_the_file_bound(target: Target, tmp_path: Path) -> None:
+    """Each plan is optimal, or says how far from it it may be."""
     paths = real_models() or [well_known(name, tmp_path) for name in NETWORKS]
-    quotients = {}
-    for path in paths:
-        bound = file_bound(read_model(path))
-        if bound:
-            quotients[path.stem] = compile_model(path, target, UNVALIDATED).plan["arena"]["bytes"] / bound
+    arenas = {path.stem: compile_model(path, target, UNVALIDATED).plan["arena"] for path in paths}
+    bounds = {path.stem: file_bound(read_model(path)) for path in paths}
+    quotients = {name: arenas[name]["bytes"] / bound for name, bound in bounds.items() if bound}
     assert len(quotients) == len(paths)
     assert not {name: quotient for name, quotient in quotients.items() if quotient > 1}
     assert math.exp(sum(map(math.log, quotients.values())) / len(quotients)) <= LARGEST_QUOTIENT
-
-
-def test_each_plan_is_optimal_or_says_how_far_it_may_be(tmp_path: Path) -> None:
-    paths = real_models() or [well_known(name, tmp_path) for name in NETWORKS]
-    arenas = [compile_model(path, M4, UNVALIDATED).plan["arena"] for path in paths]
-    assert all(arena["order_proved"] for arena in arenas)
-    assert sum(arena["bytes"] == arena["lower_bound"] for arena in arenas) >= 0.9 * len(arenas)
+    assert all(arena["order_proved"] for arena in arenas.values())
+    least = 0.9 if target is M4 else 0.8
+    assert sum(arena["bytes"] == arena["lower_bound"] for arena in arenas.values()) >= least * len(arenas)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
 from support.commands import tflmgen
 from support.corpus import requires_corpus
+from support.sampling import sampled
 from support.tools import requires_compiler
 from support.well_known import BENCHMARKS, well_known
 from tflmgen.compiler import compile_model
@@ -48,8 +50,7 @@ def test_on_a_cortex_m4(name: str, optimize: str, tmp_path: Path) -> None:
     assert sizes["stack_worst_case"] <= MOST_STACK
 
 
-@pytest.mark.parametrize("board", ["mps2_an385_m0", "mps3_an547"])
-@pytest.mark.parametrize("name", BENCHMARKS)
+@pytest.mark.parametrize(("board", "name"), sampled([*product(("mps2_an385_m0", "mps3_an547"), BENCHMARKS)], 2))
 def test_stack_on_other_cores(name: str, board: str, tmp_path: Path) -> None:
     assert firmware(name, board, "speed", tmp_path)["stack_worst_case"] <= MOST_STACK
 

@@ -10,6 +10,7 @@ import pytest
 from support.commands import tflmgen
 from support.corpus import CORPUS, requires_corpus
 from support.repository import ROOT
+from support.sampling import sampled
 from support.well_known import BENCHMARKS, well_known
 
 KWS = BENCHMARKS[0]
@@ -56,7 +57,7 @@ STATEFUL = [name for name, entry in ENTRIES.items() if entry["category"] == "sta
 
 
 @requires_corpus
-@pytest.mark.parametrize("name", [*_foundation(), *STATEFUL])
+@pytest.mark.parametrize("name", sampled([*_foundation(), *STATEFUL], 3))
 def test_foundation_and_state_on_the_host(name: str) -> None:
     _test(CORPUS / ENTRIES[name]["path"], "host")
 

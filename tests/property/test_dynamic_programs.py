@@ -18,7 +18,7 @@ from tflmgen.frontend.tflite.reader import read_model
 from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
 
-MODELS = 12
+MODELS = 8
 INPUT_ROWS = 4
 SHAPES = ((-1, 2), (2, -1), (2, -1, 3))
 """Of the tensors of a model; -1 is the axis along which they grow."""

@@ -13,7 +13,7 @@ from tflmgen.ir.well_formed import verify
 from tflmgen.passes.pipeline import MAX_ROUNDS, PIPELINE, run_passes
 from tflmgen.reference import Budget, BudgetError, ModuleInterpreter
 
-PROGRAMS = 40
+PROGRAMS = 25
 WORK = 1e9
 """Nanoseconds: thousands of operators."""
 """Operators that the invokes of a module may run; programs that take more are left out."""

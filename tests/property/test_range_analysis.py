@@ -16,7 +16,7 @@ from tflmgen.passes.pipeline import WITHOUT_RANGES, run_passes, with_ranges
 from tflmgen.passes.range_analysis import analyze_ranges
 from tflmgen.reference import Budget, BudgetError, ModuleInterpreter
 
-COUNT = 25
+COUNT = 15
 SETS = 4
 MULTIPLES = (1, 2, 4)
 

@@ -107,18 +107,26 @@ def _fit(factors: Sequence[float], sign: int, shift: int, extra: int, results: I
     if max(abs(a), abs(b)) + _FACTOR_STEPS.stop >= INT32_END:
         return None
     steps = sorted(((da, db) for da in _FACTOR_STEPS for db in _FACTOR_STEPS), key=lambda d: abs(d[0]) + abs(d[1]))
+    untried = np.add(steps, (a, b), dtype=np.int64)
     watched: list[tuple[int, int]] = []
-    for da, db in steps:
-        trial = _Trial((a + da, b + db), shift, extra)
-        if watched and not trial.fits(results, watched):
-            continue
-        solution = trial.solve(results)
+    while len(untried):
+        solution = _Trial(tuple(untried[0].tolist()), shift, extra).solve(results)
         if isinstance(solution, _Affine):
             return solution
         if not solution:  # the factors around these make sums that differ by 6 at most
             return None
         watched += solution
+        untried = _fitting(untried[1:], shift, extra, results, watched)
     return None
+
+
+def _fitting(factors: Integers, shift: int, extra: int, results: Integers, cells: list[tuple[int, int]]) -> Integers:
+    """Of factors [n, 2] those with which one constant serves these pairs of inputs."""
+    first, second = np.array(cells).T
+    sums = (factors[:, :1] * (first - 128) >> extra) + (factors[:, 1:] * (second - 128) >> extra)
+    low, high = _bounds(results[first, second], sums, shift)
+    fitting: Integers = factors[low.max(axis=1) <= high.min(axis=1)]
+    return fitting
 
 
 class _Trial:
@@ -129,12 +137,6 @@ class _Trial:
         values = np.arange(-128, 128, dtype=np.int64)
         self.factors, self.shift, self.extra = factors, shift, extra
         self.sums = np.add.outer((a * values) >> extra, (b * values) >> extra)
-
-    def fits(self, results: Integers, cells: list[tuple[int, int]]) -> bool:
-        """Whether one constant serves these pairs of inputs."""
-        at = tuple(np.array(cells).T)
-        low, high = _bounds(results[at], self.sums[at], self.shift)
-        return bool(low.max() <= high.min())
 
     def solve(self, results: Integers) -> _Affine | list[tuple[int, int]]:
         """The map; or the pairs of inputs that no constant serves both; or nothing, where sums could overflow."""

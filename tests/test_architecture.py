@@ -127,8 +127,8 @@ NAMES_OPERATORS = {
     "quantisation: operators with weights, conversions, and operators that others stand in for": (
         "quantize.constant_moves quantize.equalization quantize.fake_quantization quantize.float_simplification "
         "quantize.bias_moves quantize.hoisted_products quantize.integer_forms quantize.integer_rewrite "
-        "quantize.layer_inputs quantize.list_rows quantize.model_quantization quantize.saturation "
-        "quantize.trained_weights quantize.web_types"
+        "quantize.layer_inputs quantize.list_rows quantize.loop_counters quantize.model_quantization "
+        "quantize.saturation quantize.trained_weights quantize.web_types"
     ),
 }
 """Why -> the modules outside kernels/operators that name operators; all others ask for traits (kernels/traits.py)."""

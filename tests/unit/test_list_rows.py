@@ -11,6 +11,7 @@ from support.quantize_models import FEATURES, STEPS, recurrent_loop
 from support.quantized_run import QuantizedRun, quantized_run
 from tflmgen.frontend import Model, ModelBuilder
 from tflmgen.ir import DType
+from tflmgen.quantize.list_rows import with_row_operators
 
 
 def run_in(dtype: DType, model: Model, shape: tuple[int, ...]) -> QuantizedRun:
@@ -112,3 +113,70 @@ def test_slices_of_five_dimensions_are_tflms(
     for whole, exact in zip(run.after, run.before, strict=True):
         np.testing.assert_allclose(whole[0], exact[0], atol=0.05)
     assert_as_in_tflm(run, tmp_path)
+
+
+def slicing_loop(place: str, axis: int = 1, length: int = 4) -> Model:
+    """sum over t of tanh(x[:, place]) (axis 1) or tanh(x[place]) (axis 0) of x[4, 4, 3], t from 0 to `length`."""
+    builder = ModelBuilder("slices", name="slices.tflite")
+    main, condition, body = (builder.subgraph(name) for name in ("main", "cond", "body"))
+    types = (DType.INT32, ()), (DType.FLOAT32, (4, 3)), (DType.FLOAT32, (4, 4, 3))
+    x = main.tensor("x", DType.FLOAT32, (4, 4, 3))
+    start = [main.constant("start", np.array(0, np.int32)), main.constant("zero", np.zeros((4, 3), np.float32)), x]
+    results = [main.tensor(f"r{n}", *kind) for n, kind in enumerate(types)]
+    main.operator("WHILE", start, results, {"cond_subgraph_index": 1, "body_subgraph_index": 2})
+    main.inputs, main.outputs = [x], [results[1]]
+    for graph in (condition, body):
+        graph.inputs = [graph.tensor(f"v{n}", *kind) for n, kind in enumerate(types)]
+    condition.outputs = [condition.tensor("again", DType.BOOL, ())]
+    limit = condition.constant("limit", np.array(length, np.int32))
+    condition.operator("LESS", [condition.inputs[0], limit], condition.outputs)
+
+    numbers = {str(n): body.constant(f"n{n}", np.array(n, np.int32)) for n in range(5)}
+    t, total, rows = body.inputs
+    index = t
+    if place != "t":
+        first, name, second = place.split()
+        index = body.tensor("index", DType.INT32, ())
+        operands = [t if word == "t" else numbers[word] for word in (first, second)]
+        body.operator({"+": "ADD", "-": "SUB", "*": "MUL"}[name], operands, [index])
+    end = body.tensor("end", DType.INT32, ())
+    body.operator("ADD", [index, numbers["1"]], [end])
+    bounds = [body.tensor(name, DType.INT32, (axis + 1,)) for name in ("begins", "ends")]
+    for bound, last in zip(bounds, (index, end), strict=True):
+        body.operator("PACK", [*[numbers["0"]] * axis, last], [bound], {"axis": 0, "values_count": axis + 1})
+    row, squashed, after, later = (
+        body.tensor(name, kind, shape)
+        for name, kind, shape in (
+            ("row", DType.FLOAT32, (4, 3)),
+            ("squashed", DType.FLOAT32, (4, 3)),
+            ("after", DType.FLOAT32, (4, 3)),
+            ("later", DType.INT32, ()),
+        )
+    )
+    ones = body.constant("ones", np.ones(axis + 1, np.int32))
+    masks = {"begin_mask": (1 << axis) - 1, "end_mask": (1 << axis) - 1, "shrink_axis_mask": 1 << axis}
+    body.operator("STRIDED_SLICE", [rows, *bounds, ones], [row], masks)
+    body.operator("TANH", [row], [squashed])
+    body.operator("ADD", [total, squashed], [after])
+    body.operator("ADD", [t, numbers["1"]], [later])
+    body.outputs = [later, after, rows]
+    return builder.model()
+
+
+@pytest.mark.parametrize(
+    ("place", "axis", "length"), [("t", 1, 4), ("t", 0, 4), ("3 - t", 1, 4), ("t + 1", 0, 3), ("t * 3", 1, 2)]
+)
+def test_a_place_that_a_loop_counts_is_picked_as_tflm_can(place: str, axis: int, length: int, tmp_path: Path) -> None:
+    run = run_in(DType.INT8, slicing_loop(place, axis, length), (4, 4, 3))
+    assert sum(operators["SLICE"] for operators in run.operators) == 1
+    assert not any(operators["STRIDED_SLICE"] + operators["PACK"] for operators in run.operators)
+    for whole, exact in zip(run.after, run.before, strict=True):
+        np.testing.assert_allclose(whole[0], exact[0], atol=0.1)
+    assert_as_in_tflm(run, tmp_path)
+
+
+@pytest.mark.parametrize(("place", "length"), [("t - 1", 4), ("2 - t", 4), ("t + 1", 4), ("t * 2", 3)])
+def test_a_place_that_may_leave_the_list_stays_a_strided_slice(place: str, length: int) -> None:
+    """Below 0 it counts from the end, and TFLite Micro's SLICE reads what lies before the list."""
+    model = slicing_loop(place, 1, length)
+    assert with_row_operators(model) is model

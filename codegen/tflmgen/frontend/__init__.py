@@ -27,7 +27,7 @@ from tflmgen.frontend.onnx_program import ONNX_WORKER, OnnxProgram
 from tflmgen.frontend.shape_bounds import Shape, ShapeLimit, TensorKey, find_bounds, parse_shape_limit
 from tflmgen.frontend.source_function import file_of_source, is_torch_function, stem_of_source
 from tflmgen.frontend.subgraphs import CONTROL_FLOW, Binding, OperatorKey, bindings, fused_activation, is_loop
-from tflmgen.frontend.tensor_lists import RowStore, replaced_by_stores, row_stores
+from tflmgen.frontend.tensor_lists import RowStore, row_stores, unread_after
 from tflmgen.frontend.tensor_values import along_axis, constant_values
 from tflmgen.frontend.tflite.builder import ModelBuilder, SubGraphBuilder, options_with_defaults
 from tflmgen.frontend.tflite.model import Model, Operator, Signature, SubGraph, Tensor
@@ -88,7 +88,6 @@ __all__ = [
     "printable",
     "read_model",
     "read_source",
-    "replaced_by_stores",
     "row_stores",
     "shape_options",
     "source_inputs",
@@ -96,6 +95,7 @@ __all__ = [
     "source_types",
     "stem_of_source",
     "trip_count",
+    "unread_after",
     "without_operators",
     "without_unused",
     "write_model",

@@ -17,7 +17,7 @@ from tflmgen.frontend.kept_state import keeps_state, state_name, state_of, state
 from tflmgen.frontend.operator_check import check_operator
 from tflmgen.frontend.shape_bounds import is_open
 from tflmgen.frontend.subgraphs import CONTROL_FLOW
-from tflmgen.frontend.tensor_lists import RowStore, replaced_by_stores, row_stores
+from tflmgen.frontend.tensor_lists import RowStore, row_stores, unread_after
 from tflmgen.frontend.tflite.model import Operator, SubGraph
 from tflmgen.frontend.variables import variable_name, variable_tensor_name
 from tflmgen.ir import Block, Node, Op, Origin, TensorType, Value
@@ -104,7 +104,7 @@ def import_block(
     """
     scope = Scope(context, subgraph, arguments, output_bounds)
     stores = row_stores(subgraph)
-    skipped = replaced_by_stores(subgraph, stores)
+    skipped = unread_after(subgraph, {index: store.reads for index, store in stores.items()})
     nodes: list[Node] = []
     for op in subgraph.operators:
         if op.index in skipped:

@@ -11,7 +11,7 @@ store of one row. (TensorListGetItem is a GATHER, which already loads one row.)
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,11 @@ class RowStore:
     index: int
     row: int
 
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """What the store reads instead of its CONCATENATION's operands."""
+        return self.list, self.index, self.row
+
 
 def row_stores(subgraph: SubGraph) -> Mapping[int, RowStore]:
     """Stores of one row in a subgraph, by operator index of their CONCATENATION."""
@@ -37,20 +42,19 @@ def row_stores(subgraph: SubGraph) -> Mapping[int, RowStore]:
     return {index: store for index, store in stores.items() if store is not None}
 
 
-def replaced_by_stores(subgraph: SubGraph, stores: Mapping[int, RowStore]) -> frozenset[int]:
-    """Indices of operators whose results only the stores read; the store replaces them."""
-    if not stores:
+def unread_after(subgraph: SubGraph, reads: Mapping[int, Sequence[int]]) -> frozenset[int]:
+    """Indices of operators whose results nothing reads once others, by index, read these tensors only."""
+    if not reads:
         return frozenset()
     readers: Counter[int] = Counter(subgraph.outputs)
     unused: set[int] = set()
     for op in subgraph.operators:
-        store = stores.get(op.index)
-        readers.update(op.inputs if store is None else (store.list, store.index, store.row))
+        readers.update(reads.get(op.index, op.inputs))
         unused.update(op.inputs)
     result = set()
     for op in reversed(subgraph.operators):
         used = any(readers[output] for output in op.outputs)
-        if op.outputs and not used and op.index not in stores and unused.intersection(op.outputs):
+        if op.outputs and not used and op.index not in reads and unused.intersection(op.outputs):
             result.add(op.index)
             readers.subtract(op.inputs)
     return frozenset(result)

@@ -28,6 +28,7 @@ from tflmgen.frontend import (
 from tflmgen.ir import DType
 from tflmgen.kernels import Comparison, traits_of
 from tflmgen.quantize.integer_forms import WeightOperands, bias_operand, weight_operands
+from tflmgen.quantize.loop_counters import Loop
 
 _ALWAYS_ELEMENTS = 4096
 """Elements of the product of all rows, bytes in int8, that are always accepted."""
@@ -154,32 +155,21 @@ def _uses_all(model: Model, candidate: _Product, body: SubGraph) -> bool:
     """Whether the loop's condition lets as many iterations run as X has picks: it only compares counters."""
     source, picked = (math.prod(body.tensors[t].shape) for t in (candidate.pick.inputs[0], candidate.pick.outputs[0]))
     condition = model.subgraphs[bindings(candidate.loop)[0].subgraph]
-    return _reaches(candidate, condition, body, condition.outputs[0], source // max(picked, 1))
+    loop = Loop(candidate.graph, candidate.loop, condition, body)
+    return _reaches(loop, condition.outputs[0], source // max(picked, 1))
 
 
-def _reaches(candidate: _Product, condition: SubGraph, body: SubGraph, tensor: int, count: int) -> bool:
-    producer = next((op for op in condition.operators if tensor in op.outputs), None)
+def _reaches(loop: Loop, tensor: int, count: int) -> bool:
+    producer = next((op for op in loop.condition.operators if tensor in op.outputs), None)
     if producer is None:
         return False
     if producer.name == "LOGICAL_AND":
-        return all(_reaches(candidate, condition, body, operand, count) for operand in producer.inputs)
+        return all(_reaches(loop, operand, count) for operand in producer.inputs)
     compares = traits_of(producer.name).compares
     if compares not in (Comparison.LESS, Comparison.GREATER):
         return False
-    bound = _bound(candidate, condition, body, producer.inputs[1 if compares is Comparison.LESS else 0])
+    bound = loop.fixed_value(producer.inputs[1 if compares is Comparison.LESS else 0])
     return bound is not None and bound >= count
-
-
-def _bound(candidate: _Product, condition: SubGraph, body: SubGraph, tensor: int) -> int | None:
-    """A number in the loop's condition, which may come from outside of the loop."""
-    constant = condition.tensors[tensor]
-    if constant.data is None and tensor in condition.inputs:
-        place = condition.inputs.index(tensor)
-        if body.outputs[place] == body.inputs[place]:
-            constant = candidate.graph.tensors[candidate.loop.inputs[place]]
-    if constant.data is None or constant.dtype not in (DType.INT32, DType.INT64) or math.prod(constant.shape) != 1:
-        return None
-    return int(constant_values(constant).reshape(-1)[0])
 
 
 def _hoisted(model: Model, candidate: _Product) -> Model:

@@ -1,13 +1,14 @@
 """Rows that a loop picks from a list and stores in one, with operators that TFLite Micro has kernels of.
 
 It has no int16 kernel of GATHER: between conversions to float, each iteration would convert the whole list. Nor does it
-run a STRIDED_SLICE of five dimensions, which a step of a sequence of images is. Of a store, the converter makes a
-CONCATENATION of two SLICEs whose lengths are known at run time only; TFLite Micro plans its arena before it runs, and
-takes such a length for 1.
+run a STRIDED_SLICE of five dimensions, which a step of a sequence of images is, or one whose bounds a loop counts. Of a
+store, the converter makes a CONCATENATION of two SLICEs whose lengths are known at run time only; TFLite Micro plans
+its arena before it runs, and takes such a length for 1.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,18 +20,24 @@ from tflmgen.frontend import (
     SubGraph,
     Tensor,
     constant_cut,
+    constant_values,
     contents,
     operator_version,
     options_with_defaults,
-    replaced_by_stores,
     row_stores,
+    unread_after,
     without_unused,
 )
 from tflmgen.ir import DType
+from tflmgen.kernels import traits_of
 from tflmgen.quantize.integer_forms import picks_a_row
+from tflmgen.quantize.loop_counters import Bounds, counter_bounds, index_bounds
 
 _STORED = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32)
 """Types that TFLite Micro has kernels of DYNAMIC_UPDATE_SLICE for."""
+
+_SLICED = (*_STORED, DType.BOOL)
+"""Types that it has kernels of SLICE for."""
 
 _MOST_STRIDED, _MOST_SLICED = 4, 5
 """Dimensions that its kernels of STRIDED_SLICE and SLICE go through."""
@@ -39,17 +46,76 @@ _MOST_STRIDED, _MOST_SLICED = 4, 5
 def with_row_operators(model: Model) -> Model:
     """The Model with its rows picked by SLICE and stored by DYNAMIC_UPDATE_SLICE.
 
-    SLICE stands for each GATHER in int16 that picks one row, and each STRIDED_SLICE of five dimensions with constant
-    bounds and steps of 1. Stores in lists of unknown length stay as they are.
+    SLICE stands for each GATHER in int16 that picks one row, each STRIDED_SLICE of five dimensions with constant bounds
+    and steps of 1, and each whose place along one dimension a loop counts and never leaves the list. Stores in lists of
+    unknown length stay as they are.
     """
-    graphs = tuple(_RowWriter(graph).run() for graph in model.subgraphs)
+    counters = counter_bounds(model)
+    graphs = tuple(_RowWriter(graph, counters.get(graph.index, {})).run() for graph in model.subgraphs)
     return model if graphs == model.subgraphs else without_unused(replace(model, subgraphs=graphs))
 
 
-def _picks(graph: SubGraph) -> frozenset[int]:
-    """Indices of the operators that become SLICE."""
-    wide = (op for op in graph.operators if op.name == "GATHER" and graph.tensors[op.inputs[0]].dtype is DType.INT16)
-    return frozenset(op.index for op in wide if picks_a_row(op, graph))
+@dataclass(frozen=True, slots=True)
+class _Pick:
+    """A part of a list of the shape `sizes`, at a place along an axis that a tensor says, all along the others."""
+
+    index: int
+    axis: int
+    sizes: tuple[int, ...]
+
+
+def _picks(graph: SubGraph, counters: Mapping[int, Bounds]) -> dict[int, _Pick]:
+    """What becomes SLICE at a place that is known at run time, by operator index."""
+    picks = {op.index: _gathered(op, graph) or _moving(op, graph, counters) for op in graph.operators}
+    return {index: pick for index, pick in picks.items() if pick is not None}
+
+
+def _gathered(op: Operator, graph: SubGraph) -> _Pick | None:
+    if op.name != "GATHER" or graph.tensors[op.inputs[0]].dtype is not DType.INT16 or not picks_a_row(op, graph):
+        return None
+    shape = graph.tensors[op.inputs[0]].shape
+    axis = int((op.options or {}).get("axis", 0)) % len(shape)
+    return _Pick(op.inputs[1], axis, tuple(1 if place == axis else dim for place, dim in enumerate(shape)))
+
+
+def _moving(op: Operator, graph: SubGraph, counters: Mapping[int, Bounds]) -> _Pick | None:
+    """STRIDED_SLICE counts negative bounds from the end, and SLICE of TFLite Micro reads wherever it is told."""
+    options = op.options or {}
+    if op.name != "STRIDED_SLICE" or any(options.get(n) for n in ("ellipsis_mask", "new_axis_mask", "offset")):
+        return None
+    rows, begin, _, steps = (graph.tensors[i] for i in op.inputs)
+    result, elements = graph.tensors[op.outputs[0]], _elements(graph, begin.index)
+    if not all(dim > 0 for tensor in (rows, result) for dim in tensor.shape_signature or tensor.shape):
+        return None
+    if elements is None or rows.dtype not in _SLICED or not len(elements) <= len(rows.shape) <= _MOST_SLICED:
+        return None
+    if steps.data is None or (constant_values(steps) != 1).any():
+        return None
+    begins, shrinks = (int(options.get(f"{name}_mask", 0)) for name in ("begin", "shrink_axis"))
+    picked = [(axis, element) for axis, element in enumerate(elements) if not begins >> axis & 1]
+    moving = [(axis, tensor) for axis, (tensor, _) in picked if tensor >= 0]
+    if begins & shrinks or len(moving) != 1 or any(start for _, (_, start) in picked):
+        return None
+    left = iter(result.shape)
+    sizes = tuple(1 if shrinks >> axis & 1 else next(left) for axis in range(len(rows.shape)))
+    ((axis, index),) = moving
+    low, high = index_bounds(graph, counters, index)
+    is_inside = low >= 0 and high + sizes[axis] <= rows.shape[axis]
+    return _Pick(index, axis, sizes) if is_inside and graph.tensors[index].dtype is DType.INT32 else None
+
+
+def _elements(graph: SubGraph, vector: int) -> list[tuple[int, int]] | None:
+    """The elements of a vector: the tensor of each, or -1 and its value; None where they are not known one by one."""
+    tensor = graph.tensors[vector]
+    if tensor.data is not None:
+        return [(-1, int(value)) for value in constant_values(tensor).reshape(-1)]
+    op = next((op for op in graph.operators if vector in op.outputs), None)
+    if op is not None and op.name in ("PACK", "CONCATENATION"):
+        parts = [_elements(graph, operand) for operand in op.inputs]
+        return None if any(part is None for part in parts) else [e for part in parts if part for e in part]
+    if tensor.shape not in ((), (1,)):
+        return None
+    return _elements(graph, op.inputs[0]) if op is not None and traits_of(op.name).view else [(vector, 0)]
 
 
 def _cuts(graph: SubGraph) -> dict[int, tuple[range, ...]]:
@@ -82,6 +148,7 @@ class _RowWriter:
     """The operators of one subgraph in the making."""
 
     graph: SubGraph
+    counters: Mapping[int, Bounds]
     tensors: list[Tensor] = field(init=False)
     operators: list[Operator] = field(init=False, default_factory=list)
 
@@ -89,13 +156,16 @@ class _RowWriter:
         self.tensors = list(self.graph.tensors)
 
     def run(self) -> SubGraph:
-        picks, cuts, stores = _picks(self.graph), _cuts(self.graph), _stores(self.graph)
+        picks, cuts, stores = _picks(self.graph, self.counters), _cuts(self.graph), _stores(self.graph)
         if not picks and not cuts and not stores:
             return self.graph
-        unused = replaced_by_stores(self.graph, stores)
+        reads: dict[int, Sequence[int]] = {index: store.reads for index, store in stores.items()}
+        reads |= {index: (self.graph.operators[index].inputs[0], pick.index) for index, pick in picks.items()}
+        unused = unread_after(self.graph, reads)
         for op in self.graph.operators:
             if op.index in picks:
-                self._pick(op)
+                pick = picks[op.index]
+                self._slice(op, self._begin(pick.index, pick.axis, len(pick.sizes)), pick.sizes)
             elif op.index in cuts:
                 begin = self._constant("begin", tuple(places.start for places in cuts[op.index]))
                 self._slice(op, begin, tuple(len(places) for places in cuts[op.index]))
@@ -105,12 +175,6 @@ class _RowWriter:
                 self.operators.append(op)
         operators = tuple(replace(op, index=index) for index, op in enumerate(self.operators))
         return replace(self.graph, tensors=tuple(self.tensors), operators=operators)
-
-    def _pick(self, op: Operator) -> None:
-        rows = self.tensors[op.inputs[0]]
-        axis = int((op.options or {}).get("axis", 0)) % len(rows.shape)
-        begin = self._begin(op.inputs[1], axis, len(rows.shape))
-        self._slice(op, begin, tuple(1 if place == axis else dim for place, dim in enumerate(rows.shape)))
 
     def _slice(self, op: Operator, begin: int, shape: tuple[int, ...]) -> None:
         """SLICE, and RESHAPE to the shape that the result of `op` has."""

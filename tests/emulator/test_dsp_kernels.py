@@ -122,8 +122,8 @@ def test_small_kernels_are_exact(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("machine", "optimize"),
-    [(M4, "-O2"), (M4, "-Os"), (M55, "-O2"), (M0, "-O2"), (M0, "-Os"), (M3, "-O2")],
-    ids=["m4", "m4s", "m55", "m0", "m0s", "m3"],
+    [(M4, "-O2"), (M4, "-Os"), (M55, "-O2"), (M0, "-O2"), (M0, "-Os")],
+    ids=["m4", "m4s", "m55", "m0", "m0s"],
 )
 @pytest.mark.parametrize("name", RECURRENT)
 def test_recurrent_kernels_are_exact(name: str, machine: Machine, optimize: str, tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_vector_kernels_are_exact(name: str, optimize: str, tmp_path: Path) -> N
     ("name", "machine", "optimize"),
     [
         *((name, M0, optimize) for name in EVERYWHERE for optimize in ("-O2", "-Os")),
-        *((name, M3, "-O2") for name in ("conv2d", "depthwise3x3", "fully_connected")),
+        ("conv2d", M3, "-O2"),
     ],
     ids=lambda value: value.target.core if isinstance(value, Machine) else value,
 )
@@ -221,7 +221,7 @@ def test_sums_that_are_rounded_once_are_exact(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ANY)
 def test_odd_cases(name: str, machine: Machine, tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
-    assert check(machine, [ANY[name](rng) for _ in range(120)], tmp_path, "-O2") >= 5
+    assert check(machine, [ANY[name](rng) for _ in range(80)], tmp_path, "-O2") >= 3
 
 
 @pytest.mark.parametrize(

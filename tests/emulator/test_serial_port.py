@@ -63,10 +63,10 @@ def test_a_pseudoterminal_as_the_port(board: Board, gate: Path) -> None:
 @pytest.mark.parametrize(
     "faults",
     [
-        Faults(),
+        pytest.param(Faults(), marks=pytest.mark.sweep),
         Faults(rate=0.002, seed=1),
-        Faults(rate=0.001, seed=2),
-        Faults(delay=0.02),
+        pytest.param(Faults(rate=0.001, seed=2), marks=pytest.mark.sweep),
+        pytest.param(Faults(delay=0.02), marks=pytest.mark.sweep),
         Faults(rate=0.001, delay=0.01, seed=3),
     ],
     ids=["clean", "noise", "other noise", "slow", "slow and noisy"],

@@ -11,9 +11,7 @@ from support.random_chain import random_chain
 pytestmark = pytest.mark.emulator
 
 
-@pytest.mark.parametrize(
-    ("board", "seed"), [("mps2_an386", 3), ("mps2_an386", 11), ("mps3_an547", 3), ("mps2_an385_m0", 5)]
-)
+@pytest.mark.parametrize(("board", "seed"), [("mps2_an386", 11), ("mps3_an547", 3), ("mps2_an385_m0", 5)])
 def test_streams_on_boards(board: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     model = tmp_path / "chain.tflite"

@@ -80,16 +80,18 @@ def test_a_loop_stores_rows_as_tflm_can(dtype: DType, batch: int, tmp_path: Path
     assert_as_in_tflm(run, tmp_path)
 
 
+MASKS = {"shrink_axis_mask": 2}
+
+
 @pytest.mark.parametrize(
-    ("begin", "end", "masks", "shape"),
+    ("dtype", "begin", "end", "masks", "shape"),
     [
-        ([0, 1, 0, 0, 0], [0, 2, 0, 0, 0], {"begin_mask": 29, "end_mask": 29, "shrink_axis_mask": 2}, (2, 4, 2, 3)),
-        ([1, -2, 0, 0, 0], [2, 9, 4, 2, -1], {}, (1, 2, 4, 2, 2)),
-        ([0, -1], [1, 0], {"end_mask": 1, "shrink_axis_mask": 2}, (2, 4, 2, 3)),
-        ([0, 2], [1, 3], {"begin_mask": 2, "end_mask": 1, "shrink_axis_mask": 2}, (2, 4, 2, 3)),
+        (DType.INT8, [0, 1, 0, 0, 0], [0, 2, 0, 0, 0], MASKS | {"begin_mask": 29, "end_mask": 29}, (2, 4, 2, 3)),
+        (DType.INT16, [1, -2, 0, 0, 0], [2, 9, 4, 2, -1], {}, (1, 2, 4, 2, 2)),
+        (DType.INT16, [0, -1], [1, 0], MASKS | {"end_mask": 1}, (2, 4, 2, 3)),
+        (DType.INT8, [0, 2], [1, 3], MASKS | {"begin_mask": 2, "end_mask": 1}, (2, 4, 2, 3)),
     ],
 )
-@pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16])
 def test_slices_of_five_dimensions_are_tflms(
     dtype: DType,
     begin: list[int],
@@ -163,9 +165,7 @@ def slicing_loop(place: str, axis: int = 1, length: int = 4) -> Model:
     return builder.model()
 
 
-@pytest.mark.parametrize(
-    ("place", "axis", "length"), [("t", 1, 4), ("t", 0, 4), ("3 - t", 1, 4), ("t + 1", 0, 3), ("t * 3", 1, 2)]
-)
+@pytest.mark.parametrize(("place", "axis", "length"), [("t", 1, 4), ("3 - t", 1, 4), ("t + 1", 0, 3)])
 def test_a_place_that_a_loop_counts_is_picked_as_tflm_can(place: str, axis: int, length: int, tmp_path: Path) -> None:
     run = run_in(DType.INT8, slicing_loop(place, axis, length), (4, 4, 3))
     assert sum(operators["SLICE"] for operators in run.operators) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -126,7 +127,7 @@ def squared_error(statistics: TensorStatistics, affine: Affine) -> float:
 
     The smallest and the largest value are known exactly; what is clipped counts most, and often is these alone.
     """
-    return _Spread(statistics).error(affine)
+    return float(_Spread(statistics).errors([affine])[0])
 
 
 class _Spread:
@@ -143,32 +144,40 @@ class _Spread:
         self._tiny = float((counts * (edges[:-1] + edges[1:]) ** 2 / 4)[tiny].sum())
         self._outermost = np.array([statistics.minimum, statistics.maximum])
 
-    def error(self, affine: Affine) -> float:
+    def errors(self, affines: Sequence[Affine]) -> Floats:
+        """The sum of squared errors of each quantisation."""
+        grids = _Grids(affines)
         widths = self._ends - self._starts
-        is_point = widths < _POINT * affine.scale
-        integrals = _error_integral(self._ends, affine) - _error_integral(self._starts, affine)
-        points = _error((self._starts + self._ends) / 2, affine) ** 2
+        is_point = widths < _POINT * grids.scales
+        integrals = grids.error_integrals(self._ends) - grids.error_integrals(self._starts)
+        points = grids.errors((self._starts + self._ends) / 2) ** 2
         errors = np.where(is_point, points, integrals / np.where(is_point, 1.0, widths))
-        return float((self._counts * errors).sum() + self._tiny + (_error(self._outermost, affine) ** 2).sum())
+        outermost = (grids.errors(self._outermost) ** 2).sum(axis=1)
+        return np.asarray((self._counts * errors).sum(axis=1) + self._tiny + outermost)
 
 
-def _error(values: Floats, affine: Affine) -> Floats:
-    low, high = affine.bounds
-    inside = np.clip(values, low, high)
-    return np.asarray(np.round(inside / affine.scale) * affine.scale - values)
+class _Grids:
+    """The numbers that several quantisations represent; results are [quantisations, values]."""
 
+    def __init__(self, affines: Sequence[Affine]) -> None:
+        self.scales = np.array([[affine.scale] for affine in affines])
+        self._lows, self._highs = (np.array([[affine.bounds[end]] for affine in affines]) for end in (0, 1))
 
-def _error_integral(values: Floats, affine: Affine) -> Floats:
-    """Integral of the squared error from 0 to each value.
+    def errors(self, values: Floats) -> Floats:
+        """What rounding and clipping change values by."""
+        inside = np.clip(values, self._lows, self._highs)
+        return np.asarray(np.round(inside / self.scales) * self.scales - values)
 
-    Within the range a whole step contributes scale^3 / 12, and the part of a step that ends at distance r from an
-    integer r^3 / 3; beyond, the distance to the range grows.
-    """
-    low, high = affine.bounds
-    inside = np.clip(values, low, high)
-    steps = np.round(inside / affine.scale)
-    rest = inside - steps * affine.scale
-    return np.asarray(steps * affine.scale**3 / 12 + rest**3 / 3 + (values - inside) ** 3 / 3)
+    def error_integrals(self, values: Floats) -> Floats:
+        """Integral of the squared error from 0 to each value.
+
+        Within the range a whole step contributes scale^3 / 12, and the part of a step that ends at distance r from an
+        integer r^3 / 3; beyond, the distance to the range grows.
+        """
+        inside = np.clip(values, self._lows, self._highs)
+        steps = np.round(inside / self.scales)
+        rest = inside - steps * self.scales
+        return np.asarray(steps * self.scales**3 / 12 + rest**3 / 3 + (values - inside) ** 3 / 3)
 
 
 def stored_scale(scale: float) -> float:
@@ -185,18 +194,21 @@ def _percentiles(statistics: TensorStatistics, share: float) -> tuple[float, flo
 
 def _least_error(statistics: TensorStatistics, starts: tuple[Affine, Affine], dtype: DType, symmetric: bool) -> Affine:
     spread = _Spread(statistics)
-    least, best = min(((spread.error(start), start) for start in starts), key=lambda pair: pair[0])
+    errors = spread.errors(starts)
+    least, best = float(errors.min()), starts[int(errors.argmin())]
     ends = [min(statistics.minimum, 0.0), max(statistics.maximum, 0.0)]
     if symmetric:
         ends = [0.0, max(-ends[0], ends[1])]
     widest = tuple(ends)
     for _ in range(_ROUNDS):
         for end in (1, 0):
-            for part in _SHRINK if widest[end] else ():
-                tried = list(ends)
-                tried[end] = widest[end] * part
-                affine = affine_for(tried[0], tried[1], dtype, symmetric)
-                error = spread.error(affine)
-                if error < least:
-                    best, least, ends = affine, error, tried
+            tried = [widest[end] * part for part in _SHRINK if widest[end]]
+            if not tried:
+                continue
+            ranges = [(value, ends[1]) if end == 0 else (ends[0], value) for value in tried]
+            affines = [affine_for(low, high, dtype, symmetric) for low, high in ranges]
+            errors = spread.errors(affines)
+            at = int(errors.argmin())
+            if errors[at] < least:
+                best, least, ends[end] = affines[at], float(errors[at]), tried[at]
     return best

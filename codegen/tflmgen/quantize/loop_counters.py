@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tflmgen.frontend import Model, Operator, SubGraph, Tensor, bindings, constant_values, is_loop
+from tflmgen.frontend import Model, Operator, SubGraph, Tensor, bindings, constant_values, fused_activation, is_loop
 from tflmgen.ir import DType
 from tflmgen.kernels import Comparison, traits_of
 
@@ -73,7 +73,7 @@ def _counters(loop: Loop) -> Iterator[tuple[int, Bounds]]:
 
 def _step(body: SubGraph, op: Operator | None, variable: int) -> int:
     """What an operator adds to the loop variable; 0 where that is not known."""
-    if op is None or op.name not in ("ADD", "SUB") or variable not in op.inputs:
+    if op is None or op.name not in ("ADD", "SUB") or fused_activation(op) or variable not in op.inputs:
         return 0
     others = [tensor for tensor in op.inputs if tensor != variable]
     step = single_integer(body.tensors[others[0]]) if len(others) == 1 else None
@@ -122,7 +122,7 @@ def index_bounds(graph: SubGraph, counters: Mapping[int, Bounds], tensor: int) -
     if traits_of(op.name).view:
         return index_bounds(graph, counters, op.inputs[0])
     combine = _CORNERS.get(op.name)
-    if combine is None or graph.tensors[tensor].dtype not in (DType.INT32, DType.INT64):
+    if combine is None or fused_activation(op):
         return UNKNOWN
     (a, b), (c, d) = (index_bounds(graph, counters, operand) for operand in op.inputs)
     if not all(map(math.isfinite, (a, b, c, d))):

@@ -99,7 +99,7 @@ def write_long_names(folder: Path) -> None:
 
 
 def write_onnx(folder: Path) -> None:
-    """An ONNX model with an input of open shape and an output with a long name."""
+    """An ONNX model with an input of dynamic shape and an output with a long name."""
     name = "serving_default/sequential_17/residual_block_3/Relu6;BiasAdd/ReadVariableOp:0"
     x, y = (
         helper.make_tensor_value_info(label, TensorProto.FLOAT, ["batch", 3, "height", "width"])

@@ -16,7 +16,7 @@ from support.commands import tflmgen, write_adder
 from support.tools import requires_compiler
 from tflmgen.project.board import load_board
 from tflmgen.project.elf import ElfError, read_elf
-from tflmgen.project.platformio import UNUSABLE, BuildError, Firmware, build
+from tflmgen.project.platformio import BuildError, Firmware, build
 from tflmgen.project.toolchain import ToolchainError
 
 pytestmark = [
@@ -32,17 +32,16 @@ def project(tmp_path: Path) -> Path:
     return tiny.write_project(load_board(BOARD), tmp_path / "project")
 
 
-def test_a_folder_may_have_most_names(tmp_path: Path) -> None:
-    folder = tiny.write_project(load_board(BOARD), tmp_path / "it's ü [a] #1;b=c")
-    assert build(folder, BOARD).text > 0
-
-
-@pytest.mark.parametrize("character", UNUSABLE)
-def test_a_folder_that_platformio_cannot_build_in_is_named(tmp_path: Path, character: str) -> None:
-    folder = tiny.write_project(load_board(BOARD), tmp_path / f"x{character}y" / "project")
-    message = f"{folder}: PlatformIO cannot build in a folder whose path has {character}"
+def test_a_folder_that_platformio_cannot_build_in_is_named(tmp_path: Path) -> None:
+    folder = tiny.write_project(load_board(BOARD), tmp_path / "$x" / "project")
+    message = f"{folder}: PlatformIO cannot build in a folder whose path has $"
     with pytest.raises(BuildError, match=f"^{re.escape(message)}$"):
         build(folder, BOARD)
+
+
+def test_a_folder_may_have_any_other_name(tmp_path: Path) -> None:
+    folder = tiny.write_project(load_board(BOARD), tmp_path / "it's ü [a] #1;b=c,d%e\"f")
+    assert build(folder, BOARD).text > 0
 
 
 def test_sizes_are_those_of_binutils(project: Path) -> None:

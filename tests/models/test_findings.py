@@ -11,6 +11,7 @@ import pytest
 from support.litert import run_litert_model, with_biases
 from support.native import Invocation, build_native, run_native
 from support.repository import ROOT
+from support.sampling import sampled
 from support.tools import requires_compiler
 from tflmgen.compare.oracle import OracleError, tflm_outputs
 from tflmgen.compiler import compile_model
@@ -38,12 +39,13 @@ OPTIONS = {
 runnable = pytest.mark.parametrize("model", [m for m in MODELS if m.stem != REFUSED], ids=lambda m: m.stem)
 
 
+@pytest.mark.parametrize("shift", sampled(range(len(OPTIONS)), len(OPTIONS)))
 @runnable
-def test_builds_on_every_board_and_with_every_option(model: Path) -> None:
+def test_builds_on_every_board_and_with_every_option(model: Path, shift: int) -> None:
     """Every board with one of the options; which of them goes with which board differs from model to model."""
-    first, options = MODELS.index(model), list(OPTIONS.values())
-    for number in range(first, first + len(BOARDS)):
-        compile_model(model, load_board(BOARDS[number % len(BOARDS)]).target, options[number % len(options)])
+    options = list(OPTIONS.values())
+    for number, board in enumerate(BOARDS, MODELS.index(model) + shift):
+        compile_model(model, load_board(board).target, options[number % len(options)])
 
 
 @runnable

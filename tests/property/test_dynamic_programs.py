@@ -70,6 +70,6 @@ def test_random_models(first: int, shape: Sequence[int], tmp_path: Path) -> None
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("first", range(1000, 1000 + 50 * MODELS, MODELS))
+@pytest.mark.parametrize("first", range(1000, 1000 + 75 * MODELS, MODELS))
 def test_many_random_models(first: int, shape: Sequence[int], tmp_path: Path) -> None:
     _check(range(first, first + MODELS), shape, tmp_path)

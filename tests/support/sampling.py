@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 
-def sampled(cases: Sequence[Any], every: int) -> list[Any]:
-    """Parameters of a test: one case of `every` runs always, the others with -m sweep.
+def sampled(cases: Sequence[Any], every: int, first: int = 0) -> list[Any]:
+    """Parameters of a test: one case of `every`, from the `first` on, runs always, the others with -m sweep.
 
     A tuple is several parameters.
     """
-    marks = [[] if i % every == 0 else [pytest.mark.sweep] for i in range(len(cases))]
+    marks = [[] if i % every == first else [pytest.mark.sweep] for i in range(len(cases))]
     values = (case if isinstance(case, tuple) else (case,) for case in cases)
     return [pytest.param(*value, marks=mark) for value, mark in zip(values, marks, strict=True)]

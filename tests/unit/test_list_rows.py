@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -117,13 +118,17 @@ def test_slices_of_five_dimensions_are_tflms(
     assert_as_in_tflm(run, tmp_path)
 
 
-def slicing_loop(place: str, axis: int = 1, length: int = 4) -> Model:
-    """sum over t of tanh(x[:, place]) (axis 1) or tanh(x[place]) (axis 0) of x[4, 4, 3], t from 0 to `length`."""
+def slicing_loop(place: str, axis: int = 1, length: int = 4, shape: tuple[int, ...] = (4, 4, 3)) -> Model:
+    """Sum over t of tanh(x[.., place, ..]), the place along an axis of x[4, ..], t from 0 to `length`.
+
+    Subgraphs: 0 main, 1 condition, 2 body.
+    """
     builder = ModelBuilder("slices", name="slices.tflite")
     main, condition, body = (builder.subgraph(name) for name in ("main", "cond", "body"))
-    types = (DType.INT32, ()), (DType.FLOAT32, (4, 3)), (DType.FLOAT32, (4, 4, 3))
-    x = main.tensor("x", DType.FLOAT32, (4, 4, 3))
-    start = [main.constant("start", np.array(0, np.int32)), main.constant("zero", np.zeros((4, 3), np.float32)), x]
+    part = (*shape[:axis], *shape[axis + 1 :])
+    types = (DType.INT32, ()), (DType.FLOAT32, part), (DType.FLOAT32, shape)
+    x = main.tensor("x", DType.FLOAT32, shape)
+    start = [main.constant("start", np.array(0, np.int32)), main.constant("zero", np.zeros(part, np.float32)), x]
     results = [main.tensor(f"r{n}", *kind) for n, kind in enumerate(types)]
     main.operator("WHILE", start, results, {"cond_subgraph_index": 1, "body_subgraph_index": 2})
     main.inputs, main.outputs = [x], [results[1]]
@@ -146,16 +151,8 @@ def slicing_loop(place: str, axis: int = 1, length: int = 4) -> Model:
     bounds = [body.tensor(name, DType.INT32, (axis + 1,)) for name in ("begins", "ends")]
     for bound, last in zip(bounds, (index, end), strict=True):
         body.operator("PACK", [*[numbers["0"]] * axis, last], [bound], {"axis": 0, "values_count": axis + 1})
-    row, squashed, after, later = (
-        body.tensor(name, kind, shape)
-        for name, kind, shape in (
-            ("row", DType.FLOAT32, (4, 3)),
-            ("squashed", DType.FLOAT32, (4, 3)),
-            ("after", DType.FLOAT32, (4, 3)),
-            ("later", DType.INT32, ()),
-        )
-    )
-    ones = body.constant("ones", np.ones(axis + 1, np.int32))
+    row, squashed, after = (body.tensor(name, DType.FLOAT32, part) for name in ("row", "squashed", "after"))
+    later, ones = body.tensor("later", DType.INT32, ()), body.constant("ones", np.ones(axis + 1, np.int32))
     masks = {"begin_mask": (1 << axis) - 1, "end_mask": (1 << axis) - 1, "shrink_axis_mask": 1 << axis}
     body.operator("STRIDED_SLICE", [rows, *bounds, ones], [row], masks)
     body.operator("TANH", [row], [squashed])
@@ -165,9 +162,19 @@ def slicing_loop(place: str, axis: int = 1, length: int = 4) -> Model:
     return builder.model()
 
 
-@pytest.mark.parametrize(("place", "axis", "length"), [("t", 1, 4), ("3 - t", 1, 4), ("t + 1", 0, 3)])
-def test_a_place_that_a_loop_counts_is_picked_as_tflm_can(place: str, axis: int, length: int, tmp_path: Path) -> None:
-    run = run_in(DType.INT8, slicing_loop(place, axis, length), (4, 4, 3))
+@pytest.mark.parametrize(
+    ("model", "shape"),
+    [
+        (slicing_loop("t"), (4, 4, 3)),
+        (slicing_loop("3 - t"), (4, 4, 3)),
+        (slicing_loop("t + 1", 0, 3), (4, 4, 3)),
+        (slicing_loop("t", 0, shape=(4,)), (4,)),
+        (recurrent_loop("STRIDED_SLICE"), (STEPS, FEATURES)),
+    ],
+    ids=["counted", "backwards", "ahead", "scalars", "rows of a sequence"],
+)
+def test_a_place_that_a_loop_counts_is_picked_as_tflm_can(model: Model, shape: tuple[int, ...], tmp_path: Path) -> None:
+    run = run_in(DType.INT8, model, shape)
     assert sum(operators["SLICE"] for operators in run.operators) == 1
     assert not any(operators["STRIDED_SLICE"] + operators["PACK"] for operators in run.operators)
     for whole, exact in zip(run.after, run.before, strict=True):
@@ -175,8 +182,44 @@ def test_a_place_that_a_loop_counts_is_picked_as_tflm_can(place: str, axis: int,
     assert_as_in_tflm(run, tmp_path)
 
 
-@pytest.mark.parametrize(("place", "length"), [("t - 1", 4), ("2 - t", 4), ("t + 1", 4), ("t * 2", 3)])
+@pytest.mark.parametrize(("place", "length"), [("t - 1", 4), ("2 - t", 4), ("t + 1", 4), ("t * 2", 3), ("t + t", 3)])
 def test_a_place_that_may_leave_the_list_stays_a_strided_slice(place: str, length: int) -> None:
     """Below 0 it counts from the end, and TFLite Micro's SLICE reads what lies before the list."""
     model = slicing_loop(place, 1, length)
     assert with_row_operators(model) is model
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"ellipsis_mask": 1},
+        {"new_axis_mask": 1},
+        {"offset": True},
+        {"begin_mask": 3},
+        {"shrink_axis_mask": 3},
+        {"shrink_axis_mask": 0},
+    ],
+    ids=str,
+)
+def test_a_slice_of_another_kind_stays_as_it_is(options: dict[str, int]) -> None:
+    model = slicing_loop("t")
+    changed = with_slice(model, options=options)
+    assert with_row_operators(changed) is changed
+
+
+@pytest.mark.parametrize("steps", [(1, 2), (1, -1)])
+def test_a_slice_with_steps_stays_as_it_is(steps: tuple[int, int]) -> None:
+    changed = with_slice(slicing_loop("t"), steps=steps)
+    assert with_row_operators(changed) is changed
+
+
+def with_slice(model: Model, options: dict[str, int] | None = None, steps: tuple[int, ...] | None = None) -> Model:
+    """The model with other options or other steps of its STRIDED_SLICE."""
+    body = model.subgraphs[2]
+    op = next(op for op in body.operators if op.name == "STRIDED_SLICE")
+    operators = [replace(o, options={**(o.options or {}), **(options or {})}) if o is op else o for o in body.operators]
+    tensors = list(body.tensors)
+    if steps is not None:
+        tensors[op.inputs[3]] = replace(tensors[op.inputs[3]], data=np.array(steps, np.int32).tobytes())
+    changed = replace(body, operators=tuple(operators), tensors=tuple(tensors))
+    return replace(model, subgraphs=(*model.subgraphs[:2], changed))

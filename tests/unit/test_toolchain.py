@@ -6,7 +6,7 @@ import pytest
 from tflmgen.emulators.open_session import open_session
 from tflmgen.emulators.session import EmulatorError
 from tflmgen.project.board import load_board
-from tflmgen.project.toolchain import ToolchainError, find_beside, find_host_compiler, find_program, find_renode
+from tflmgen.project.toolchain import ToolchainError, find_binutil, find_host_compiler, find_program, find_renode
 
 
 def program(folder: Path, name: str, output: str = "") -> Path:
@@ -29,6 +29,7 @@ def _empty_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("qemu-system-arm", "qemu-system-arm"),
         ("arm-none-eabi-gcc", "gcc-arm-none-eabi libnewlib-arm-none-eabi"),
         ("arm-none-eabi-addr2line", "binutils-arm-none-eabi"),
+        ("arm-none-eabi-objdump", "binutils-arm-none-eabi"),
     ],
 )
 def test_missing_program_names_its_package(name: str, packages: str) -> None:
@@ -51,15 +52,15 @@ def test_host_compiler_is_cc_of_the_environment(tmp_path: Path, monkeypatch: pyt
 def test_objdump_is_the_compilers_own_though_the_compiler_stands_elsewhere(tmp_path: Path) -> None:
     """As with ccache, whose folder has compilers and nothing else."""
     compiler = program(tmp_path, "arm-none-eabi-gcc", "/opt/arm/bin/objdump")
-    assert find_beside(compiler, "objdump") == Path("/opt/arm/bin/objdump")
+    assert find_binutil(compiler, "objdump") == Path("/opt/arm/bin/objdump")
 
 
 def test_objdump_is_in_the_path_where_the_compiler_knows_no_other(tmp_path: Path) -> None:
     compiler = program(tmp_path, "arm-none-eabi-gcc", "objdump")
     with pytest.raises(ToolchainError, match="arm-none-eabi-objdump is not installed"):
-        find_beside(compiler, "objdump")
+        find_binutil(compiler, "objdump")
     objdump = program(tmp_path, "arm-none-eabi-objdump")
-    assert find_beside(compiler, "objdump") == objdump
+    assert find_binutil(compiler, "objdump") == objdump
 
 
 def test_renode_is_sought_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

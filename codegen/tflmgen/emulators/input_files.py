@@ -36,7 +36,7 @@ def read_input_sets(
     ports = signatures[number].inputs
     for port in ports:
         if not port.type.is_static:
-            raise VectorsError(f"{path}: input '{port.name}' is {port.type}, of open shape. Use .npz")
+            raise VectorsError(f"{path}: input '{port.name}' is {port.type}, whose shape is dynamic. Use .npz")
     try:
         sets = [pair for file in files_of_inputs(path) for pair in _sets(file, ports)]
     except OSError as error:

@@ -36,7 +36,7 @@ from tflmgen.frontend.tflite.operator_versions import operator_version
 from tflmgen.frontend.tflite.reader import parse_model, read_model
 from tflmgen.frontend.tflite.unused_tensors import without_unused
 from tflmgen.frontend.tflite.writer import write_model
-from tflmgen.frontend.trips import counters, trip_count
+from tflmgen.frontend.trips import Counter, counters, first_failure, trip_count
 from tflmgen.ir import contents
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "ONNX_WORKER",
     "TFLITE_ONLY",
     "Binding",
+    "Counter",
     "LstmLoop",
     "Model",
     "ModelBuilder",
@@ -73,6 +74,7 @@ __all__ = [
     "file_of_source",
     "find_bounds",
     "find_lstm_loops",
+    "first_failure",
     "fused_activation",
     "import_model",
     "import_variants",

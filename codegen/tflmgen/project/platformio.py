@@ -23,8 +23,6 @@ Progress = Callable[[str], None]
 PLATFORMS = "PLATFORMIO_PLATFORMS_DIR"
 REGISTRY_HOSTS = "from platformio import __registry_mirror_hosts__ as hosts; print(*hosts)"
 """Python program that prints the download hosts of the installed PlatformIO."""
-UNUSABLE = '"$%,'
-"""Characters of a folder's path that PlatformIO hands to SCons or the linker, which take them for something else."""
 
 
 class BuildError(TflmgenError):
@@ -106,9 +104,8 @@ def _run(
 
     Raises BuildError for a folder in whose path it cannot build.
     """
-    unusable = sorted(set(str(directory.resolve())) & set(UNUSABLE))
-    if unusable:
-        raise BuildError(f"{directory.resolve()}: PlatformIO cannot build in a folder whose path has {unusable[0]}")
+    if "$" in str(directory.resolve()):  # where SCons puts a variable's value
+        raise BuildError(f"{directory.resolve()}: PlatformIO cannot build in a folder whose path has $")
     command = [sys.executable, "-m", "platformio", "run", "-d", str(directory), "-e", environment, *words]
     with tempfile.TemporaryFile("w+") as errors:
         with tool_process(command, errors, variables) as process:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tflmgen.project.elf import CODE_IN_RAM, read_elf
-from tflmgen.project.toolchain import find_arm_compiler, find_beside
+from tflmgen.project.toolchain import find_arm_compiler, find_binutil
 
 SYMBOL = re.compile(r"^([0-9a-f]+) .{6}F \S+\s+[0-9a-f]+ +(?:\.hidden )?(\S+)$")
 INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t(\S+)(?:\t([^@;]*))?")
@@ -69,7 +69,7 @@ def reported_frames(reports: Iterable[str]) -> Iterator[tuple[str, int | None]]:
 
 def disassemble(elf: Path) -> Mapping[str, Disassembled]:
     """Function name -> stack behaviour, for an Arm ELF file."""
-    objdump = find_beside(find_arm_compiler(), "objdump")
+    objdump = find_binutil(find_arm_compiler(), "objdump")
     sections = {section.name for section in read_elf(elf).sections} & {".text", CODE_IN_RAM}
     contents = [word for name in sorted(sections) for word in ("-j", name)]
     commands = ["-t", "-d", "--no-show-raw-insn"], ["-s", *contents]

@@ -15,7 +15,12 @@ from typing import IO, Any
 from tflmgen.errors import TflmgenError
 
 ARM_PACKAGES = "gcc-arm-none-eabi libnewlib-arm-none-eabi"
-PACKAGES = {"arm-none-eabi-addr2line": "binutils-arm-none-eabi", "qemu-system-arm": "qemu-system-arm", "cc": "gcc"}
+PACKAGES = {
+    "arm-none-eabi-addr2line": "binutils-arm-none-eabi",
+    "arm-none-eabi-objdump": "binutils-arm-none-eabi",
+    "qemu-system-arm": "qemu-system-arm",
+    "cc": "gcc",
+}
 RENODE_VARIABLE = "TFLMGEN_RENODE"
 
 
@@ -51,7 +56,7 @@ def find_arm_compiler() -> Path:
     return compiler
 
 
-def find_beside(compiler: Path, name: str) -> Path:
+def find_binutil(compiler: Path, name: str) -> Path:
     """The program of binutils that belongs to a GCC: `compiler` itself may be another program's name for it (ccache).
 
     Raises ToolchainError if it is missing.

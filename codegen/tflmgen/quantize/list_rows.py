@@ -85,10 +85,11 @@ def _moving(op: Operator, graph: SubGraph, counters: Mapping[int, Bounds]) -> _P
         return None
     rows, begin, _, steps = (graph.tensors[i] for i in op.inputs)
     result, elements = graph.tensors[op.outputs[0]], _elements(graph, begin.index)
-    if not all(dim > 0 for tensor in (rows, result) for dim in tensor.shape_signature or tensor.shape):
+    if not all(dim > 0 for tensor in (rows, result, begin) for dim in tensor.shape_signature or tensor.shape):
         return None
-    if elements is None or rows.dtype not in _SLICED or not len(elements) <= len(rows.shape) <= _MOST_SLICED:
+    if elements is None or begin.shape != (len(elements),) or rows.dtype not in _SLICED:
         return None
+    rank = len(rows.shape)
     if steps.data is None or (constant_values(steps) != 1).any():
         return None
     begins, shrinks = (int(options.get(f"{name}_mask", 0)) for name in ("begin", "shrink_axis"))
@@ -96,12 +97,15 @@ def _moving(op: Operator, graph: SubGraph, counters: Mapping[int, Bounds]) -> _P
     moving = [(axis, tensor) for axis, (tensor, _) in picked if tensor >= 0]
     if begins & shrinks or len(moving) != 1 or any(start for _, (_, start) in picked):
         return None
-    left = iter(result.shape)
-    sizes = tuple(1 if shrinks >> axis & 1 else next(left) for axis in range(len(rows.shape)))
+    kept = [axis for axis in range(rank) if not shrinks >> axis & 1]
+    if not len(elements) <= rank <= _MOST_SLICED or len(result.shape) != len(kept):
+        return None
+    sizes = dict.fromkeys(range(rank), 1) | dict(zip(kept, result.shape, strict=True))
     ((axis, index),) = moving
-    low, high = index_bounds(graph, counters, index)
-    is_inside = low >= 0 and high + sizes[axis] <= rows.shape[axis]
-    return _Pick(index, axis, sizes) if is_inside and graph.tensors[index].dtype is DType.INT32 else None
+    bounds = index_bounds(graph, counters, index)
+    if bounds is None or bounds[0] < 0 or bounds[1] + sizes[axis] > rows.shape[axis]:
+        return None
+    return _Pick(index, axis, tuple(sizes.values())) if graph.tensors[index].dtype is DType.INT32 else None
 
 
 def _elements(graph: SubGraph, vector: int) -> list[tuple[int, int]] | None:

@@ -1,20 +1,30 @@
-"""What is known of the integers that loops count: a counter begins at a constant, and each iteration adds one."""
+"""Bounds of the integers that a loop body computes from the loop's counters: its condition bounds its trips."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tflmgen.frontend import Model, Operator, SubGraph, Tensor, bindings, constant_values, fused_activation, is_loop
+from tflmgen.frontend import (
+    Counter,
+    Model,
+    Operator,
+    SubGraph,
+    Tensor,
+    bindings,
+    constant_values,
+    first_failure,
+    fused_activation,
+    is_loop,
+)
 from tflmgen.ir import DType
 from tflmgen.kernels import Comparison, traits_of
 
-Bounds = tuple[float, float]
+Bounds = tuple[int, int]
 """Least and greatest value."""
 
-UNKNOWN: Bounds = (-math.inf, math.inf)
+_BITS = {DType.INT32: 32, DType.INT64: 64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,101 +50,120 @@ class Loop:
 
 def single_integer(tensor: Tensor) -> int | None:
     """The value of a constant with one integer; None for any other tensor."""
-    if tensor.data is None or tensor.dtype not in (DType.INT32, DType.INT64) or math.prod(tensor.shape) != 1:
+    if tensor.data is None or tensor.dtype not in _BITS or math.prod(tensor.shape) != 1:
         return None
     return int(constant_values(tensor).reshape(-1)[0])
 
 
 def counter_bounds(model: Model) -> Mapping[int, Mapping[int, Bounds]]:
-    """By body, the bounds that the loop variables which count have while it runs, by tensor.
+    """By body, the bounds of its inputs that count, by tensor.
 
-    Of bodies that one loop runs, and nothing else.
+    Of bodies that one loop runs and nothing else, whose condition bounds the number of iterations.
     """
     sites = [(graph, op) for graph in model.subgraphs for op in graph.operators if bindings(op)]
-    uses = Counter(binding.subgraph for _, op in sites for binding in bindings(op))
+    uses = [binding.subgraph for _, op in sites for binding in bindings(op)]
+    uses += [0, *(signature.subgraph for signature in model.signatures)]
     known = {}
     for graph, op in sites:
-        condition, body = (binding.subgraph for binding in bindings(op)) if is_loop(op) else (0, 0)
-        if is_loop(op) and uses[body] == 1:
-            known[body] = dict(_counters(Loop(graph, op, model.subgraphs[condition], model.subgraphs[body])))
+        if is_loop(op) and uses.count(bindings(op)[1].subgraph) == 1:
+            condition, body = (model.subgraphs[binding.subgraph] for binding in bindings(op))
+            known[body.index] = dict(_bounded(Loop(graph, op, condition, body)))
     return known
 
 
-def _counters(loop: Loop) -> Iterator[tuple[int, Bounds]]:
+def _bounded(loop: Loop) -> Iterator[tuple[int, Bounds]]:
+    counters = _counters(loop)
+    trips = _most_trips(loop, counters, loop.condition.outputs[0])
+    for place, counter in counters.items() if trips else ():
+        if trips and counter.fits(trips):
+            ends = counter.start, counter.after(trips - 1)
+            yield loop.body.inputs[place], (min(ends), max(ends))
+
+
+def _counters(loop: Loop) -> dict[int, Counter]:
+    """By place among the loop's variables."""
     producers = {tensor: op for op in loop.body.operators for tensor in op.outputs}
-    for place, (variable, after) in enumerate(zip(loop.body.inputs, loop.body.outputs, strict=True)):
-        first = single_integer(loop.graph.tensors[loop.op.inputs[place]])
-        step = _step(loop.body, producers.get(after), variable)
-        if first is None or not step:
-            continue
-        low, high = _compared(loop, loop.condition.outputs[0], loop.condition.inputs[place])
-        yield variable, (first, high) if step > 0 else (low, first)
+    counters = {}
+    for place, (variable, following) in enumerate(zip(loop.body.inputs, loop.body.outputs, strict=True)):
+        start = loop.graph.tensors[loop.op.inputs[place]]
+        first, step = single_integer(start), _step(loop.body, producers.get(following), variable)
+        if first is not None and step and start.dtype in _BITS:
+            counters[place] = Counter(first, step, _BITS[start.dtype])
+    return counters
 
 
-def _step(body: SubGraph, op: Operator | None, variable: int) -> int:
-    """What an operator adds to the loop variable; 0 where that is not known."""
-    if op is None or op.name not in ("ADD", "SUB") or fused_activation(op) or variable not in op.inputs:
-        return 0
-    others = [tensor for tensor in op.inputs if tensor != variable]
-    step = single_integer(body.tensors[others[0]]) if len(others) == 1 else None
-    if step is None or (op.name == "SUB" and op.inputs[0] != variable):
-        return 0
-    return -step if op.name == "SUB" else step
+def _step(body: SubGraph, op: Operator | None, variable: int) -> int | None:
+    """What an operator adds to a loop variable; None where that is not known."""
+    if op is None or op.name not in ("ADD", "SUB") or fused_activation(op):
+        return None
+    left, right = op.inputs
+    if left == variable:
+        step = single_integer(body.tensors[right])
+        return step if step is None or op.name == "ADD" else -step
+    return single_integer(body.tensors[left]) if right == variable and op.name == "ADD" else None
 
 
-def _compared(loop: Loop, tensor: int, variable: int) -> Bounds:
-    """Bounds of a variable for which a tensor of the condition is true."""
+def _most_trips(loop: Loop, counters: Mapping[int, Counter], tensor: int) -> int | None:
+    """An upper bound of the iterations before a tensor of the condition is false; None if unknown."""
     op = next((op for op in loop.condition.operators if tensor in op.outputs), None)
     if op is None:
-        return UNKNOWN
+        return None
     if op.name == "LOGICAL_AND":
-        lows, highs = zip(*(_compared(loop, operand, variable) for operand in op.inputs), strict=True)
-        return max(lows), min(highs)
-    compares = traits_of(op.name).compares
-    if compares is None or variable not in op.inputs:
-        return UNKNOWN
-    is_first = op.inputs[0] == variable
-    limit = loop.fixed_value(op.inputs[1 if is_first else 0])
-    if limit is None:
-        return UNKNOWN
-    match compares if is_first else compares.mirrored:
-        case Comparison.LESS:
-            return -math.inf, limit - 1
-        case Comparison.LESS_EQUAL:
-            return -math.inf, limit
-        case Comparison.GREATER:
-            return limit + 1, math.inf
-        case Comparison.GREATER_EQUAL:
-            return limit, math.inf
-    return UNKNOWN
+        bounds = (_most_trips(loop, counters, operand) for operand in op.inputs)
+        return min((bound for bound in bounds if bound is not None), default=None)
+    comparison = traits_of(op.name).compares
+    if comparison is None or comparison is Comparison.EQUAL:
+        return None
+    places = {tensor: place for place, tensor in enumerate(loop.condition.inputs) if place in counters}
+    counted, bound = op.inputs
+    if counted not in places:
+        counted, bound, comparison = bound, counted, comparison.mirrored
+    limit = loop.fixed_value(bound)
+    if counted not in places or limit is None:
+        return None
+    counter = counters[places[counted]]
+    trips = first_failure(counter, comparison, limit)
+    return trips if trips is not None and counter.fits(trips) else None
 
 
-def index_bounds(graph: SubGraph, counters: Mapping[int, Bounds], tensor: int) -> Bounds:
+def index_bounds(graph: SubGraph, counters: Mapping[int, Bounds], tensor: int) -> Bounds | None:
     """Bounds of a single integer that a body computes from its counters by sums, differences and products."""
-    if tensor in counters:
-        return counters[tensor]
-    value = single_integer(graph.tensors[tensor])
-    if value is not None:
-        return value, value
-    op = next((op for op in graph.operators if tensor in op.outputs), None)
-    if op is None:
-        return UNKNOWN
+    producers = {output: op for op in graph.operators for output in op.outputs}
+    return _index_bounds(graph, producers, dict(counters), tensor)
+
+
+def _index_bounds(
+    graph: SubGraph, producers: Mapping[int, Operator], known: dict[int, Bounds | None], tensor: int
+) -> Bounds | None:
+    if tensor not in known:
+        known[tensor] = _computed(graph, producers, known, tensor)
+    return known[tensor]
+
+
+def _computed(
+    graph: SubGraph, producers: Mapping[int, Operator], known: dict[int, Bounds | None], tensor: int
+) -> Bounds | None:
+    value, op = single_integer(graph.tensors[tensor]), producers.get(tensor)
+    if value is not None or op is None:
+        return None if value is None else (value, value)
     if traits_of(op.name).view:
-        return index_bounds(graph, counters, op.inputs[0])
-    combine = _CORNERS.get(op.name)
-    if combine is None or fused_activation(op):
-        return UNKNOWN
-    (a, b), (c, d) = (index_bounds(graph, counters, operand) for operand in op.inputs)
-    if not all(map(math.isfinite, (a, b, c, d))):
-        return UNKNOWN
-    corners = [combine(x, y) for x in (a, b) for y in (c, d)]
-    return min(corners), max(corners)
+        return _index_bounds(graph, producers, known, op.inputs[0])
+    combine, bits = _CORNERS.get(op.name), _BITS.get(graph.tensors[tensor].dtype or DType.BOOL)
+    if combine is None or bits is None or fused_activation(op):
+        return None
+    first, second = (_index_bounds(graph, producers, known, operand) for operand in op.inputs)
+    if first is None or second is None:
+        return None
+    corners = [combine(x, y) for x in first for y in second]
+    fits = all(-(1 << bits - 1) <= corner < 1 << bits - 1 for corner in corners)
+    return (min(corners), max(corners)) if fits else None
 
 
-_CORNERS: Mapping[str, Callable[[float, float], float]] = {
+_CORNERS: Mapping[str, Callable[[int, int], int]] = {
     "ADD": lambda x, y: x + y,
     "SUB": lambda x, y: x - y,
     "MUL": lambda x, y: x * y,
     "MINIMUM": min,
     "MAXIMUM": max,
 }
+"""Functions whose least and greatest result are those of their operands' least and greatest values."""

@@ -40,7 +40,7 @@ _TINY = 2.0**-18
 """Values below this part of the largest count as rounded to 0: an eighth of a step of int16 over the whole range."""
 
 _SMALLEST_SCALE = 2.0**-23
-"""Of tensors that are always 0; scales near the least float32 would overflow the multipliers of kernels."""
+"""Scale of tensors that are always 0; scales near the least float32 would overflow the multipliers of kernels."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ _LEAST_SHIFT, _MOST_SHIFT = 1, 22
 """Shifts to the right that the kernel rounds as TFLite does."""
 
 _SUM_LIMIT = 2**30
-"""Of a sum's magnitude."""
+"""Greatest magnitude of an accumulator."""
 
 
 def conv2d_dot_dsp(request: Convolution) -> Kernel | None:

@@ -26,19 +26,19 @@ SHIFTS = (9, 8, 10)
 """Shifts that the kernels are compiled for, the one that fits most layers first."""
 
 NAMES = {9: "", 8: "_coarse", 10: "_fine"}
-"""What names of C functions say of them."""
+"""Shift -> the part of a C function's name that stands for it."""
 
 FINE_SHIFT = 10
-"""That of no kernel for two lines at a time."""
+"""A shift that the kernels for two lines at a time are not compiled for."""
 
 PITCHES = (16, 32, 64, 128, 256)
 """Bytes from one row of a plane to the next, which functions of the header are compiled for."""
 
 PLANES_BYTES = (2304, 1152, 576, 0)
-"""What four planes may take: the more lines, the fewer strips."""
+"""Bytes of four planes that are tried: with more lines, fewer strips."""
 
 LEAST_LINES = (6, 3, 3, 3)
-"""What they have in any case."""
+"""Least number of lines of each of the four planes."""
 
 LEAST_SCALE, GREATEST_SCALE = 2, 8
 """Powers of two that weights of 8 bits are scaled by: below, the first rounding is lost; above, 16 bits overflow."""

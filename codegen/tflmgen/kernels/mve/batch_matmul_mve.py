@@ -13,10 +13,10 @@ from tflmgen.kernels.requests import BatchProduct
 
 HEADER = "batch_matmul_mve.h"
 FACTOR_BYTES = 4 * (header_constant(HEADER, "TFLMGEN_BATCH_MATMUL_MVE_FACTORS") + GROUP)
-"""Of a group of columns: factors and biases."""
+"""Bytes of the factors and biases of a group of columns."""
 
 STACK_BYTES = header_constant(HEADER, "TFLMGEN_BATCH_MATMUL_MVE_STACK_BYTES")
-"""Of scratch on the stack."""
+"""Bytes of scratch on the stack; more is scratch in the arena."""
 
 
 def batch_matmul_mve(request: BatchProduct) -> Kernel | None:

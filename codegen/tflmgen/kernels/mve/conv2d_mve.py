@@ -42,10 +42,10 @@ SHORT = header_constant("conv2d_block_mve.h", "TFLMGEN_CONV2D_MVE_SHORT")
 """Chunks of windows up to which there are functions for them alone."""
 
 CHUNK = 16
-"""Values."""
+"""Values of a window that a vector register holds."""
 
 COLUMN_BYTES = BLOCK * CHUNK
-"""Per chunk."""
+"""Bytes of the im2col buffer for each chunk of a window."""
 
 
 def conv2d_mve(request: Convolution) -> Kernel | None:
@@ -97,8 +97,8 @@ def _function(name: str, chunks: int, signed: bool) -> str:
 
 
 def table_of(window: Window, channels: int) -> NDArray[np.uint32] | None:
-    """Of each value of a window with the first `channels` of the input's, by eights: offsets, rows, columns; None where
-    they are beyond 16 or 8 bits."""
+    """Gather table of a window over the first `channels` of the input, in vectors of 8: byte offset, row and column of
+    each element; None where an offset needs more than 16 bits, or a row or column more than 8."""
     _, height, width, pixel = window.input
     row, column, channel = np.unravel_index(np.arange(np.prod(window.taps) * channels), (*window.taps, channels))
     row, column = row * window.steps.dilation_height, column * window.steps.dilation_width
@@ -157,7 +157,7 @@ def pairs_bytes(channels: int, terms: int) -> int:
 
 
 def check_table(data: bytes, call: PackedCall, taps: tuple[int, int], own: int, steps: tuple[int, int]) -> None:
-    """That a table tells where each value of a window is, by eights: offsets of 16 bits, rows and columns of 8.
+    """Checks a gather table of a window, in vectors of 8: offsets of 16 bits, rows and columns of 8 bits.
 
     taps: the window's; own: how many of a pixel's values it has; steps: from tap to tap. Raises ValueError.
     """

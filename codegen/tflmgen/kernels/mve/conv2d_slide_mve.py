@@ -30,7 +30,7 @@ TAPS = 3
 """Columns of a window."""
 
 BODY_BYTES = CHUNK * (BLOCK + TAPS - 1)
-"""Of 16 channels of a row, as far as four windows side by side reach."""
+"""Bytes of 16 channels of a row, as far as four windows side by side reach."""
 
 
 def conv2d_slide_mve(request: Convolution) -> Kernel | None:

@@ -23,16 +23,16 @@ from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "depthwise_quads_mve.h"
 PIXELS = header_constant(HEADER, "TFLMGEN_DEPTHWISE_QUADS_MVE_PIXELS")
-"""Outputs of a line that are made at a time."""
+"""Outputs of a line that are computed at a time."""
 
 LOADS = header_constant(HEADER, "TFLMGEN_DEPTHWISE_QUADS_MVE_LOADS")
-"""Most sixteens of values in a window."""
+"""Greatest number of vectors of 16 values in a window."""
 
 QUADS = header_constant(HEADER, "TFLMGEN_DEPTHWISE_QUADS_MVE_QUADS")
-"""Most fours of rows in a window."""
+"""Greatest number of groups of four rows in a window."""
 
 MOST_SCRATCH = 4096
-"""Bytes of a piece."""
+"""Greatest scratch in bytes."""
 
 
 def depthwise_quads_mve(request: DepthwiseConvolution | GroupedConvolution) -> Kernel | None:

@@ -24,7 +24,7 @@ GROUP = header_constant(HEADER, "TFLMGEN_FULLY_CONNECTED_MVE_UNITS")
 """Units that are computed at a time."""
 
 STACK_BYTES = header_constant(HEADER, "TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES")
-"""Of a row that is copied to the stack, for want of whole sixteens."""
+"""Greatest number of bytes of a row that is copied to the stack, because it is no whole number of vectors."""
 
 MOST_SINGLES = 4
 """Units that are computed one by one rather than with zeros beside them."""

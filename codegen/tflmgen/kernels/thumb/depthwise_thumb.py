@@ -24,16 +24,16 @@ from tflmgen.kernels.thumb.thumb_requantisation import own_requantisations
 
 HEADER = "depthwise_thumb.h"
 PLANE_BYTES = (2048, 1024, 0)
-"""What a plane takes, where that is enough for two lines of output, with 0 for one: more memory, or more strips."""
+"""Bytes of a plane that are tried: with more, fewer strips; a plane has room for two lines of output, for 0 of one."""
 
 TAPS_BYTES = 4 * header_constant(HEADER, "TFLMGEN_DEPTHWISE_THUMB_TAPS_WORDS")
-"""Of two taps, in front of the plane."""
+"""Bytes in front of a plane that hold two taps."""
 
 _OTHER_BYTES = 4 * (
     header_constant(HEADER, "TFLMGEN_DEPTHWISE_THUMB_STARTS")
     + header_constant("depthwise_lines_thumb.h", "TFLMGEN_DEPTHWISE_THUMB_CONSTANTS")
 )
-"""Of a window's sums' starts and constants there."""
+"""Bytes in front of a plane that hold the start values of a window's sums, and the kernel's constants."""
 
 
 def depthwise_thumb(request: WindowRequest) -> tuple[Kernel, ...]:

@@ -40,7 +40,7 @@ _FINEST = 22
 """Greatest shift."""
 
 OUTPUTS: Integers = np.arange(-127, 128, dtype=np.int64)
-"""Those that begin somewhere."""
+"""Output values that some accumulator value maps to, in ascending order."""
 
 
 Booleans = NDArray[np.bool_]

@@ -33,7 +33,8 @@ if not host:
             "-specs=nano.specs",  # one dash: an upload environment takes the platform's own --specs out
             "-Wl,--fatal-warnings",
             "-Wl,--no-warn-rwx-segments",
-            '-Wl,-Map,"$BUILD_DIR/${PROGNAME}.map"',
+            # Not by $BUILD_DIR, which begins with the project's path: the linker reads commas and % as something else.
+            "-Wl,-Map,${TARGET.base}.map",
         ],
         LIBS=["c", "gcc"],
         CPPDEFINES=[

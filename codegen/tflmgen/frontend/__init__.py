@@ -27,14 +27,14 @@ from tflmgen.frontend.onnx_program import ONNX_WORKER, OnnxProgram
 from tflmgen.frontend.shape_bounds import Shape, ShapeLimit, TensorKey, find_bounds, parse_shape_limit
 from tflmgen.frontend.source_function import file_of_source, is_torch_function, stem_of_source
 from tflmgen.frontend.subgraphs import CONTROL_FLOW, Binding, OperatorKey, bindings, fused_activation, is_loop
-from tflmgen.frontend.tensor_lists import RowStore, row_stores, unread_after
+from tflmgen.frontend.tensor_lists import RowStore, row_stores
 from tflmgen.frontend.tensor_values import along_axis, constant_values
 from tflmgen.frontend.tflite.builder import ModelBuilder, SubGraphBuilder, options_with_defaults
 from tflmgen.frontend.tflite.model import Model, Operator, Signature, SubGraph, Tensor
 from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS, CUSTOM, printable
 from tflmgen.frontend.tflite.operator_versions import operator_version
 from tflmgen.frontend.tflite.reader import parse_model, read_model
-from tflmgen.frontend.tflite.unused_tensors import without_unused
+from tflmgen.frontend.tflite.unused_tensors import unread_after, without_unused
 from tflmgen.frontend.tflite.writer import write_model
 from tflmgen.frontend.trips import Counter, counters, first_failure, trip_count
 from tflmgen.ir import contents

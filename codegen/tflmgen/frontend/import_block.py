@@ -17,8 +17,9 @@ from tflmgen.frontend.kept_state import keeps_state, state_name, state_of, state
 from tflmgen.frontend.operator_check import check_operator
 from tflmgen.frontend.shape_bounds import is_open
 from tflmgen.frontend.subgraphs import CONTROL_FLOW
-from tflmgen.frontend.tensor_lists import RowStore, row_stores, unread_after
+from tflmgen.frontend.tensor_lists import RowStore, row_stores
 from tflmgen.frontend.tflite.model import Operator, SubGraph
+from tflmgen.frontend.tflite.unused_tensors import unread_after
 from tflmgen.frontend.variables import variable_name, variable_tensor_name
 from tflmgen.ir import Block, Node, Op, Origin, TensorType, Value
 from tflmgen.kernels import INTERMEDIATES, TABLE, State, fold, instance_of, traits_of

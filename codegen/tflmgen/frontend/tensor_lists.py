@@ -10,8 +10,7 @@ store of one row. (TensorListGetItem is a GATHER, which already loads one row.)
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,24 +39,6 @@ def row_stores(subgraph: SubGraph) -> Mapping[int, RowStore]:
     matcher = _Matcher(subgraph)
     stores = {op.index: matcher.match(op) for op in subgraph.operators if op.name == "CONCATENATION"}
     return {index: store for index, store in stores.items() if store is not None}
-
-
-def unread_after(subgraph: SubGraph, reads: Mapping[int, Sequence[int]]) -> frozenset[int]:
-    """Indices of operators whose results nothing reads once others, by index, read these tensors only."""
-    if not reads:
-        return frozenset()
-    readers: Counter[int] = Counter(subgraph.outputs)
-    unused: set[int] = set()
-    for op in subgraph.operators:
-        readers.update(reads.get(op.index, op.inputs))
-        unused.update(op.inputs)
-    result = set()
-    for op in reversed(subgraph.operators):
-        used = any(readers[output] for output in op.outputs)
-        if op.outputs and not used and op.index not in reads and unused.intersection(op.outputs):
-            result.add(op.index)
-            readers.subtract(op.inputs)
-    return frozenset(result)
 
 
 class _Matcher:

@@ -1,10 +1,30 @@
-"""Removes tensors that nothing reads or writes: weights and bias whose operators have others now."""
+"""What nothing reads any more: operators whose readers read other tensors now, and tensors without operators."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tflmgen.frontend.tflite.model import Model, Signature, SubGraph
+
+
+def unread_after(subgraph: SubGraph, reads: Mapping[int, Sequence[int]]) -> frozenset[int]:
+    """Indices of operators whose results nothing reads once others, by index, read these tensors only."""
+    if not reads:
+        return frozenset()
+    readers: Counter[int] = Counter(subgraph.outputs)
+    unused: set[int] = set()
+    for op in subgraph.operators:
+        readers.update(reads.get(op.index, op.inputs))
+        unused.update(op.inputs)
+    result = set()
+    for op in reversed(subgraph.operators):
+        used = any(readers[output] for output in op.outputs)
+        if op.outputs and not used and op.index not in reads and unused.intersection(op.outputs):
+            result.add(op.index)
+            readers.subtract(op.inputs)
+    return frozenset(result)
 
 
 def without_unused(model: Model) -> Model:

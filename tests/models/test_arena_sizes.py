@@ -71,7 +71,7 @@ def test_no_model_without_control_flow_is_above_its_bounds(target: Target, part:
     """
     above, compared = {}, 0
     straight = [e for e in entries() if not (e["has_if"] or e["has_while"] or e["has_call"])]
-    if target is M4:  # those of the category are in the next test
+    if target is M4:  # of which the next test has the real models
         straight = [e for e in straight if e["category"] != "real"]
     for entry in straight[part]:
         path = CORPUS / entry["path"]

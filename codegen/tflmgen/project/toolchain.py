@@ -57,7 +57,7 @@ def find_arm_compiler() -> Path:
 
 
 def find_binutil(compiler: Path, name: str) -> Path:
-    """The program of binutils that belongs to a GCC: `compiler` itself may be another program's name for it (ccache).
+    """Path of a program of binutils as GCC knows it: beside `compiler`, which may be a link to ccache, there is none.
 
     Raises ToolchainError if it is missing.
     """

@@ -79,7 +79,10 @@ def _gathered(op: Operator, graph: SubGraph) -> _Pick | None:
 
 
 def _moving(op: Operator, graph: SubGraph, counters: Mapping[int, Bounds]) -> _Pick | None:
-    """STRIDED_SLICE counts negative bounds from the end, and SLICE of TFLite Micro reads wherever it is told."""
+    """The pick of a STRIDED_SLICE at a place that a loop counts; None where the place may lie outside of the list.
+
+    There STRIDED_SLICE counts from the end, and TFLite Micro's SLICE reads what is beside the list.
+    """
     options = op.options or {}
     if op.name != "STRIDED_SLICE" or any(options.get(n) for n in ("ellipsis_mask", "new_axis_mask", "offset")):
         return None
@@ -89,37 +92,37 @@ def _moving(op: Operator, graph: SubGraph, counters: Mapping[int, Bounds]) -> _P
         return None
     if elements is None or begin.shape != (len(elements),) or rows.dtype not in _SLICED:
         return None
-    rank = len(rows.shape)
     if steps.data is None or (constant_values(steps) != 1).any():
         return None
     begins, shrinks = (int(options.get(f"{name}_mask", 0)) for name in ("begin", "shrink_axis"))
     picked = [(axis, element) for axis, element in enumerate(elements) if not begins >> axis & 1]
-    moving = [(axis, tensor) for axis, (tensor, _) in picked if tensor >= 0]
-    if begins & shrinks or len(moving) != 1 or any(start for _, (_, start) in picked):
+    moving = [(axis, element) for axis, element in picked if isinstance(element, Tensor)]
+    if begins & shrinks or len(moving) != 1 or any(element != 0 for _, element in picked if isinstance(element, int)):
         return None
+    rank = len(rows.shape)
     kept = [axis for axis in range(rank) if not shrinks >> axis & 1]
     if not len(elements) <= rank <= _MOST_SLICED or len(result.shape) != len(kept):
         return None
     sizes = dict.fromkeys(range(rank), 1) | dict(zip(kept, result.shape, strict=True))
-    ((axis, index),) = moving
-    bounds = index_bounds(graph, counters, index)
+    ((axis, place),) = moving
+    bounds = index_bounds(graph, counters, place.index)
     if bounds is None or bounds[0] < 0 or bounds[1] + sizes[axis] > rows.shape[axis]:
         return None
-    return _Pick(index, axis, tuple(sizes.values())) if graph.tensors[index].dtype is DType.INT32 else None
+    return _Pick(place.index, axis, tuple(sizes.values())) if place.dtype is DType.INT32 else None
 
 
-def _elements(graph: SubGraph, vector: int) -> list[tuple[int, int]] | None:
-    """The elements of a vector: the tensor of each, or -1 and its value; None where they are not known one by one."""
+def _elements(graph: SubGraph, vector: int) -> list[int | Tensor] | None:
+    """The elements of a vector of integers, each a constant or the tensor that has it at run time; None if unknown."""
     tensor = graph.tensors[vector]
     if tensor.data is not None:
-        return [(-1, int(value)) for value in constant_values(tensor).reshape(-1)]
+        return [int(value) for value in constant_values(tensor).reshape(-1)]
     op = next((op for op in graph.operators if vector in op.outputs), None)
     if op is not None and op.name in ("PACK", "CONCATENATION"):
         parts = [_elements(graph, operand) for operand in op.inputs]
         return None if any(part is None for part in parts) else [e for part in parts if part for e in part]
     if tensor.shape not in ((), (1,)):
         return None
-    return _elements(graph, op.inputs[0]) if op is not None and traits_of(op.name).view else [(vector, 0)]
+    return _elements(graph, op.inputs[0]) if op is not None and traits_of(op.name).view else [tensor]
 
 
 def _cuts(graph: SubGraph) -> dict[int, tuple[range, ...]]:

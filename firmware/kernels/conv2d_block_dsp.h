@@ -28,6 +28,14 @@ struct tflmgen_conv2d_dsp_run {
     tflmgen_conv2d_dsp_filling *filling;  /* of a column, before its block */
 };
 
+/* A run of one block, without rows of its windows that lie above or below the input. */
+struct tflmgen_conv2d_dsp_edge {
+    struct tflmgen_conv2d_dsp_run run;
+    const tflmgen_u32 *biases; /* of the next pair, with what those rows add */
+    int32_t above;             /* bytes of a pair's own biases, and its weights for rows above */
+    int32_t below;             /* bytes of its weights for rows below */
+};
+
 typedef void tflmgen_conv2d_dsp_blocks(tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,
                                        struct tflmgen_conv2d_dsp_run *run);
 
@@ -117,9 +125,8 @@ typedef void tflmgen_conv2d_dsp_blocks(tflmgen_u32 *column, const tflmgen_u32 *s
     "ldmia.w r1!, {r2, r3, r7, r10}\n\t"      \
     TFLMGEN_CONV2D_DSP_TWICE("r7", "r10", "r2", "r3", "r2", "r2", "r3", "r3")
 
-/* The first four values: 1 + 2 LDM + 2 SXTB16 + 12 SMLAD = 17 instructions. */
-#define TFLMGEN_CONV2D_DSP_FIRST_odd          \
-    "ldmia.w r1!, {r2, r3, r7, r10}\n\t"      \
+/* The first four values, of weights r7 and r10, to sums that begin with r2 and r3: 16 instructions. */
+#define TFLMGEN_CONV2D_DSP_FOUR               \
     "ldmia.w r0!, {r4, r5, r6}\n\t"           \
     "smlad r8, r7, r5, r2\n\t"                \
     "smlad r9, r7, r6, r2\n\t"                \
@@ -136,7 +143,28 @@ typedef void tflmgen_conv2d_dsp_blocks(tflmgen_u32 *column, const tflmgen_u32 *s
     "smlad r11, r10, r5, r11\n\t"             \
     "smlad r12, r10, r6, r12\n\t"             \
     "smlad r10, r10, r4, r3\n\t"
+
+/* The same with the biases in front of their weights: 1 + 2 LDM + 2 SXTB16 + 12 SMLAD = 17 instructions. */
+#define TFLMGEN_CONV2D_DSP_FIRST_odd          \
+    "ldmia.w r1!, {r2, r3, r7, r10}\n\t"      \
+    TFLMGEN_CONV2D_DSP_FOUR
+
+/* The same behind the weights of rows above the input, with biases of their own: 22 instructions. */
+#define TFLMGEN_CONV2D_DSP_FIRST_edge         \
+    "ldr lr, [sp, #28]\n\t"                   \
+    "ldrd r4, r5, [lr, #44]\n\t"              \
+    "ldrd r2, r3, [r4], #8\n\t"               \
+    "str r4, [lr, #44]\n\t"                   \
+    "add r1, r1, r5\n\t"                      \
+    "ldrd r7, r10, [r1], #8\n\t"              \
+    TFLMGEN_CONV2D_DSP_FOUR
 /* clang-format on */
+
+/* In front of what comes after a pair's weights: past those of rows below the input. */
+#define TFLMGEN_CONV2D_DSP_PASS_BELOW \
+    "ldr r2, [sp, #28]\n\t"           \
+    "ldr r2, [r2, #52]\n\t"           \
+    "add r1, r1, r2\n\t"
 
 /* What is left after the first values, in passes. The condition is HI: C says whether there are several passes, which
  * nothing from channel pair to channel pair changes; Z is only set in the last one of several. */
@@ -285,6 +313,12 @@ typedef void tflmgen_conv2d_dsp_blocks(tflmgen_u32 *column, const tflmgen_u32 *s
     TFLMGEN_CONV2D_DSP_COUNTED_BLOCK(KIND, even) \
     TFLMGEN_CONV2D_DSP_COUNTED_BLOCK(KIND, odd)
 
+/* Windows without some rows, of any number of fours. */
+#define TFLMGEN_CONV2D_DSP_EDGE_BLOCK(KIND)                                                                 \
+    TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_##KIND##_edge, TFLMGEN_CONV2D_DSP_FIRST_edge,         \
+                             TFLMGEN_CONV2D_DSP_REST(TFLMGEN_CONV2D_DSP_UNROLLED, TFLMGEN_CONV2D_DSP_STEP), \
+                             TFLMGEN_CONV2D_DSP_PASS_BELOW TFLMGEN_CONV2D_DSP_FINISH_##KIND)
+
 /* Outputs not clamped at the zero point; those that are, with a shift for each channel or one for all. Those that are
  * not called are not compiled. */
 TFLMGEN_CONV2D_DSP_COMPACT_BLOCK(signed)
@@ -292,15 +326,19 @@ TFLMGEN_CONV2D_DSP_COMPACT_BLOCK(clamped)
 TFLMGEN_CONV2D_DSP_BLOCKS(signed)
 TFLMGEN_CONV2D_DSP_BLOCKS(clamped)
 TFLMGEN_CONV2D_DSP_BLOCKS(uniform)
+TFLMGEN_CONV2D_DSP_EDGE_BLOCK(signed)
+TFLMGEN_CONV2D_DSP_EDGE_BLOCK(clamped)
+TFLMGEN_CONV2D_DSP_EDGE_BLOCK(uniform)
 
-/* Of windows of `steps` fours, one block whose column is filled. compact: of which blocks. */
-TFLMGEN_HELPER struct tflmgen_conv2d_dsp_run tflmgen_conv2d_dsp_run_of(int32_t steps, int32_t channels, bool compact)
+/* Of windows of `steps` fours, one block whose column is filled. unrolled: pieces of code in a pass of its loop;
+ * together: steps in each of them, one or two. */
+TFLMGEN_HELPER struct tflmgen_conv2d_dsp_run tflmgen_conv2d_dsp_run_of(int32_t steps, int32_t channels,
+                                                                       int32_t unrolled, int32_t together)
 {
-    const int32_t unrolled = compact ? TFLMGEN_CONV2D_DSP_STEPS : TFLMGEN_CONV2D_DSP_UNROLLED;
-    const int32_t left = compact ? steps - 1 : (steps - 1) / 2;
+    const int32_t left = (steps - 1) / together;
     const int32_t passes = tflmgen_max_s32((left + unrolled - 1) / unrolled, 1);
-    const int32_t bytes = compact ? TFLMGEN_CONV2D_DSP_STEP_BYTES : TFLMGEN_CONV2D_DSP_TWICE_BYTES;
-    const int32_t last = passes > 1 ? 24 * (steps - (compact ? unrolled : 2 * unrolled)) : -4;
+    const int32_t bytes = together == 1 ? TFLMGEN_CONV2D_DSP_STEP_BYTES : TFLMGEN_CONV2D_DSP_TWICE_BYTES;
+    const int32_t last = passes > 1 ? 24 * (steps - together * unrolled) : -4;
     const struct tflmgen_conv2d_dsp_run run = {
         channels, (unrolled * passes - left) * bytes, last, 1, 0, 0, 0, 0, 0, {0, 0, 0}, 0, tflmgen_conv2d_dsp_filled};
     return run;

@@ -104,12 +104,12 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_block(tflmgen_u32 *column, const tfl
                                                   int32_t pixel, const struct tflmgen_conv2d_part *p)
 {
     if (!p->is_single) {
-        struct tflmgen_conv2d_dsp_run run = tflmgen_conv2d_dsp_run_of(p->steps, pixel, true);
+        struct tflmgen_conv2d_dsp_run run = tflmgen_conv2d_dsp_run_of(p->steps, pixel, TFLMGEN_CONV2D_DSP_STEPS, 1);
         tflmgen_conv2d_dsp_block_compact_signed(column, stream, output, &run);
         return;
     }
     int8_t pairs[6];
-    struct tflmgen_conv2d_dsp_run run = tflmgen_conv2d_dsp_run_of(p->steps, 2, true);
+    struct tflmgen_conv2d_dsp_run run = tflmgen_conv2d_dsp_run_of(p->steps, 2, TFLMGEN_CONV2D_DSP_STEPS, 1);
     tflmgen_conv2d_dsp_block_compact_signed(column, stream, pairs, &run);
     output[2 * pixel] = pairs[4];
     output[pixel] = pairs[2];

@@ -2,7 +2,8 @@
  * column (see conv2d_block_dsp.h) stays short. Between the parts the sums are in scratch memory.
  *
  * The stream has the parts one after the other, in each of them the channel pairs: bias0 bias1 in the first part, the
- * weights of the part's steps, and m0 ra0 m1 ra1 | s0 + 256 s1 + 65536 * (to the next pair) in the last part.
+ * weights of the part's steps, and m0 ra0 m1 ra1 | s0 + 256 s1 + 65536 * (to the next pair) in the last part. Where parts
+ * outside the input are left out, biases for lines of the output follow as in conv2d_dsp.h.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_SPLIT_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_SPLIT_DSP_H
@@ -15,9 +16,9 @@
 
 #define TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS 24
 #ifdef __OPTIMIZE_SIZE__
-#define TFLMGEN_CONV2D_SPLIT_DSP_STEPS 8 /* of a pass */
+#define TFLMGEN_CONV2D_SPLIT_DSP_TWOS 4 /* steps of a pass, two by two */
 #else
-#define TFLMGEN_CONV2D_SPLIT_DSP_STEPS 12
+#define TFLMGEN_CONV2D_SPLIT_DSP_TWOS 6
 #endif
 
 /* Channels are whole words, dilation_width is 1. */
@@ -27,68 +28,118 @@ struct tflmgen_conv2d_split_dsp_s8 {
     int32_t padding_value;
     int32_t steps;      /* fours of values in a window */
     int32_t part_steps; /* of these at a time, either whole rows, or no more than are left of a row */
+    bool spares_rows;   /* parts of rows above or below the input are left out */
     int32_t output_min;
     int32_t output_max;
 };
 
 /* What a part of a block needs to know, in the order in which the assembly reads it. */
 struct tflmgen_conv2d_split_dsp_part {
-    int32_t last; /* bytes of the column in front of the last pass over the part's steps, see conv2d_block_dsp.h */
-    int32_t skip; /* bytes of code that the first pass leaves out */
+    int32_t last;  /* bytes of the column in front of the last pass over the part's steps, see conv2d_block_dsp.h */
+    int32_t skip;  /* bytes of code that the first pass leaves out */
+    int32_t begin; /* the same, or where a single step is in front of it */
     int32_t channels;
     tflmgen_u32 *sums;
     tflmgen_u32 *sums_end;
+    const tflmgen_u32 *starts; /* biases, where rows are left out */
+    int32_t front; /* bytes of a pair in front of its weights then, or of all its weights, which are left out */
 };
 
-typedef void tflmgen_conv2d_split_dsp_function(const tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,
-                                               const struct tflmgen_conv2d_split_dsp_part *part);
+/* How the sums of a part begin. */
+enum { TFLMGEN_CONV2D_SPLIT_DSP_GOES_ON, TFLMGEN_CONV2D_SPLIT_DSP_BIASES, TFLMGEN_CONV2D_SPLIT_DSP_STARTS };
 
-/* All parts but the last. Registers and conditions as in conv2d_block_dsp.h. Stack: column, sums, end of the sums,
- * nothing, entry of the first pass, column in the last pass. */
+typedef void tflmgen_conv2d_split_dsp_last_part(const tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,
+                                                const struct tflmgen_conv2d_split_dsp_part *part);
+
+/* A part's steps, in front of them a single one, where their number is odd: 33 instructions for two, 18 for that. sp at
+ * #16: where they begin, `passes`: the entry of the first pass. */
+#define TFLMGEN_CONV2D_SPLIT_DSP_SINGLE_BYTES 80
+#define TFLMGEN_CONV2D_SPLIT_DSP_PASS_BYTES (TFLMGEN_CONV2D_SPLIT_DSP_SINGLE_BYTES + 12) /* in front of it, 8 */
 /* clang-format off */
-#define TFLMGEN_CONV2D_SPLIT_DSP_PART(name, BEGIN)                                                                     \
-    TFLMGEN_SHARED void name(const tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,                     \
-                             const struct tflmgen_conv2d_split_dsp_part *part)                                         \
-    {                                                                                                                  \
-        TFLMGEN_IN_REGISTERS_4(column, stream, output, part);                                                          \
-        __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
-                         "ldmia.w r3, {r4, r5, r6, r7, r8}\n\t"                                                        \
-                         "adr r9, 4f\n\t"                                                                              \
-                         "add r5, r5, r9\n\t"                                                                          \
-                         "orr r5, r5, #1\n\t"                                                                          \
-                         "add r4, r4, r0\n\t"                                                                          \
-                         "mov r10, r5\n\t"                                                                             \
-                         "mov r11, r4\n\t"                                                                             \
-                         "push {r0, r7, r8, r9, r10, r11}\n\t"                                                         \
-                         "cmp r4, r0\n\t"                                                                              \
-                         "b 1f\n\t"                                                                                    \
-                         ".p2align 2\n"                                                                                \
-                         TFLMGEN_CONV2D_DSP_REST(TFLMGEN_CONV2D_SPLIT_DSP_STEPS, TFLMGEN_CONV2D_DSP_STEP)              \
-                         "ldmia.w sp, {r0, r2, r3}\n\t"                                                                \
-                         "stmia.w r2!, {r7, r8, r9, r10, r11, r12}\n\t"                                                \
-                         "str r2, [sp, #4]\n\t"                                                                        \
-                         "teq r2, r3\n\t"                                                                              \
-                         "beq 3f\n"                                                                                    \
-                         "1:\n\t" BEGIN                                                                                \
-                         "ldr pc, [sp, #16]\n"                                                                         \
-                         "3:\n\t"                                                                                      \
-                         "add sp, sp, #24\n\t"                                                                         \
-                         "pop {r4-r11, lr}"                                                                            \
-                         : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
-                         :                                                                                             \
-                         : "r12", "cc", "memory");                                                                     \
-    }
+#define TFLMGEN_CONV2D_SPLIT_DSP_COUNTED(passes)                                                                       \
+    ".p2align 2\n\t"                                                                                                   \
+    TFLMGEN_CONV2D_DSP_STEP                                                                                            \
+    "ldr pc, [sp, " passes "]\n"                                                                                       \
+    TFLMGEN_CONV2D_DSP_REST(TFLMGEN_CONV2D_SPLIT_DSP_TWOS, TFLMGEN_CONV2D_DSP_MORE)
+
+/* The first instructions of a part: r4 its last, r5 the first pass, r6 where it begins, r7 to r9 what is behind. */
+#define TFLMGEN_CONV2D_SPLIT_DSP_BEGIN                                                                                 \
+    "push {r4-r11, lr}\n\t"                                                                                            \
+    "ldmia.w r3, {r4, r5, r6, r7, r8, r9}\n\t"                                                                         \
+    "adr lr, 4f\n\t"                                                                                                   \
+    "add r5, r5, lr\n\t"                                                                                               \
+    "add r6, r6, lr\n\t"                                                                                               \
+    "orr r5, r5, #1\n\t"                                                                                               \
+    "orr r10, r6, #1\n\t"                                                                                              \
+    "add r11, r4, r0\n\t"
 /* clang-format on */
 
-TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_first, "ldrd r7, r10, [r1], #8\n\t"
-                                                              "mov r8, r7\n\t"
-                                                              "mov r9, r7\n\t"
-                                                              "mov r11, r10\n\t"
-                                                              "mov r12, r10\n\t")
-TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_middle, "ldr r2, [sp, #4]\n\t"
-                                                               "ldmia.w r2, {r7, r8, r9, r10, r11, r12}\n\t")
+/* Any part but the last. Registers and conditions as in conv2d_block_dsp.h. Stack: column, sums, end of the sums, entry
+ * of the first pass, where to begin, column in the last pass, where sums come from (5, 6 or 7), starts, front. */
+TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_add_part(const tflmgen_u32 *column, const tflmgen_u32 *stream,
+                                                      int32_t begins, const struct tflmgen_conv2d_split_dsp_part *part)
+{
+    TFLMGEN_IN_REGISTERS_4(column, stream, begins, part);
+    /* clang-format off */
+    __asm__ volatile(TFLMGEN_CONV2D_SPLIT_DSP_BEGIN
+                     "ldrd r3, r4, [r3, #24]\n\t"
+                     "push {r3, r4}\n\t"
+                     "mov r6, r8\n\t"
+                     "mov r8, r9\n\t"
+                     "mov r9, r5\n\t"
+                     "adr r3, 5f\n\t"
+                     "adr r4, 7f\n\t"
+                     "adr r12, 6f\n\t"
+                     "cmp r2, #1\n\t"
+                     "it eq\n\t"
+                     "moveq r12, r3\n\t"
+                     "it hi\n\t"
+                     "movhi r12, r4\n\t"
+                     "orr r12, r12, #1\n\t"
+                     "cmp r11, r0\n\t"
+                     "push {r0, r6, r8, r9, r10, r11, r12}\n\t"
+                     "mov r2, r6\n\t"
+                     "bx r12\n\t"
+                     TFLMGEN_CONV2D_SPLIT_DSP_COUNTED("#12")
+                     "ldmia.w sp, {r0, r2, r3}\n\t"
+                     "stmia.w r2!, {r7, r8, r9, r10, r11, r12}\n\t"
+                     "str r2, [sp, #4]\n\t"
+                     "teq r2, r3\n\t"
+                     "it ne\n\t"
+                     "ldrne pc, [sp, #24]\n\t"
+                     "add sp, sp, #36\n\t"
+                     "b 3f\n\t"
+                     ".p2align 2\n"
+                     "7:\n\t"
+                     "ldr r3, [sp, #28]\n\t"
+                     "ldrd r7, r10, [r3], #8\n\t"
+                     "str r3, [sp, #28]\n\t"
+                     "ldr r3, [sp, #32]\n\t"
+                     "add r1, r1, r3\n\t"
+                     "b 8f\n\t"
+                     ".p2align 2\n"
+                     "5:\n\t"
+                     "ldrd r7, r10, [r1], #8\n"
+                     "8:\n\t"
+                     "mov r8, r7\n\t"
+                     "mov r9, r7\n\t"
+                     "mov r11, r10\n\t"
+                     "mov r12, r10\n\t"
+                     "ldr pc, [sp, #16]\n\t"
+                     ".p2align 2\n"
+                     "6:\n\t"
+                     "ldmia.w r2, {r7, r8, r9, r10, r11, r12}\n\t"
+                     "ldr pc, [sp, #16]\n"
+                     "3:\n\t"
+                     "pop {r4-r11, lr}"
+                     : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
+                     :
+                     : "r12", "cc", "memory");
+    /* clang-format on */
+}
 
-/* Stack: column, output, channels, end of the output, entry of the first pass, column in the last pass, sums. */
+/* Stack: column, output, channels, end of the output, where to begin, column in the last pass, sums, entry of the first
+ * pass, front. */
 /* clang-format off */
 #define TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(KIND)                                                               \
     TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_last_##KIND(                                                          \
@@ -96,20 +147,21 @@ TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_middle, "ldr r2, [sp, #4]
         const struct tflmgen_conv2d_split_dsp_part *part)                                                              \
     {                                                                                                                  \
         TFLMGEN_IN_REGISTERS_4(column, stream, output, part);                                                          \
-        __asm__ volatile("push {r4-r11, lr}\n\t"                                                                       \
-                         "ldmia.w r3, {r4, r5, r6, r7}\n\t"                                                            \
-                         "mov r8, r7\n\t"                                                                              \
-                         "adr r9, 4f\n\t"                                                                              \
-                         "add r7, r4, r0\n\t"                                                                          \
-                         "mov r4, r6\n\t"                                                                              \
-                         "add r6, r5, r9\n\t"                                                                          \
-                         "orr r6, r6, #1\n\t"                                                                          \
-                         "add r5, r2, r4\n\t"                                                                          \
-                         "push {r0, r2, r4, r5, r6, r7, r8}\n\t"                                                       \
-                         "cmp r7, r0\n\t"                                                                              \
+        __asm__ volatile(TFLMGEN_CONV2D_SPLIT_DSP_BEGIN                                                                \
+                         "ldr r3, [r3, #28]\n\t"                                                                       \
+                         "push {r3}\n\t"                                                                               \
+                         "add r9, r2, r7\n\t"                                                                          \
+                         "mov r12, r8\n\t"                                                                             \
+                         "mov lr, r5\n\t"                                                                              \
+                         "cmp r11, r0\n\t"                                                                             \
+                         "push {r0, r2, r7, r9, r10, r11, r12, lr}\n\t"                                                \
                          "b 1f\n\t"                                                                                    \
-                         ".p2align 2\n"                                                                                \
-                         TFLMGEN_CONV2D_DSP_REST(TFLMGEN_CONV2D_SPLIT_DSP_STEPS, TFLMGEN_CONV2D_DSP_STEP)              \
+                         ".p2align 2\n\t"                                                                              \
+                         "ldr.w r3, [sp, #32]\n\t"                                                                     \
+                         "add.w r1, r1, r3\n\t"                                                                        \
+                         "b.w 9f\n\t"                                                                                  \
+                         TFLMGEN_CONV2D_SPLIT_DSP_COUNTED("#28")                                                       \
+                         "9:\n\t"                                                                                      \
                          TFLMGEN_CONV2D_DSP_FINISH_##KIND                                                              \
                          "beq 3f\n"                                                                                    \
                          "1:\n\t"                                                                                      \
@@ -118,7 +170,7 @@ TFLMGEN_CONV2D_SPLIT_DSP_PART(tflmgen_conv2d_split_dsp_middle, "ldr r2, [sp, #4]
                          "str r2, [sp, #24]\n\t"                                                                       \
                          "ldr pc, [sp, #16]\n"                                                                         \
                          "3:\n\t"                                                                                      \
-                         "add sp, sp, #28\n\t"                                                                         \
+                         "add sp, sp, #36\n\t"                                                                         \
                          "pop {r4-r11, lr}"                                                                            \
                          : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
                          :                                                                                             \
@@ -191,10 +243,56 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_windows(struct tflmgen_conv2d_split
     }
 }
 
-/* scratch: 6 words for each pair of channels, and three pixels of output where their number is no multiple of three. */
+/* `count` fours of each of three windows that lie side by side within the input: of one row, or whole rows. */
+TFLMGEN_HELPER void tflmgen_conv2d_split_dsp_widen(tflmgen_u32 *column, const int8_t *from, int32_t count,
+                                                   const struct tflmgen_conv2d_split_dsp_s8 *p)
+{
+    const int32_t row = p->filter_width * p->input_channels >> 2;
+    const int32_t whole = tflmgen_max_s32(count / row, 1);
+    const int32_t bytes = 4 * count / whole;
+    const int32_t line = p->dilation_height * p->input_width * p->input_channels;
+    const struct tflmgen_conv2d_dsp_rows rows = {bytes, whole, line - bytes};
+    const int32_t step = p->stride_width * p->input_channels;
+    if (bytes == 4 * row && tflmgen_conv2d_dsp_has_adjacent(p->filter_width, p->stride_width, p->input_channels)) {
+        tflmgen_conv2d_dsp_widen3_adjacent(column, from, step, &rows);
+    } else {
+        tflmgen_conv2d_dsp_widen3(column, from, step, &rows);
+    }
+}
+
+/* How the assembly goes through `count` steps. */
+TFLMGEN_HELPER void tflmgen_conv2d_split_dsp_set_steps(struct tflmgen_conv2d_split_dsp_part *part, int32_t count)
+{
+    const int32_t unrolled = TFLMGEN_CONV2D_SPLIT_DSP_TWOS;
+    const int32_t twos = count >> 1;
+    const int32_t passes = tflmgen_max_s32((twos + unrolled - 1) / unrolled, 1);
+    part->last = passes > 1 ? 24 * (count - 2 * unrolled) : -4;
+    part->skip = (passes * unrolled - twos) * TFLMGEN_CONV2D_DSP_TWICE_BYTES;
+    part->begin = count & 1 ? -TFLMGEN_CONV2D_SPLIT_DSP_SINGLE_BYTES : part->skip;
+}
+
+/* Rows of the windows of a line that are computed: all, or without those of parts that lie above or below the input. */
+TFLMGEN_HELPER struct tflmgen_taps tflmgen_conv2d_split_dsp_rows(int32_t out_y, int32_t part_rows,
+                                                                 const struct tflmgen_conv2d_split_dsp_s8 *p)
+{
+    struct tflmgen_taps rows = TFLMGEN_TAPS_OF_ROW(p, out_y);
+    const int32_t last = (p->filter_height - 1) / part_rows * part_rows;
+    const bool is_outside = rows.first == rows.end;
+    /* The last part has the scales, and adds to the sums of another one. */
+    rows.first = tflmgen_min_s32(rows.first / part_rows * part_rows, tflmgen_max_s32(last - part_rows, 0));
+    rows.end = tflmgen_min_s32((rows.end + part_rows - 1) / part_rows * part_rows, p->filter_height);
+    if (is_outside || (rows.first > 0 && rows.end < p->filter_height)) {
+        rows.first = 0;
+        rows.end = p->filter_height;
+    }
+    return rows;
+}
+
+/* scratch: 6 words for each pair of channels, and three pixels of output where their number is no multiple of three.
+ * pair_words: of all parts. */
 TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *scratch,
                                                  int8_t *output, const struct tflmgen_conv2d_split_dsp_s8 *p,
-                                                 tflmgen_conv2d_split_dsp_function *last)
+                                                 int32_t pair_words, tflmgen_conv2d_split_dsp_last_part *last)
 {
     uint32_t column[6 * TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS];
     const int32_t channels = p->output_channels;
@@ -222,34 +320,42 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const tflm
         if (!together) {
             tflmgen_conv2d_split_dsp_windows(windows, pixel, all, input, p);
         }
+        struct tflmgen_taps computed = {0, 0, p->filter_height};
+        int32_t begins = TFLMGEN_CONV2D_SPLIT_DSP_BIASES;
+        if (p->spares_rows && (y < 0 || y >= y_end) && out_x + 3 <= p->output_width) {
+            computed = tflmgen_conv2d_split_dsp_rows(out_y, tflmgen_max_s32(p->part_steps / row, 1), p);
+            const int32_t below = p->filter_height - computed.end;
+            if (computed.first > 0 || below > 0) {
+                const int32_t most_above = (p->padding_top + p->dilation_height - 1) / p->dilation_height;
+                const int32_t place = computed.first ? computed.first - 1 : most_above + below - 1;
+                part.starts = stream + pairs * (pair_words + 2 * place);
+                begins = TFLMGEN_CONV2D_SPLIT_DSP_STARTS;
+            }
+        }
         int32_t ky = 0;
         int32_t at = 0;
         for (int32_t first = 0, count; first < p->steps; first += count) {
             count = tflmgen_min_s32(p->part_steps, p->part_steps < row ? row - at : p->steps - first);
-            if (together) {
-                const int32_t whole = tflmgen_max_s32(count / row, 1);
-                const int32_t bytes = 4 * count / whole;
-                const struct tflmgen_conv2d_dsp_rows rows = {bytes, whole, line - bytes};
-                const int8_t *const start = from + ky * line + 4 * at;
-                const int32_t step = p->stride_width * p->input_channels;
-                if (bytes == 4 * row &&
-                    tflmgen_conv2d_dsp_has_adjacent(p->filter_width, p->stride_width, p->input_channels)) {
-                    tflmgen_conv2d_dsp_widen3_adjacent(column, start, step, &rows);
+            const bool is_computed = ky >= computed.first && ky < computed.end;
+            if (is_computed) {
+                if (together) {
+                    tflmgen_conv2d_split_dsp_widen(column, from + ky * line + 4 * at, count, p);
                 } else {
-                    tflmgen_conv2d_dsp_widen3(column, start, step, &rows);
+                    for (int32_t lane = 0; lane < 3; ++lane) {
+                        tflmgen_conv2d_split_dsp_gather(column + lane, windows + lane, ky, at, count, p);
+                    }
                 }
+                tflmgen_conv2d_split_dsp_set_steps(&part, count);
+                part.front = first > 0 ? 0 : 8;
             } else {
-                for (int32_t lane = 0; lane < 3; ++lane) {
-                    tflmgen_conv2d_split_dsp_gather(column + lane, windows + lane, ky, at, count, p);
-                }
+                part.begin = -TFLMGEN_CONV2D_SPLIT_DSP_PASS_BYTES;
+                part.front = 8 * count;
             }
-            const int32_t passes = (count + TFLMGEN_CONV2D_SPLIT_DSP_STEPS - 1) / TFLMGEN_CONV2D_SPLIT_DSP_STEPS;
-            part.last = passes > 1 ? 24 * (count - TFLMGEN_CONV2D_SPLIT_DSP_STEPS) : -4;
-            part.skip = (passes * TFLMGEN_CONV2D_SPLIT_DSP_STEPS - count) * TFLMGEN_CONV2D_DSP_STEP_BYTES;
             if (first + count < p->steps) {
-                tflmgen_conv2d_split_dsp_function *const run =
-                    first > 0 ? tflmgen_conv2d_split_dsp_middle : tflmgen_conv2d_split_dsp_first;
-                run(column, weights, output, &part);
+                if (is_computed) {
+                    tflmgen_conv2d_split_dsp_add_part(column, weights, begins, &part);
+                    begins = TFLMGEN_CONV2D_SPLIT_DSP_GOES_ON;
+                }
                 weights += (first > 0 ? 2 * count : 2 * count + 2) * pairs;
             } else if (pixel + 3 <= all) {
                 last(column, weights, output, &part);
@@ -275,15 +381,16 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const tflm
 
 /* Any outputs; those clamped at the zero point (relu), of which all channels have one shift (uniform). That which is
  * not called is not compiled. */
-#define TFLMGEN_CONV2D_SPLIT_DSP(name, KIND)                                                                \
-    TFLMGEN_SHARED void name(const int8_t *input, const tflmgen_u32 *stream, void *sums, int8_t *output,    \
-                             const struct tflmgen_conv2d_split_dsp_s8 *p)                                   \
-    {                                                                                                       \
-        tflmgen_conv2d_split_dsp_run(input, stream, sums, output, p, tflmgen_conv2d_split_dsp_last_##KIND); \
+#define TFLMGEN_CONV2D_SPLIT_DSP(name, KIND, WORDS)                                                      \
+    TFLMGEN_SHARED void name(const int8_t *input, const tflmgen_u32 *stream, void *sums, int8_t *output, \
+                             const struct tflmgen_conv2d_split_dsp_s8 *p)                                \
+    {                                                                                                    \
+        tflmgen_conv2d_split_dsp_run(input, stream, sums, output, p, 2 * p->steps + (WORDS),             \
+                                     tflmgen_conv2d_split_dsp_last_##KIND);                              \
     }
 
-TFLMGEN_CONV2D_SPLIT_DSP(tflmgen_conv2d_split_dsp_s8, signed)
-TFLMGEN_CONV2D_SPLIT_DSP(tflmgen_conv2d_split_dsp_relu_uniform_s8, uniform)
+TFLMGEN_CONV2D_SPLIT_DSP(tflmgen_conv2d_split_dsp_s8, signed, 7)
+TFLMGEN_CONV2D_SPLIT_DSP(tflmgen_conv2d_split_dsp_relu_uniform_s8, uniform, 6)
 
 #endif
 

@@ -27,6 +27,8 @@ class Tuning:
     144 bytes of RAM and 286,626 cycles more, 1,864 bytes of flash fewer (two plans). Bytes off: 9,392 bytes of RAM and
     6,250,952 cycles more, 9,456 bytes of flash fewer (14 plans). Without a limit: no change, but a layer of many
     groups would take as many times its flash.
+    spared_rows, spared_bytes: convolutions leave out products with rows of padding where these are so great a part of
+    all products, and sums of their own for the first and last lines take up to so great a part of the weights' bytes.
     dead_channel_gain: factor by which the cycles without dead channels must be fewer than with them, for estimates
     err. Off: 13,693 cycles fewer by the estimates themselves (one plan).
     rotation_bytes: bytes per iteration up to which a loop's back edge copies instead of exchanging pointers: a
@@ -60,6 +62,8 @@ class Tuning:
     unknown_slowdown: int = 8
     packed_share: float = 1.25
     padding_bytes: int = 1024
+    spared_rows: float = 0.01
+    spared_bytes: float = 1 / 8
     dead_channel_gain: float = 1.01
     rotation_bytes: int = 16
     row_call_cycles: int = 100

@@ -103,6 +103,7 @@ def numbers_of(kernel: Kernel) -> Numbers:
         "rectified": int(limits["output_min"] > -FLOAT_MAX),
         "limited": int(limits["output_max"] < FLOAT_MAX),
         "own_scales": int("uniform" not in kernel.function),
+        "spares_rows": int("_edges" in kernel.function) or numbers.get("spares_rows", 0),
         "wide": int("s16" in kernel.function),
         "signed": int(not CLAMPED.search(kernel.function)),
     }

@@ -130,6 +130,19 @@ class Windows:
         return self.pixels - block * int(together.sum())
 
     @cached_property
+    def spared_rows(self) -> int:
+        """Rows above or below the input, not both, in blocks of pixels of one line, where kernels leave them out."""
+        block, stride = self.by.pixels, self.n.get("stride_height", 1)
+        first = np.arange(self.pixels // block) * block
+        line = (first // self.width % self.height)[first % self.width + block <= self.width]
+        origin = np.arange(self.height) * stride - self.n["padding_top"]
+        is_cut_once = (origin < 0) != (origin + self.reach > self.n["input_height"])
+        above = (self.rows - self.down) // self.part_rows * self.part_rows
+        below = self.rows - np.minimum(-(-self.down // self.part_rows) * self.part_rows, self.rows)
+        outside = np.where(origin < 0, above, below) * (is_cut_once & (self.down > 0))
+        return self.n.get("spares_rows", 0) * int(outside[line].sum())
+
+    @cached_property
     def split(self) -> int:
         """Windows in blocks of pixels that are not all of one line, or a last block that is not whole."""
         block = self.by.pixels
@@ -160,6 +173,16 @@ class Windows:
     def planes(self) -> int:
         """Channels of all batches that are convolved by themselves."""
         return self.batches * self.groups
+
+    @property
+    def part_rows(self) -> int:
+        """Rows of a window that are computed together, where it is computed in parts; else, or for parts of rows, 1."""
+        return max(1, self.n.get("part_steps", 0) * self.rows // self.steps)
+
+    @property
+    def window_parts(self) -> int:
+        """Parts that a window is computed in: whole rows, or parts of each."""
+        return ceil(self.rows / self.part_rows) * ceil(self.steps / self.rows / self.n["part_steps"])
 
     @property
     def strips(self) -> int:
@@ -296,8 +319,8 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
         "blocks whose channels have scales of their own, twice where results may be negative",
         lambda w: (w.flag("own_scales") + w.flag("signed")) * w.blocks * w.groups,
     ),
-    "step": Term("steps of values in blocks", lambda w: w.blocks * w.groups * w.steps),
-    "pass": Term("passes of eight steps in blocks", lambda w: w.blocks * w.groups * ceil(w.steps / 8)),
+    "step": Term("steps of values in blocks", lambda w: w.groups * (w.blocks - w.spared_rows / w.rows) * w.steps),
+    "window_part": Term("parts of windows in blocks", lambda w: w.blocks * w.groups * w.window_parts),
     "full_step": Term("steps in blocks, the last pixel apart", lambda w: w.full_blocks * w.groups * w.steps),
     "left_over": Term("steps where pixels are left over", lambda w: (w.pixels % w.by.pixels > 0) * w.groups * w.steps),
     "line_block": Term("blocks of pixels of a line", lambda w: w.line_blocks * w.groups),

@@ -25,6 +25,7 @@ from tflmgen.ir import (
     UnpackedPart,
 )
 from tflmgen.kernels.costs.cost_model import convolution_cost
+from tflmgen.kernels.costs.term import Blocking
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.common_shift import SHIFT, with_common_shift
 from tflmgen.kernels.dsp.dsp_requantisation import (
@@ -35,6 +36,7 @@ from tflmgen.kernels.dsp.dsp_requantisation import (
     starts_of_pairs,
     weights_of_pairs,
 )
+from tflmgen.kernels.dsp.padding_rows import PaddingRows
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
@@ -47,6 +49,9 @@ from tflmgen.kernels.rules import input_type, zero_point
 HEADER = "conv2d_dsp.h"
 BLOCK = header_constant("conv2d_block_dsp.h", "TFLMGEN_CONV2D_DSP_PIXELS")
 """Pixels whose windows are read before any of their outputs is written."""
+
+BLOCKING = (BLOCK, 2, 4)
+"""Pixels, output channels and values of the input that are computed at a time."""
 
 PART_STEPS = header_constant("conv2d_split_dsp.h", "TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS")
 """Steps of a window that are computed at a time where it goes in parts."""
@@ -81,10 +86,18 @@ def _kernel(request: Convolution, pitch: int) -> Kernel | None:
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
     column = 2 * BLOCK * steps + (0 if window.input[3] % 4 == 0 else steps)
-    stream = ConstantArray.of("stream", channel_pairs(words, starts, exact), DType.UINT32)
-    kind = f"{_kind(exact)}{'_odd' if steps % 2 else ''}" if special else f"_compact{_kind(exact)}"
+    spared = PaddingRows.worth_sparing(window, channels, Blocking(*BLOCKING)) if special and pitch % 4 == 0 else None
+    edges = _edge_starts(op, window, spread, starts, spared)
+    stream = np.append(channel_pairs(words, starts, exact), edges)
+    parts = f"{'_odd' if steps % 2 else ''}{'_edges' if spared else ''}"
+    kind = f"{_kind(exact)}{parts}" if special else f"_compact{_kind(exact)}"
     scratch = Null() if column <= STACK_WORDS else Scratch(4 * column)
-    operands: tuple[Operand, ...] = (Input(0), stream, scratch, Output(0))
+    operands: tuple[Operand, ...] = (
+        Input(0),
+        ConstantArray.of("stream", stream, DType.UINT32),
+        scratch,
+        Output(0),
+    )
     distance = window.block_distance(channels, BLOCK)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     kernel = Kernel(f"tflmgen_conv2d_dsp{kind}_s8", HEADER, operands, fields, overlaps, request.macs, "dsp")
@@ -110,16 +123,19 @@ def _split(op: OperatorInstance, window: Window, layer: Layer, special: bool, wh
     scratch = Scratch(8 * BLOCK * pairs + (-(-BLOCK * channels // 4) * 4 if pixels % BLOCK else 0))
     if len(firsts) < 2 or scratch.bytes >= sum(o.bytes for o in whole.operands if isinstance(o, Scratch)):
         return ()
+    spared = PaddingRows.worth_sparing(window, channels, Blocking(*BLOCKING), part) if special else None
     fields = params(
         "tflmgen_conv2d_split_dsp_s8",
         window.fields(channels),
         (("dilation_height", window.steps.dilation_height), ("padding_value", zero_point(input_type(op, 0)))),
-        (("steps", steps), ("part_steps", part)),
+        (("steps", steps), ("part_steps", part), ("spares_rows", spared is not None)),
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
-    rows = channel_pairs(words, first_sums(layer, exact), exact).reshape(pairs, -1)
+    starts = first_sums(layer, exact)
+    rows = channel_pairs(words, starts, exact).reshape(pairs, -1)
     cuts = [0, *(2 + 2 * n for n in firsts[1:]), rows.shape[1]]
     values = np.concatenate([rows[:, a:b].reshape(-1) for a, b in pairwise(cuts)])
+    values = np.append(values, _edge_starts(op, window, layer, starts, spared))
     operands = (Input(0), ConstantArray.of("stream", values, DType.UINT32), scratch, Output(0))
     function = f"tflmgen_conv2d_split_dsp{'_relu_uniform' if exact.common_shift else ''}_s8"
     kernel = Kernel(function, "conv2d_split_dsp.h", operands, fields, whole.overlaps, whole.macs, "dsp")
@@ -172,10 +188,26 @@ def _with_pitch(layer: Layer, window: Window, pitch: int) -> Layer:
     return replace(layer, weights=np.concatenate(parts, axis=1))
 
 
+def _first_channels(channels: int) -> list[int]:
+    """The first channel of each pair; an odd channel at the end is paired with the one before it, computed twice."""
+    return list(range(0, channels - 1, 2)) + ([channels - 2] if channels % 2 else [])
+
+
+def _edge_starts(
+    op: OperatorInstance, window: Window, layer: Layer, starts: NDArray[np.uint32], spared: PaddingRows | None
+) -> NDArray[np.uint32]:
+    """What the sums of each pair of channels begin with where rows of padding are left out; nothing if none are."""
+    if spared is None:
+        return np.zeros(0, dtype=np.uint32)
+    weights = layer.weights.reshape(len(layer.weights), window.taps[0], -1)
+    cases = spared.starts(weights, starts, zero_point(input_type(op, 0)))
+    return cases[:, [n for first in _first_channels(len(weights)) for n in (first, first + 1)]].reshape(-1)
+
+
 def channel_pairs(words: NDArray[np.uint32], starts: NDArray[np.uint32], exact: Requantisations) -> NDArray[np.uint32]:
-    """Channel pairs; an odd channel at the end is paired with the one before it, computed twice."""
+    """The stream of channel pairs, see conv2d_block_dsp.h."""
     channels, steps = words.shape
-    firsts = list(range(0, channels - 1, 2)) + ([channels - 2] if channels % 2 else [])
+    firsts = _first_channels(channels)
     stream = np.zeros((len(firsts), 2 + 2 * steps + (4 if exact.common_shift else 5)), dtype=np.uint32)
     for row, first, following in zip(stream, firsts, [*firsts[1:], firsts[-1]], strict=True):
         pair = exact.channels[first : first + 2]
@@ -218,11 +250,13 @@ def read_pairs(data: bytes, channels: int, signed: bool, uniform: bool = False) 
 def _read(call: PackedCall) -> list[UnpackedPart]:
     """Rows of a window, filled up to whole words or followed by what is left of all rows (conv2d_gather_dsp.h)."""
     channels, uniform, signed = call.channels, "_uniform" in call.function, "_relu" not in call.function
-    if "_split" in call.function:
-        weights, outputs = read_pairs(_joined_parts(call, uniform), channels, signed, uniform)
-        rows = without_padding(weights, call.terms)
-        return [UnpackedPart(np.arange(channels), rows, outputs)]
-    weights, outputs = read_pairs(call.words(), channels, signed, uniform)
+    is_split = "_split" in call.function
+    size = -(-channels // 2) * (2 + 2 * call.number("steps") + (4 if uniform else 5)) * 4
+    pairs = _joined_parts(call, call.words()[:size], uniform) if is_split else call.words()[:size]
+    weights, outputs = read_pairs(pairs, channels, signed, uniform)
+    _check_edges(call, weights, pairs, call.words()[size:])
+    if is_split:
+        return [UnpackedPart(np.arange(channels), without_padding(weights, call.terms), outputs)]
     lines, pitch = call.number("filter_height"), call.number("row_pitch")
     row, whole = call.terms // lines, pitch - pitch % 4
     used = without_padding(weights, lines * pitch)
@@ -232,7 +266,28 @@ def _read(call: PackedCall) -> list[UnpackedPart]:
     return [UnpackedPart(np.arange(channels), rows, outputs)]
 
 
-def _joined_parts(call: PackedCall, uniform: bool) -> bytes:
+def _check_edges(call: PackedCall, weights: Integers, pairs: bytes, behind: bytes) -> None:
+    """Raises ValueError where what sums begin with at edges is not what rows of padding add to them; where no rows are
+    left out, nothing may be behind the pairs.
+    """
+    if not ("_edges" in call.function or call.fields.get("spares_rows")):
+        if behind:
+            raise ValueError("there is something behind the last pair of channels")
+        return
+    rows = weights.reshape(call.channels, call.number("filter_height"), -1)
+    added = 256 * call.number("padding_value") * rows.sum(axis=2) + 127 * rows[:, :, 0::2].sum(axis=2)
+    top, step = call.number("padding_top"), call.number("dilation_height")
+    last = (call.number("output_height") - 1) * call.number("stride_height") - top
+    inside = sum(last + n * step < call.number("input_height") for n in range(rows.shape[1]))
+    edges = [added[:, :n].sum(axis=1) for n in range(1, -(-top // step) + 1)]
+    edges += [added[:, n:].sum(axis=1) for n in reversed(range(inside, rows.shape[1]))]
+    pair = pairs_of(call.channels)[0][:, None] + [0, 1]
+    plain = np.frombuffer(pairs, dtype="<u4").reshape(len(pair), -1)[:, :2].astype(np.int64)
+    if behind != b"".join(((plain + edge[pair]) % 2**32).astype("<u4").tobytes() for edge in edges):
+        raise ValueError("sums at edges do not begin with what padding adds to them")
+
+
+def _joined_parts(call: PackedCall, data: bytes, uniform: bool) -> bytes:
     """A stream in parts of some steps each (conv2d_split_dsp.h) as one of whole channel pairs."""
     pairs, steps, part = -(-call.channels // 2), call.number("steps"), call.number("part_steps")
     row = steps // call.number("filter_height")
@@ -242,7 +297,7 @@ def _joined_parts(call: PackedCall, uniform: bool) -> bytes:
         lengths.append(2 * count + (2 if not done else 0))
         done += count
     lengths[-1] += 4 if uniform else 5
-    words = np.frombuffer(call.words(), dtype="<u4")
+    words = np.frombuffer(data, dtype="<u4")
     if len(words) != pairs * sum(lengths):
         raise ValueError("the stream is not as long as its parts")
     cuts = np.cumsum([0, *(pairs * length for length in lengths)])
@@ -256,10 +311,10 @@ KERNEL = KernelDeclaration(
     (Computes(Convolution, conv2d_dsp),),
     {
         "conv2d_dsp": convolution_cost(
-            "conv2d few channels", "alone pixel window piece block scaled_block step", 3, 2, 4, has_call=False
+            "conv2d few channels", "alone pixel window piece block scaled_block step", *BLOCKING, has_call=False
         ),
         "conv2d_split_dsp": convolution_cost(
-            "conv2d long windows", "pixel alone_row gathered_step step pass signed", 3, 2, 4
+            "conv2d long windows", "pixel alone_row gathered_step step window_part signed", 3, 2, 4
         ),
     },
     (

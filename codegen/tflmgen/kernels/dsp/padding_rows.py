@@ -1,0 +1,57 @@
+"""Rows of padding above and below the input, which convolutions in blocks of pixels leave out of their products."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflmgen.kernels.costs.term import Blocking
+from tflmgen.kernels.costs.windows import Windows
+from tflmgen.kernels.numeric.int8_layer import Integers
+from tflmgen.kernels.numeric.window import Window
+from tflmgen.kernels.tuning import TUNING
+
+
+@dataclass(frozen=True, slots=True)
+class PaddingRows:
+    """Rows of a window that lie outside, at most: above the first line of the output, and below the last one."""
+
+    above: int
+    below: int
+
+    @classmethod
+    def worth_sparing(
+        cls, window: Window, channels: int, blocking: Blocking, part_steps: int = 0
+    ) -> PaddingRows | None:
+        """Those of a window; None where sparing them gains too little.
+
+        part_steps: of kernels that leave out parts of windows, the steps of one. A row outside takes 4 bytes of each
+        channel, for what its products with the padding add up to.
+        """
+        steps, (rows, columns) = window.steps, window.taps
+        numbers = {name: int(value) for name, value in (*window.fields(channels), *window.dilation_fields)}
+        windows = Windows({**numbers, "spares_rows": 1, "part_steps": part_steps}, blocking, window.input[3])
+        last = (window.height.output - 1) * steps.stride_height - window.height.padding
+        outside = cls(
+            -(-window.height.padding // steps.dilation_height),
+            max(0, rows - max(0, -((last - window.input[1]) // steps.dilation_height))),
+        )
+        spared = windows.spared_rows / (windows.blocks * rows)
+        weights = rows * columns * window.input[3]
+        if spared < TUNING.spared_rows or 4 * (outside.above + outside.below) > TUNING.spared_bytes * weights:
+            return None
+        return outside
+
+    def starts(self, weights: Integers, starts: NDArray[np.uint32], padding: int) -> NDArray[np.uint32]:
+        """What sums begin with where rows are left out: [above + below, channels]; one row above first.
+
+        weights: [channels, rows, values]. starts: what they begin with where none is, [channels]. padding: the value of
+        the padding.
+        """
+        products = 256 * padding * weights.sum(axis=2) + 127 * weights[:, :, 0::2].sum(axis=2)
+        above = np.cumsum(products, axis=1)[:, : self.above]
+        below = np.cumsum(products[:, ::-1], axis=1)[:, : self.below]
+        sums: Integers = starts.astype(np.int64)[:, None] + np.concatenate([above, below], axis=1)
+        return (sums.T % 2**32).astype(np.uint32)

@@ -25,7 +25,7 @@ class PaddingRows:
     def worth_sparing(
         cls, window: Window, channels: int, blocking: Blocking, part_steps: int = 0
     ) -> PaddingRows | None:
-        """Those of a window; None where sparing them gains too little.
+        """Those of a window; None where there are none to spare, or few weights.
 
         part_steps: of kernels that leave out parts of windows, the steps of one. A row outside takes 4 bytes of each
         channel, for what its products with the padding add up to.
@@ -38,9 +38,8 @@ class PaddingRows:
             -(-window.height.padding // steps.dilation_height),
             max(0, rows - max(0, -((last - window.input[1]) // steps.dilation_height))),
         )
-        spared = windows.spared_rows / (windows.blocks * rows)
-        weights = rows * columns * window.input[3]
-        if spared < TUNING.spared_rows or 4 * (outside.above + outside.below) > TUNING.spared_bytes * weights:
+        most_bytes = TUNING.spared_share * rows * columns * window.input[3]
+        if not windows.spared_rows or 4 * (outside.above + outside.below) > most_bytes:
             return None
         return outside
 

@@ -14,7 +14,7 @@ Made = tuple[Case, Sequence[Array | None]]
 
 
 def _values(case: Case, rng: np.random.Generator) -> Sequence[Array | None]:
-    """Of some cases an input has elements that are NaN."""
+    """Random inputs; in one of five cases their elements may be NaN."""
     values = random_values(case, rng)
     if rng.random() < 0.2:
         values = [None if v is None else np.where(rng.random(v.shape) < 0.05, np.float32(np.nan), v) for v in values]

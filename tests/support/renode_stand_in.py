@@ -54,7 +54,7 @@ class StandIn:
 
 
 def outliving(launcher: Path) -> list[int]:
-    """Of the processes that the stand-in has been, those that still run five seconds later."""
+    """Processes of the stand-in that still run after five seconds."""
     numbers = (launcher.parent / "processes").read_text(encoding="ascii").split()
     assert numbers, "the stand-in was not started"
     return survivors([int(number) for number in numbers])

@@ -162,7 +162,7 @@ def library_in_branches(x: Any, n: Any) -> Any:
 
 
 def mixed(x: Any, n: Any) -> Any:
-    """If and While of version 2 between a loop and a cond of version 1, and a function in the loop."""
+    """A graph with If and While of version 2 between a loop and a cond of version 1, and a function in the loop."""
     halved = tf.function(lambda v: tf.cond(tf.reduce_sum(v) > 0.0, lambda: v * 0.5, lambda: v + 1.0), autograph=False)
     call = halved.get_concrete_function(tf.TensorSpec((3,)))
     first = _loop(n, x, lambda _, v: call(v))

@@ -197,7 +197,7 @@ def _result_pointers(program: Program, writer: BodyWriter) -> list[dict[str, str
 
 
 def _members(program: Program, writer: BodyWriter, entries: Sequence[ApiEntry], faults: FaultChecks) -> list[Member]:
-    """What an instance of a re-entrant library keeps, but for its arena and its state."""
+    """Members of the C struct of a re-entrant library's instance, beside its arena and its state."""
     members = []
     for tensor in (tensor for entry in entries for tensor in (*entry.inputs, *entry.outputs)):
         if tensor.rows and (tensor.rows.is_shape or tensor.role == "output"):

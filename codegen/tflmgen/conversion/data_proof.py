@@ -56,7 +56,7 @@ class SourceRunError(TflmgenError):
 
 
 class Source(Protocol):
-    """What runs the source.
+    """Runs the source.
 
     title        its framework, for people: "TensorFlow"
     intermediate what a user may look at when results differ; empty if there is nothing
@@ -74,13 +74,15 @@ class Source(Protocol):
         """
 
     def run_by_definition(self, sets: Sequence[InputSet]) -> Sequence[Outputs | None]:
-        """As run(), but by the definitions of the source's operators; None, too, for a set for which they are open.
+        """Outputs as run() returns them, computed by the definitions of the source's operators.
+
+        None, too, for a set whose outputs the definitions leave open.
 
         Nothing at all where there is no other definition than what run() does.
         """
 
     def trace(self, operands: Sequence[Array], names: Sequence[str]) -> Mapping[str, Sequence[Array]]:
-        """What tensors of the file have in the source, of those that it can tell, for inputs of the first entry.
+        """Values in the source of those tensors of the file that it knows, for inputs of the first entry.
 
         names    of the file's tensors outside of branches and loops, in the order of evaluation
         results  arrays of which one equals the tensor, in any order of dimensions that the file may have
@@ -89,7 +91,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """How a comparison went.
+    """Result of comparing a file with its source.
 
     equal        input sets whose outputs are equal
     undecided    sets that differ by no more than the file's own rounding makes it differ
@@ -360,7 +362,7 @@ def is_quantized(tensor: Tensor) -> bool:
 
 
 def _common_rows(outputs: Outputs, wanted: Outputs) -> Outputs:
-    """What the source has of each output of the same rank that is larger."""
+    """The outputs cut to the shapes of those `wanted`; an output of another rank is left as it is."""
     return [
         [
             np.asarray(actual[tuple(map(slice, expected.shape))]) if actual.ndim == expected.ndim else actual

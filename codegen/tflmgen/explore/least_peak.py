@@ -43,7 +43,7 @@ class Order:
 
 
 class _Need:
-    """What one task needs and leaves, prepared for counting: only which values die with it depends on the order.
+    """Memory that one task needs and leaves; only which values die with it depends on the order.
 
     reads   (readers as a bit set, bytes) of each value that it reads
     shared  per written value: (readers as a bit set, bytes shared with the value that they read)

@@ -81,7 +81,7 @@ class KernelDeclaration:
         return [self._described(kernel, request) for kernel in kernels]
 
     def _described(self, kernel: Kernel, request: Request) -> Kernel:
-        """With the numbers of the layer, and the family where the declaration has a single one."""
+        """The kernel and its smaller variants with the layer's numbers, and the family if the declaration has one."""
         family = next(iter(self.costs)) if len(self.costs) == 1 else kernel.family
         smaller = tuple(self._described(other, request) for other in kernel.smaller)
         return replace(kernel, layer=request.numbers, family=family, smaller=smaller)

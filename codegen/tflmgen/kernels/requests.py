@@ -39,7 +39,7 @@ class Request:
 
     @property
     def numbers(self) -> Fields:
-        """What estimates of cycles may count with beside a kernel's own numbers, which come first: the window's."""
+        """Numbers for cycle estimates, such as the window's; a kernel's own numbers take precedence."""
         return ()
 
     @property
@@ -112,7 +112,7 @@ class DepthwiseConvolution(WindowRequest):
 
     @property
     def filters(self) -> int:
-        """Of each input channel."""
+        """Number of filters of each input channel (TFLite's depth multiplier)."""
         return len(self.layer.weights) // self.window.input[3]
 
 
@@ -139,7 +139,7 @@ class MatrixProduct(LayerRequest):
 
     @property
     def is_faster_by_portable_kernel(self) -> bool:
-        """On cores with the DSP extension, it multiplies two values at a time."""
+        """Whether the core has the DSP extension, with which the portable kernel multiplies two values at a time."""
         return "dsp" in self.target.instructions
 
 
@@ -239,14 +239,14 @@ class Multiplication(Request):
 
 @dataclass(frozen=True, slots=True)
 class PortableRequest(Request):
-    """What the portable kernel computes, whose operands and parameters others share."""
+    """A request for kernels that share the operands and parameters of the portable kernel."""
 
     portable: Kernel
 
 
 @dataclass(frozen=True, slots=True)
 class Pooling(PortableRequest):
-    """Of int8 values; kind: average or max."""
+    """A pool of int8 values. kind: average or max."""
 
     WHAT: ClassVar[str] = "int8 AVERAGE_POOL_2D and MAX_POOL_2D"
 

@@ -58,7 +58,7 @@ def any_axis(op: OperatorInstance, axis: int) -> bool:
 
 
 class Sliding(Enum):
-    """What slides over an image [batch, height, width, channels], in `attributes.steps`.
+    """Kind of an operator that slides over an image [batch, height, width, channels] in `attributes.steps`.
 
     FILTER: the weights, input 1, whose dimensions 1 and 2 are the taps. POOL: a window of `attributes.taps`.
     """
@@ -79,7 +79,7 @@ class Comparison(Enum):
 
     @property
     def negated(self) -> Comparison:
-        """What holds where this doesn't."""
+        """The comparison that is true exactly where this one is false."""
         return _NEGATED[self]
 
     @property

@@ -42,7 +42,7 @@ _OK = "TFLMGEN_OK"
 
 @dataclass(slots=True)
 class Names:
-    """What identifiers mean: offsets of places, const structs, arrays in flash, pointers, functions of the library."""
+    """Symbol table of the C text: offsets of places, const structs, arrays in flash, pointers, library functions."""
 
     offsets: Mapping[str, int]
     structs: dict[str, Struct]

@@ -139,7 +139,7 @@ class _Function:
     def _entry_moves(
         self, contents: Sequence[Value], results: Sequence[Value]
     ) -> tuple[Pairs, Pairs, dict[Value, Value]]:
-        """What an entry loads and stores, and the contents that it reads at home, since it leaves them as they are."""
+        """Variables that an entry loads and stores, and those that it reads in place since it does not change them."""
         homes = [self._module.state[name].home for name in self._function.state]
         variables = list(zip(homes, contents, results, strict=True))
         load = frozenset((value, home) for home, value, result in variables if value != result)

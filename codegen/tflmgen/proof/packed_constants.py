@@ -269,7 +269,7 @@ def _rows(layer: LayerNumbers, rows: Integers) -> LayerNumbers:
 
 
 def _factors(packed: Integers, wanted: Integers) -> Integers:
-    """By which the packed weights of each row are greater, by its largest weight: at least 1."""
+    """Factors by which the packed weights of each row are scaled up, read off its largest weight: at least 1."""
     at = np.abs(wanted).argmax(axis=1)[:, None]
     factors, of = np.take_along_axis(wanted, at, 1)[:, 0], np.take_along_axis(packed, at, 1)[:, 0]
     result: Integers = np.maximum(np.where(factors == 0, 1, of // np.where(factors == 0, 1, factors)), 1)

@@ -66,6 +66,6 @@ class DecisionLog:
 
     @property
     def decisions(self) -> dict[OperatorKey, tuple[Decisions, ...]]:
-        """Of each If and While, what was decided in each set."""
+        """The decisions of each If and While in each input set."""
         keys = [key for key, op in self._operators.items() if op.name in BRANCHES | LOOPS]
         return {key: tuple(tuple(of_set.get(key, ())) for of_set in self._sets) for key in keys}

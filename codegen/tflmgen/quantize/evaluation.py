@@ -73,7 +73,7 @@ class Evaluation:
 
     @property
     def sqnr_db(self) -> float:
-        """Of the worst output."""
+        """Signal-to-quantisation-noise ratio of the worst output, in dB; infinite without outputs."""
         return min((output.sqnr_db for output in self.outputs), default=math.inf)
 
     @property

@@ -56,9 +56,9 @@ def single_integer(tensor: Tensor) -> int | None:
 
 
 def counter_bounds(model: Model) -> Mapping[int, Mapping[int, Bounds]]:
-    """By body, the bounds of its inputs that count, by tensor.
+    """Bounds of the loop counters among a body's inputs: body subgraph -> tensor -> bounds.
 
-    Of bodies that one loop runs and nothing else, whose condition bounds the number of iterations.
+    Bodies that one loop runs and nothing else, whose condition bounds the number of iterations.
     """
     sites = [(graph, op) for graph in model.subgraphs for op in graph.operators if bindings(op)]
     uses = [binding.subgraph for _, op in sites for binding in bindings(op)]
@@ -81,7 +81,7 @@ def _bounded(loop: Loop) -> Iterator[tuple[int, Bounds]]:
 
 
 def _counters(loop: Loop) -> dict[int, Counter]:
-    """By place among the loop's variables."""
+    """The counters of a loop, by their position among its variables: first value, step and bits."""
     producers = {tensor: op for op in loop.body.operators for tensor in op.outputs}
     counters = {}
     for place, (variable, following) in enumerate(zip(loop.body.inputs, loop.body.outputs, strict=True)):

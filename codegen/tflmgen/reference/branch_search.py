@@ -26,7 +26,7 @@ KEPT = 4
 
 
 class BranchSearch:
-    """What runs have shown so far."""
+    """Search for inputs that take branches not taken yet, from the margins of the runs so far."""
 
     def __init__(self) -> None:
         self._points: dict[Place, list[Point]] = {}

@@ -268,7 +268,7 @@ class Interpreter:
 
 
 def _differences(operation: Operation) -> Array:
-    """Of a comparison's operands, as real numbers."""
+    """Differences of a comparison's operands, left minus right, as real numbers."""
     pairs = zip(operation.inputs, operation.input_types, strict=True)
     left, right = (dequantized(a, t) if t and t.quantization else a for a, t in pairs if a is not None)
     return np.asarray(left.astype(np.float64) - right.astype(np.float64))

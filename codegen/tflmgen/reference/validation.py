@@ -57,7 +57,7 @@ SHARE = 6
 
 @dataclass(frozen=True)
 class Context:
-    """What else there is to know of a build.
+    """Optional information about a build that validation uses.
 
     custom    what operators of plug-ins compute
     imported  the Module before the passes, whose values have the bounds of each of the file's tensors
@@ -256,7 +256,7 @@ class _Run:
         return True
 
     def _limited(self, work: float) -> Budget:
-        """What the graph may do of a set that was so much work for the file."""
+        """Budget of the graph's run of a set that was so much work for the file: a multiple of it, and some more."""
         times, more = RUNAWAY
         budget = self._budget.share(1)
         budget.nanoseconds = min(budget.nanoseconds, times * work + more)

@@ -50,7 +50,7 @@ Table = dict[str, dict[str, dict[str, float]]]
 
 @cache
 def cycles_table() -> Table:
-    """By family and core, the cycles of one of each term, those that take none left out; by family, what is ALONE."""
+    """Cycles per unit of each term, by family and core (terms of 0 cycles are left out); beside the cores, ALONE."""
     table: Table = json.loads(files("tflmgen.kernels.costs").joinpath("cycles.json").read_text())
     return table
 

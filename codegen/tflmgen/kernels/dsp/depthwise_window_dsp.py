@@ -106,7 +106,7 @@ def _channels(layer: Layer) -> _Channels | None:
 
 
 def _streams(layer: _Channels, filters: int) -> NDArray[np.uint32]:
-    """Of each filter, over all channels, one after the other."""
+    """The streams of all filters of the channels, one after the other; each holds one filter over all channels."""
     parts = (replace(layer, channels=layer.channels[filter_number::filters]) for filter_number in range(filters))
     return np.concatenate([_stream(part) for part in parts])
 

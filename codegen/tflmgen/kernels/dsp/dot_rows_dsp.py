@@ -71,7 +71,7 @@ Scale = tuple[int, int, int, int]
 
 
 def scale_to_int16(weights: Integers, biases: Integers, multiplier: int, shift: int) -> Scale | None:
-    """What takes sums to int16, as tflmgen_requantize and saturation do.
+    """Constants that requantise sums to int16 with the results of tflmgen_requantize and saturation.
 
     None where that is not exact for every input, or where a row does not fit the stack.
     """

@@ -41,7 +41,7 @@ class Requantisation:
 
 @dataclass(frozen=True, slots=True)
 class Requantisations:
-    """Those of all channels.
+    """Requantisations of all channels of a layer.
 
     signed        negative accumulators need the sign fix
     fixable       a kernel that has the sign fix is exact, too

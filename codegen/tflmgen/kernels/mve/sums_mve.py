@@ -16,7 +16,7 @@ STACK_BYTES = header_constant("sums_mve.h", "TFLMGEN_SUMS_MVE_STACK_BYTES")
 
 
 def row_bytes(weights: Integers) -> int:
-    """Of the input of a row, filled up to whole 16s."""
+    """Bytes of a row's input, filled up to a multiple of 16."""
     return -(-int(weights.shape[1]) // 16) * 16
 
 

@@ -44,7 +44,7 @@ class Fused:
 
 
 def parse(options: Options | None) -> Fused:
-    """Which activation is fused, none without options."""
+    """Attributes of an operator with a fused activation; it has none without options."""
     return Fused(fused_activation(options))
 
 

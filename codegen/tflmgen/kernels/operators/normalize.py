@@ -26,7 +26,7 @@ class NormalizeAttributes:
 
 
 def parse(options: Options | None) -> NormalizeAttributes:
-    """What the pass has found: depth of a row, epsilon, factor, and whether the mean is subtracted."""
+    """Attributes that the pass has recognised: depth of a row, epsilon, factor, whether the mean is subtracted."""
     options = options or {}
     return NormalizeAttributes(
         int(options.get("depth", 1)),

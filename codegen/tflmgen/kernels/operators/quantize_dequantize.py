@@ -51,7 +51,7 @@ def same_shape(op: OperatorInstance) -> tuple[Shape | None, ...]:
 
 
 def unary_overlaps(op: OperatorInstance) -> tuple[Overlap, ...]:
-    """In place for a kernel that runs forward through both tensors, one element at a time.
+    """Overlap of input and output of a kernel that runs forward through both, one element at a time: in place.
 
     Where output elements are wider, each must be written no later than its input bytes are read: the ends coincide.
     """
@@ -61,7 +61,7 @@ def unary_overlaps(op: OperatorInstance) -> tuple[Overlap, ...]:
 
 
 def _table(op: OperatorInstance) -> ConstantArray:
-    """What each int8 becomes."""
+    """Lookup table of the result of each int8 value, from -128 on."""
     values = np.arange(-128, 128, dtype=np.int8)
     source, result = (replace(kind, shape=values.shape) for kind in (input_type(op, 0), op.outputs[0]))
     entries = quantize(OperatorInstance((source,), (result,), (values,), None))

@@ -75,7 +75,7 @@ def exponentials(input_scale: float, beta: float) -> list[int]:
 
 
 def _int16_scaling(op: OperatorInstance) -> float:
-    """From int16 differences to 10 / 65535, the steps of the table of exponentials."""
+    """Factor from int16 differences, times beta, to steps of the table of exponentials, which are 10 / 65535 wide."""
     return scale(input_type(op, 0)) * float(op.attributes.beta) / (10.0 / 65535.0)
 
 

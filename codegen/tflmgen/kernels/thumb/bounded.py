@@ -60,7 +60,7 @@ class Bounded:
 
     @property
     def words(self) -> NDArray[np.uint32]:
-        """As the kernels read them, [channels, 3]; the low ten bits of the second one are 0."""
+        """The constants as the kernels read them, uint32 [channels, 3]; the low ten bits of the second one are 0."""
         columns = [self.starts, self.widths << _FRACTION_BITS, self.multipliers]
         return (np.stack(columns, axis=1) % 2**32).astype(np.uint32)
 
@@ -73,7 +73,9 @@ def bounded(layer: Layer) -> Bounded | None:
 
 @lru_cache(maxsize=2)
 def bounded_channels(layer: Layer) -> tuple[Bounded, Booleans] | None:
-    """Such constants, and of which channels [channels] they are exact; None where sums may overflow."""
+    """Constants as bounded() returns them, and whether they are exact for each channel, [channels]; None where sums may
+    overflow.
+    """
     least, greatest = (bound[:, None] for bound in accumulators(layer))
     left = np.maximum([[shift] for _, shift in layer.scales], 0)
     if (np.maximum(-least, greatest) << left).max() >= INT32_END:
@@ -102,7 +104,7 @@ def bounded_channels(layer: Layer) -> tuple[Bounded, Booleans] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """What a layer's channels give; least and greatest accumulators [channels, 1], thresholds [channels, 255]."""
+    """Search for constants: a layer's least and greatest accumulators [channels, 1], thresholds [channels, 255]."""
 
     layer: Layer
     least: Integers

@@ -202,7 +202,10 @@ def _read(call: PackedCall) -> list[UnpackedPart]:
 
 
 def _lines_are_columns(call: PackedCall) -> bool:
-    """By how far apart values and lines are; of an input one value wide, lines are columns if they are longer."""
+    """Whether the kernel's lines are columns of the image: a step between values is then longer than one between lines.
+
+    The steps are equal for an input one value wide; then lines are columns if they have several values.
+    """
     step, row = call.number("input_step"), call.number("input_row")
     return row < step or (row == step and call.number("input_width") > 1)
 
@@ -215,7 +218,7 @@ def _part(rows: NDArray[np.int64], weights: Integers, words: NDArray[np.uint32],
 
 
 def _check_small(packed: Integers, beyond: NDArray[np.bool_]) -> None:
-    """That rows are called small only where the products of each fit a half. Raises ValueError."""
+    """Checks that only rows whose sum of products fits 16 bits are marked as small. Raises ValueError."""
     lines = packed[:, :9].reshape(-1, 3, 3)
     products = (
         (lines * np.where(lines < 0, -128, 127)).sum(axis=2),

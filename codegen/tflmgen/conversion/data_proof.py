@@ -44,9 +44,9 @@ SECONDS = 8.0
 SHARE = 12
 """One set may take a twelfth of the work that is left: a loop may run 2**31 times."""
 Outputs = Sequence[Sequence[Array]]
-"""Of each invoke."""
+"""Arrays of the outputs of each invoke."""
 SEED = 20_260_501
-"""Of the generated inputs, so that a conversion is compared on the same ones each time."""
+"""Seed of the generated inputs, so that a conversion is compared on the same ones each time."""
 NOISES = 5
 """Runs with other rounding for a set that differs."""
 

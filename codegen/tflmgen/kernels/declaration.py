@@ -14,7 +14,7 @@ from tflmgen.kernels.costs.cost_model import CostModel
 from tflmgen.kernels.requests import Request
 
 InstructionSet = Literal["mve", "dsp", "thumb", "portable"]
-"""Of Target.instructions, the fastest first; portable kernels run anywhere."""
+"""Instruction sets of Target.instructions, the fastest first; portable kernels run anywhere."""
 
 Asked = TypeVar("Asked", bound=Request)
 

@@ -25,7 +25,7 @@ Factor = tuple[int, int]
 
 
 _MOST_PIXELS = 256
-"""Of a window whose sums of int8 values fit 16 bits."""
+"""Largest number of pixels in a window whose sums of int8 values fit 16 bits."""
 
 
 @dataclass(frozen=True, slots=True)

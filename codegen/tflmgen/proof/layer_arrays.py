@@ -311,4 +311,4 @@ CHECKS: Mapping[str, Check] = {
     "lstm_fixed.h": _lstm,
     "lstm_hybrid.h": _lstm,
 }
-"""By the kernels' header."""
+"""Checks of a call's arrays, by the header of its kernel."""

@@ -197,4 +197,4 @@ CHECKS: Mapping[str, Check] = {
     "add_n.h": _add_n,
     "signal_filter_bank.h": _logarithms,
 }
-"""By the kernels' header."""
+"""Checks of tables, by the header of the kernel that reads them."""

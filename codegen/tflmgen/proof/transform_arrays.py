@@ -89,4 +89,4 @@ CHECKS: Mapping[str, Check] = {
     "resize_bilinear.h": _bilinear,
     "conv3d.h": _conv_3d,
 }
-"""By the kernels' header."""
+"""Checks of the arrays of transforms, by the header of the kernel that reads them."""

@@ -17,7 +17,7 @@ from tflmgen.reference.operation import Array
 Place = tuple[int, ...]
 """(subgraph, operator) of a comparison, or (subgraph, operator, branch) of a Case."""
 Margins = Mapping[Place, tuple[float, float]]
-"""Of each place that a run has met: least and greatest difference of the operands; 0 where they are equal."""
+"""Least and greatest difference of the operands at each place that a run has met; 0 where they are equal."""
 Point = tuple[float, tuple[Array, ...]]
 """A signed difference, and the inputs that gave it."""
 

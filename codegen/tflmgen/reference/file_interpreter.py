@@ -40,7 +40,7 @@ EXACT = frozenset(MOVES) | {
 NOISE = 2.0**-22
 """Relative error of a float result that another order of operations may give: two bits of the mantissa."""
 STEPS = (-1, 0, 0, 0, 0, 0, 0, 1)
-"""By how many steps noise moves results of quantised operators, one as often as the other."""
+"""Quantisation steps by which noise moves results of quantised operators: each entry is equally likely."""
 
 
 @dataclass

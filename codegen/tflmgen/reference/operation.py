@@ -172,7 +172,7 @@ class CustomReference:
 
 
 CustomReferences = Mapping[str, CustomReference]
-"""By the operator's name, "CUSTOM:Foo"."""
+"""References of custom operators, by the operator's name, "CUSTOM:Foo"."""
 
 
 def scale_of(tensor: TensorType, name: str) -> float:

@@ -43,7 +43,7 @@ FILLING = 20.0
 INVOKES = 3
 """Invokes in a row of a set, of a model that keeps state."""
 SEED = 20_240_229
-"""Of the generated inputs, so that a build is validated on the same ones each time."""
+"""Seed of the generated inputs, so that a build is validated on the same ones each time."""
 SCATTERED = 5
 """Runs with other rounding for a set that differs."""
 LOOPS = frozenset({"WHILE", "STABLEHLO_WHILE"})

@@ -1,4 +1,4 @@
-"""How much is validated, and what came of it."""
+"""Effort and result of a validation."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ BLOCK = header_constant("conv2d_s16_dsp.h", "TFLMGEN_CONV2D_S16_DSP_PIXELS")
 """Pixels whose windows are read before any of their outputs is written."""
 
 COLUMN_WORDS = 2 * BLOCK
-"""Of a block, for four values of each of its windows."""
+"""Words of a block's im2col buffer for four values of each of its windows."""
 
 STACK_WORDS = header_constant("conv2d_s16_dsp.h", "TFLMGEN_CONV2D_S16_DSP_STACK_WORDS")
 """Words of an im2col buffer on the stack; a longer one is scratch."""

@@ -23,7 +23,7 @@ from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "depthwise_window_dsp.h"
 NINE = "depthwise_nine_dsp.h"
-"""For nine taps, whole groups and a common shift."""
+"""Header of the kernel for nine taps, whole groups of channels and a common shift."""
 
 SHIFTS = (9, 8, 10, 11, 12)
 """Shifts that are tried for a channel, the one that fits most first."""

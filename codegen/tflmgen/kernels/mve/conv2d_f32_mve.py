@@ -19,7 +19,7 @@ GROUP = header_constant(HEADER, "TFLMGEN_CONV2D_F32_MVE_CHANNELS")
 """Output channels that are computed at a time."""
 
 HALF = GROUP // 2
-"""Those of a last group where no more are left."""
+"""Output channels of the last group where at most half a group is left."""
 
 
 def conv2d_f32_mve(request: FloatConvolution) -> Kernel | None:

@@ -12,7 +12,7 @@ from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.packed_readers import records, without_padding
 
 STACK_BYTES = header_constant("sums_mve.h", "TFLMGEN_SUMS_MVE_STACK_BYTES")
-"""Of rows on the stack."""
+"""Bytes that rows may take on the stack; the kernels do not support longer ones."""
 
 
 def row_bytes(weights: Integers) -> int:

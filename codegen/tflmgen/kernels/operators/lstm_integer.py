@@ -35,7 +35,7 @@ from tflmgen.kernels.operators.quantized_unary import exact_log2, sigmoid_table
 from tflmgen.kernels.rules import input_type, per_tensor, scale, zero_point
 
 GATE_SCALE = 2.0**-12
-"""Of a gate before its activation."""
+"""Scale of a gate before its activation."""
 ACTIVATED = 2.0**-15
 """Scale of a gate after its activation, and of the hyperbolic tangent of a cell."""
 CELL_SCALES = (2.0**-31, 2.0**2)

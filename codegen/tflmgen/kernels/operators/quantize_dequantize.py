@@ -36,13 +36,13 @@ HEADER = "quantize.h"
 SMALL = (DType.INT8, DType.UINT8, DType.INT16)
 
 LEAST_ELEMENTS = {"balanced": 64, "speed": 64, "ram": 64, "size": 256}
-"""From how many int8 elements on a table is worth its 256 bytes of flash."""
+"""Smallest number of int8 elements for which a lookup table of 256 bytes of flash is used, by --optimize."""
 
 _INFINITY = 0x7F800000
 """Bits of float32's infinity: positive floats are ordered as their bits are."""
 
 LEAST_SEARCHED = 128
-"""From how many float32 elements on thresholds are worth their 1020 bytes of flash."""
+"""Smallest number of float32 elements for which thresholds, 1020 bytes of flash, are searched without an FPU."""
 
 
 def same_shape(op: OperatorInstance) -> tuple[Shape | None, ...]:

@@ -28,7 +28,7 @@ from tflmgen.kernels.traits import Traits
 
 HEADER = "softmax.h"
 INTEGER_BITS = 5
-"""Of the exponentials' arguments, which are in Q5.26."""
+"""Integer bits of the exponentials' arguments, which are in Q5.26."""
 FRACTION_BITS = 31 - INTEGER_BITS
 MAX_DEPTH = 4095
 """Longest row whose sum of exponentials fits into Q12.19."""

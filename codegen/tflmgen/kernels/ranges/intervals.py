@@ -69,10 +69,10 @@ class Interval:
 
 
 Inputs = Sequence[Interval | None]
-"""Of every input of an operator; None where one is absent or isn't tracked (floats)."""
+"""Interval of every input of an operator; None where one is absent or isn't tracked (floats)."""
 
 Outputs = Sequence[Interval | None] | None
-"""Of every output; None, of one or of all: whatever the type and the fused activation allow."""
+"""Interval of every output; None, for one or for all: whatever the type and the fused activation allow."""
 
 Transfer = Callable[[OperatorInstance, Inputs], Outputs]
 """An operator's transfer function; no operand has a dimension known at run time only."""

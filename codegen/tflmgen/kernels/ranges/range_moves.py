@@ -13,7 +13,7 @@ from tflmgen.kernels.rules import input_type
 from tflmgen.kernels.table import traits_of
 
 MOST_ELEMENTS = 1 << 20
-"""Of tensors whose elements are followed one by one; in larger ones every channel gets what any of them has."""
+"""Largest number of elements that are traced one by one; of more, every channel gets the range of all channels."""
 
 
 def moved_ranges(name: str, op: OperatorInstance, inputs: Inputs) -> Outputs:

@@ -37,7 +37,7 @@ _SHIFT = 24
 """Bits below an output in the scaled distance: the output is its upper byte."""
 
 _WIDEST = 2**20 - 1
-"""Of windows: d l must fit 32 bits."""
+"""Largest width of a window: its product with the low bits of the multiplier, d l, must fit 32 bits."""
 
 _FARTHEST = 2**21
 """Magnitude that a start must stay below: it shares a word with its fraction bits."""

@@ -1,4 +1,4 @@
-"""How rows of an operator's output follow from rows of its inputs, and the operator that computes some of them."""
+"""Maps from rows of an operator's output to the rows of its inputs that they depend on, and operators of some rows."""
 
 from __future__ import annotations
 

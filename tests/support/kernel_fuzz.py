@@ -25,7 +25,7 @@ from tflmgen.reference.attribute_options import options_of_attributes
 from support.case_models import model_bytes
 from support.emulated_kernels import Run, kernels_for
 from support.kernel_harness import Array, Case, broken_rules, claims, facing, offsets
-from support.variant_cases import Made, generator, machine_of
+from support.variant_cases import CaseInputs, generator, machine_of
 
 ALIGNMENT = 4
 """Bytes that buffers in the arena are aligned to."""
@@ -193,7 +193,7 @@ def _placed(claim: Overlap, alignment: int, number: int) -> int:
     return [claim.distance, *(d for d in candidates if d % alignment == 0)][-1]
 
 
-def layers_of(declaration: KernelDeclaration, seed: int, count: int) -> Iterator[tuple[Made, list[Kernel]]]:
+def layers_of(declaration: KernelDeclaration, seed: int, count: int) -> Iterator[tuple[CaseInputs, list[Kernel]]]:
     """`count` random layers that the declaration computes, with all its kernels for each."""
     rng = np.random.default_rng([seed, *declaration.header.encode()])
     sources = [(cases, generator(name)) for cases in declaration.cases for name in cases.layers.split()]

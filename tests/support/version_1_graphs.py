@@ -231,7 +231,7 @@ def crossed(x: Any, n: Any) -> Any:
     return c + v1.cond(is_positive, lambda: b * 0.5, lambda: b + 1.0)
 
 
-def one_after_another(x: Any, n: Any) -> Any:
+def consecutive(x: Any, n: Any) -> Any:
     """Three conds of one predicate, each of which waits for those before."""
     is_positive = n > 0
     a = v1.cond(is_positive, lambda: tf.tanh(x), lambda: x - 1.0)

@@ -111,9 +111,9 @@ def _sizes(writer: BodyWriter) -> dict[str, int]:
     return {name: len(array.data) for name, array in writer.places.used.items()}
 
 
-def _fingerprint(*made_of: str | int) -> int:
-    """First 32 bits of SHA-256 over the version of tflmgen and `made_of`."""
-    return int.from_bytes(hashlib.sha256(repr((__version__, *made_of)).encode()).digest()[:4], "big")
+def _fingerprint(*content: str | int) -> int:
+    """First 32 bits of SHA-256 over the version of tflmgen and `content`."""
+    return int.from_bytes(hashlib.sha256(repr((__version__, *content)).encode()).digest()[:4], "big")
 
 
 def _headers(

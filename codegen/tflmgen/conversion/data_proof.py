@@ -194,7 +194,7 @@ class _Comparison:
         rng = np.random.default_rng(SEED)
         for candidate in make_input_sets(self._model, ports, rng, SETS if ports else 1):
             all_taken = len(self._sides) >= sum(self._branches.values())
-            if (not candidate.planned and all_taken) or self._budget.is_over:
+            if (not candidate.planned and all_taken) or self._budget.is_exhausted:
                 return
             evaluated = list(self._evaluated(number, candidate.label, candidate.arrays, candidate.planned))
             if not evaluated and candidate.planned:

@@ -266,10 +266,10 @@ class Pooling(PortableRequest):
     def kernel(self, variant: str, header: str, channels: int) -> Kernel:
         """The variant of the portable kernel that reads and writes so many channels of a pixel at a time."""
         function = self.portable.function.replace("_s8", f"_{variant}_s8")
-        over_input = overlaps(self.op.outputs[0], self.window.group_distance(channels))
+        input_overlaps = overlaps(self.op.outputs[0], self.window.group_distance(channels))
         family = f"{self.kind}_pool2d_{variant}"
         return replace(
-            self.portable, function=function, header=header, overlaps=over_input, variant=variant, family=family
+            self.portable, function=function, header=header, overlaps=input_overlaps, variant=variant, family=family
         )
 
 

@@ -134,7 +134,7 @@ class Traits:
     may_fail        it may return an error: it must not run where the model would not have run it
 
     Channels, which are the last dimension
-    channels_apart  each channel of the output depends on this channel of the operands only
+    channelwise     each channel of the output depends on this channel of the operands only
     channel_axis    the axis of the weights, input 1, that counts the output's channels
     depth_axis      the axis of the weights that counts the input's channels, each of which every output depends on
 
@@ -176,7 +176,7 @@ class Traits:
     shape_operands: tuple[int, ...] = ()
     takes_nothing: bool = False
     may_fail: bool = False
-    channels_apart: bool = False
+    channelwise: bool = False
     channel_axis: int | None = None
     depth_axis: int | None = None
     clamped: bool = False

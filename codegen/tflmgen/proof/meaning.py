@@ -87,7 +87,7 @@ class _Body:
         self._next = 0
 
     @property
-    def is_over(self) -> bool:
+    def is_at_end(self) -> bool:
         return self._next >= len(self._instructions)
 
     def look(self, ahead: int = 0) -> Instruction | None:
@@ -156,7 +156,7 @@ class _Function:
         """Every node of a block runs once, after what it reads is defined; at the end its results are."""
         pending = {node.id: node for node in block.nodes}
         known = set(defined)
-        while not body.is_over:
+        while not body.is_at_end:
             node = self._next_node(body, pending.values())
             inner = (value for region in blocks_of(node) for value in uses_in(region))
             self._are_defined((*operands_of(node), *inner), known | _definitions_inside(node), body.look())

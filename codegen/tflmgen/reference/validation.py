@@ -147,14 +147,14 @@ class _Run:
             for candidate in make_more_sets(signature.inputs, rng):
                 self._candidate(entry, signature, candidate, invokes)
         if self._refused > refused and self._runs == before:
-            self._run_in_some_shape(entry, signature, rng, invokes)
+            self._try_all_shapes(entry, signature, rng, invokes)
 
     @property
     def _runs(self) -> int:
         """Sets that neither the file nor the graph has ended with an error."""
         return self.result.equal + self.result.undecided + self.result.cut
 
-    def _run_in_some_shape(
+    def _try_all_shapes(
         self, entry: Signature, signature: ModuleSignature, rng: np.random.Generator, invokes: int
     ) -> None:
         """Raises InternalError if the graph ends with an error whatever shapes its inputs have, and the file does not.
@@ -202,7 +202,7 @@ class _Run:
         except ClockError:
             raise
         except BudgetError:
-            if self._budget.is_over:
+            if self._budget.is_exhausted:
                 raise
             self.result = replace(self.result, cut=self.result.cut + candidate.planned)
             return
@@ -300,7 +300,7 @@ class _Run:
         except ClockError:
             raise
         except BudgetError:
-            if self._budget.is_over:
+            if self._budget.is_exhausted:
                 raise
             raise InternalError(f"{place}: the graph does far more work than the file; a loop may not end") from None
         except (ArithmeticError, ValueError, IndexError, RunTimeError) as error:

@@ -68,7 +68,7 @@ class Budget:
         return Budget(self.nanoseconds / parts, self.deadline, self)
 
     @property
-    def is_over(self) -> bool:
+    def is_exhausted(self) -> bool:
         """Whether the work is used up."""
         return self.nanoseconds < 0
 
@@ -77,7 +77,7 @@ class Budget:
         self.nanoseconds -= nanoseconds
         if self.whole is not None:
             self.whole.spend(nanoseconds)
-        if self.is_over:
+        if self.is_exhausted:
             raise BudgetError
         if time.process_time() > self.deadline:
             raise ClockError

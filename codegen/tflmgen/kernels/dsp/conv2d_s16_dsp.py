@@ -49,11 +49,11 @@ def conv2d_s16_dsp(request: Int16Convolution) -> Kernel | None:
     scratch: tuple[Operand, ...] = () if on_stack else (Scratch(4 * column),)
     stream = ConstantArray.of("stream", _pairs(words, layer), DType.UINT32)
     starts = [*range(BLOCK, pixels, BLOCK), *range(pixels - pixels % BLOCK + 1, pixels)]
-    over_input = overlaps(op.outputs[0], window.starts_distance(channels, starts))
+    input_overlaps = overlaps(op.outputs[0], window.starts_distance(channels, starts))
     name = f"tflmgen_conv2d_s16_dsp{'_stack' if on_stack else ''}"
     operands = (Input(0), stream, *scratch, Output(0))
     macs = op.outputs[0].elements * terms
-    kernel = Kernel(name, "conv2d_s16_dsp.h", operands, fields, over_input, macs, "dsp")
+    kernel = Kernel(name, "conv2d_s16_dsp.h", operands, fields, input_overlaps, macs, "dsp")
     return go_backward(op, kernel, window, [*range(pixels % BLOCK), *range(pixels % BLOCK, pixels, BLOCK)])
 
 

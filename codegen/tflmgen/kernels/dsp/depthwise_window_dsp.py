@@ -55,14 +55,14 @@ def depthwise_window_dsp(request: DepthwiseConvolution | GroupedConvolution) -> 
     nine = nine and filters == 1
     stream = ConstantArray.of("stream", _stream_of_nine(scaled) if nine else _streams(scaled, filters), DType.UINT32)
     scratch = Scratch(2 * pairs * POINTER_BYTES + channels)
-    over_input = overlaps(op.outputs[0], window.group_distance(GROUP)) if filters == 1 else ()
+    input_overlaps = overlaps(op.outputs[0], window.group_distance(GROUP)) if filters == 1 else ()
     family = "depthwise_nine_dsp" if nine else "depthwise_window_dsp"
     return Kernel(
         f"tflmgen_{family}{'_filters' if filters > 1 else ''}_s8",
         NINE if nine else HEADER,
         (Input(0), stream, scratch, Output(0)),
         fields,
-        over_input,
+        input_overlaps,
         request.macs,
         "dsp",
         family=family,

@@ -41,9 +41,9 @@ def conv2d_s16_mve(request: Int16Convolution) -> Kernel:
         range_fields(op, request.activation),
     )
     operands = (Input(0), stream_of(layer), row_for(terms), Output(0))
-    over_input = overlaps(op.outputs[0], window.block_distance(channels, 1))
+    input_overlaps = overlaps(op.outputs[0], window.block_distance(channels, 1))
     macs = op.outputs[0].elements * terms
-    kernel = Kernel("tflmgen_conv2d_s16_mve", HEADER, operands, fields, over_input, macs, "mve")
+    kernel = Kernel("tflmgen_conv2d_s16_mve", HEADER, operands, fields, input_overlaps, macs, "mve")
     return go_backward(op, kernel, window, range(pixels))
 
 

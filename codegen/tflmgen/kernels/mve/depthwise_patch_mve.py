@@ -66,16 +66,16 @@ def depthwise_patch_mve(request: DepthwiseConvolution) -> list[Kernel]:
             (("output_min", layer.low if exact.clamped else -128),),
             (("output_max", layer.high if exact.clamped else 127),),
         )
-        over_input = overlaps(op.outputs[0], distance(window, lines, pixels))
-        if width <= pixels and over_input:
-            over_input += (Overlap(0, 0, distance_of_pixels(window, lines), multiple=channels),)
+        input_overlaps = overlaps(op.outputs[0], distance(window, lines, pixels))
+        if width <= pixels and input_overlaps:
+            input_overlaps += (Overlap(0, 0, distance_of_pixels(window, lines), multiple=channels),)
         function, operands = f"tflmgen_{name}{relu}_s8", (Input(0), stream, Output(0))
-        return Kernel(function, HEADER, operands, fields, over_input, request.macs, "mve", family=name)
+        return Kernel(function, HEADER, operands, fields, input_overlaps, request.macs, "mve", family=name)
 
     width = window.width.output
     line = kernel("depthwise_line_mve" if steps.stride_width == 1 else "depthwise_half_line_mve", 1)
-    by_one = (steps.stride_height, steps.stride_width, steps.dilation_height, steps.dilation_width) == (1, 1, 1, 1)
-    if window.taps == (_SIDE, _SIDE) and by_one and width >= 4 and (width + 4) * channels < _LOWER:
+    has_unit_steps = {steps.stride_height, steps.stride_width, steps.dilation_height, steps.dilation_width} == {1}
+    if window.taps == (_SIDE, _SIDE) and has_unit_steps and width >= 4 and (width + 4) * channels < _LOWER:
         return [kernel("depthwise_squares_mve", 2), line]
     return [line]
 

@@ -155,7 +155,7 @@ def _rules(*types: DType) -> tuple[Rule, ...]:
 RULES = _rules(DType.INT8, DType.INT16, DType.FLOAT32)
 L2_RULES = (*_rules(DType.FLOAT32), Rule("padding that is left out of the result", lambda op: not op.attributes.zeros))
 
-POOL = Traits(row_wise=first_axis, by_rows=True, window=Sliding.POOL, channels_apart=True, clamped=True)
+POOL = Traits(row_wise=first_axis, by_rows=True, window=Sliding.POOL, channelwise=True, clamped=True)
 
 OPERATORS = (
     *(

@@ -209,7 +209,7 @@ OPERATORS = (
         _quantize,
         fold=quantize,
         value_range=_quantize_range,
-        traits=replace(UNARY, by_rows=True, channels_apart=True, tabulable=True),
+        traits=replace(UNARY, by_rows=True, channelwise=True, tabulable=True),
     ),
     Operator(
         "DEQUANTIZE",

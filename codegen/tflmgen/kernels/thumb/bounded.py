@@ -163,10 +163,10 @@ class _Search:
             result: Integers = distance * high + ((distance * low) >> _LOW_BITS)
             return result
 
-        told_apart = (self.layer.low < OUTPUTS) & (self.layer.high >= OUTPUTS)
+        unclamped = (self.layer.low < OUTPUTS) & (self.layer.high >= OUTPUTS)
         at, least, greatest, bias = (part[:, None] for part in (self.thresholds, self.least, self.greatest, self._bias))
         before = at - 1
-        reached, missed = told_apart & (at <= greatest), told_apart & (before >= least)
+        reached, missed = unclamped & (at <= greatest), unclamped & (before >= least)
         widest = np.minimum((2**32 - 1) * 2**_LOW_BITS // multipliers, _WIDEST)
         missed = missed & (top - before <= widest)
         steps = INT32_END - (OUTPUTS.astype(np.int64) << _SHIFT)
@@ -182,8 +182,8 @@ class _Search:
         exact = (offset >= fewest) & (offset <= upper) & (np.abs(starts) < _FARTHEST) & (multipliers < 2**32)
         exact &= (~reached | ((top - at >= 0) & (top - at <= width))).all(axis=-1, keepdims=True)
         exact &= (~missed | (top - before >= 0)).all(axis=-1, keepdims=True)
-        highest = np.where(told_apart, at, -INT32_END).max(axis=-1, keepdims=True)
-        lowest = np.where(told_apart, at, INT32_END).min(axis=-1, keepdims=True)
+        highest = np.where(unclamped, at, -INT32_END).max(axis=-1, keepdims=True)
+        lowest = np.where(unclamped, at, INT32_END).min(axis=-1, keepdims=True)
         exact &= (top + 1 >= highest) | (greatest <= top)
         exact &= (top - width - 1 < lowest) | (least >= top - width)
         return exact, np.stack([multipliers, (starts << _FRACTION_BITS) + fraction, width])

@@ -186,18 +186,18 @@ def _read(call: PackedCall) -> list[UnpackedPart]:
         constants.append(np.resize(words[at - (5 if far else 3) : at], 5))
     if at != len(words):
         raise ValueError("the stream has more than its channels")
-    packed, far_ones = np.array(rows).astype(np.int64), np.array(beyond)
+    packed, is_beyond = np.array(rows).astype(np.int64), np.array(beyond)
     if three:
-        _check_small(packed, far_ones)
+        _check_small(packed, is_beyond)
         packed[:, 9:11] = 0
-    if "_bounded" in call.function and far_ones.any():
+    if "_bounded" in call.function and is_beyond.any():
         raise ValueError("a channel has sums beyond a window")
     weights = without_padding(packed, taps)
     if _lines_are_columns(call):
         weights = weights.reshape(channels, call.taps[1], call.taps[0]).transpose(0, 2, 1).reshape(channels, taps)
     return [
         _part(np.flatnonzero(channels), weights, np.array(constants), far)
-        for far, channels in ((False, ~far_ones), (True, far_ones))
+        for far, channels in ((False, ~is_beyond), (True, is_beyond))
     ]
 
 

@@ -215,10 +215,10 @@ class _Staircase:
             result: Integers = high * coarse + ((low * coarse + high * fine) >> _BITS)
             return result
 
-        told_apart = (self.layer.low < OUTPUTS) & (self.layer.high >= OUTPUTS)
+        unclamped = (self.layer.low < OUTPUTS) & (self.layer.high >= OUTPUTS)
         steps = (OUTPUTS + 128) << shifts
         before = at - 1
-        reached, missed = told_apart & (at <= greatest_sum), told_apart & (before >= least_sum)
+        reached, missed = unclamped & (at <= greatest_sum), unclamped & (before >= least_sum)
         least, greatest = steps - scaled(at), steps - 1 - scaled(before)
 
         def bounds(reached: Booleans, missed: Booleans) -> tuple[Integers, Integers]:

@@ -35,8 +35,8 @@ class Computes(Generic[Asked]):
 class Cases:
     """Layers to test C functions with, drawn until each function has some: names in tests/support/variant_cases.py.
 
-    optimize, winograd: as in Target. in_turn: a module below tflmgen.kernels whose SHIFTS, or SIGNS, are tried in that
-    order, so that layers rarely reach the last ones: the tests try each alone.
+    optimize, winograd: as in Target. in_turn: a module below tflmgen.kernels whose SHIFTS are tried in that order, so
+    that layers rarely reach the last ones: the tests try each alone.
     """
 
     layers: str

@@ -58,7 +58,7 @@ class NodeTest:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a test: 'passes', 'refused' with tflmgen's words, or 'wrong' with the first difference."""
+    """Outcome of a test: 'passes', 'refused' with tflmgen's message, or 'wrong' with the first difference."""
 
     name: str
     verdict: str

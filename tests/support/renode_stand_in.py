@@ -22,7 +22,7 @@ exit $?
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """How the stand-in behaves.
+    """Behaviour of the stand-in for Renode.
 
     program   the model's server on this computer; it compiles the one of the firmware's project by itself if empty
     seconds   from its start until it runs its script

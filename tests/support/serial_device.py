@@ -18,7 +18,7 @@ from tflmgen.project.board import Board
 
 @dataclass
 class Faults:
-    """What a line does to the bytes on it: `rate` of them is dropped, changed or joined by others; `delay` in seconds.
+    """Faults of a serial line: a share `rate` of bytes is dropped, changed or joined by others; `delay` in seconds.
 
     `restarts`: after how many bytes from the computer the board restarts, each counted from the one before.
     """

@@ -41,8 +41,8 @@ DECLARATIONS = tuple(declaration for declaration in declarations() if declaratio
 
 @cache
 def functions_by_header(variant: str) -> dict[str, frozenset[str]]:
-    """What generated code may call of the kernels for an instruction set: functions that no other one calls, or
-    that are named as their header.
+    """C functions of an instruction set's kernels that generated code may call, by header: those that no other one
+    calls, or that are named as their header.
 
     They are in the header whose line defines them, be it by a macro of another one.
     """

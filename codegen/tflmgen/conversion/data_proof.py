@@ -116,7 +116,7 @@ class Proof:
 
     @property
     def text(self) -> str:
-        """For people: "Compared with TensorFlow: 12 input sets equal, 4 of 4 branches taken"."""
+        """The result as text for people: "Compared with TensorFlow: 12 input sets equal, 4 of 4 branches taken"."""
         if self.unsupported:
             return f"Not compared: {self.unsupported}"
         reason = "undecided: rounding decides a branch" if self.branches[1] else "within the rounding of float32"

@@ -113,7 +113,7 @@ class Names:
 
 
 def function_form(body: Node, names: Names, results: str, fails: bool) -> FunctionForm:
-    """What the body of a function does. results: how the names of its static pointers begin."""
+    """Statements of the body of a C function. results: prefix of the names of its static pointers."""
     slots: list[Pointer] = []
     nodes = list(parts(body))
     while nodes and slot_of(nodes[0]) is not None:

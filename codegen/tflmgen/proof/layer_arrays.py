@@ -27,7 +27,7 @@ from tflmgen.reference import (
 
 
 def arrays_problem(header: str, call: ArrayCall) -> str | None:
-    """What in a call's arrays is not the operator's; None where no check knows the header."""
+    """The first difference between a call's arrays and the operator's numbers; None where no check knows the header."""
     check = CHECKS.get(header)
     return None if check is None else check(call)
 

@@ -268,7 +268,7 @@ def _names(transfer: Transfer) -> set[Value]:
 
 
 def _definitions_inside(node: Node) -> set[Value]:
-    """What the regions of a node define by themselves."""
+    """Values that the regions of a node define."""
     own = set(node.variables) if isinstance(node, While) else set()
     return own.union(*(definitions_in(region) for region in blocks_of(node)))
 

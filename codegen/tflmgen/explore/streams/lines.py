@@ -27,7 +27,7 @@ class Slots:
 
 @dataclass(frozen=True, slots=True)
 class Guest:
-    """Where a tensor lies in the line buffer of `host`: `lead` bytes before its first slot."""
+    """Place of a tensor in the line buffer of another one, `host`: `lead` bytes before its first slot."""
 
     host: int
     lead: int

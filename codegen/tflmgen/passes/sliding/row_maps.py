@@ -25,7 +25,7 @@ class RowMap(Protocol):
 
     @property
     def tracks(self) -> tuple[Track, ...]:
-        """How the rows of each output move as the window slides."""
+        """Tracks of the outputs: how the rows of each move as the window slides."""
 
     def reads(self, span: Span) -> Reads:
         """Rows of the inputs that rows `span` of the outputs follow from."""

@@ -135,7 +135,7 @@ M0 = (
         " words apart: 12 instructions more for eight weights of which no four fit. KWS, 2.89 per MAC in all: these"
         " loops 1.8, what outputs need beside 0.35, im2col 0.15, depthwise lines and planes 0.6. An output takes 22"
         " instructions beside its products, 9 of them to requantise by two products of 32 bits: 2.8 per MAC for 8 input"
-        " channels, 0.35 for 64. [Adding a kernel](../contribute/adding-a-kernel.md#measured-and-left-out) has what"
+        " channels, 0.35 for 64. [Kernel variants](kernel-variants.md#measured-and-left-out) has what"
         " sums of eight products would gain, and what else was counted.",
         1,
     ),

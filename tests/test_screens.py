@@ -48,7 +48,7 @@ class Screen:
     figures: bool = False
 
 
-HERE = {
+WITHOUT_BOARD = {
     "boards": Screen("boards", tables=1),
     "boards_new": Screen("boards new my_board --like nucleo_f446re"),
     "build_no_compile": Screen("build gate.tflite --board microbit --no-compile -o gate", tables=1, figures=True),
@@ -79,7 +79,7 @@ BOARDS = {
     "flash": Screen("flash gate.tflite --board own_board"),
 }
 CASES = [
-    *(pytest.param(name, screen, id=name) for name, screen in HERE.items()),
+    *(pytest.param(name, screen, id=name) for name, screen in WITHOUT_BOARD.items()),
     *(pytest.param(name, screen, id=name, marks=ON_A_BOARD) for name, screen in BOARDS.items()),
 ]
 
@@ -192,8 +192,8 @@ def test_every_command_has_a_screen() -> None:
     commands = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
     commands.remove("sweep")  # needs packages of its own: tests/unit/test_sweep_cluster.py
     groups = {group.name for group in app.registered_groups}
-    assert {screen.words.split()[0] for screen in (*HERE.values(), *BOARDS.values())} == commands | groups
-    assert {path.stem for path in SCREENS.iterdir()} == {*HERE, *BOARDS}
+    assert {screen.words.split()[0] for screen in (*WITHOUT_BOARD.values(), *BOARDS.values())} == commands | groups
+    assert {path.stem for path in SCREENS.iterdir()} == {*WITHOUT_BOARD, *BOARDS}
 
 
 @pytest.mark.parametrize("option", ["--wide", ""])

@@ -30,7 +30,7 @@ def crash_site(error: BaseException) -> str:
     return site + (f", at {operator}" if operator else "")
 
 
-def options_given(arguments: Mapping[str, object]) -> str:
+def options_text(arguments: Mapping[str, object]) -> str:
     """Board and build options of a command as command-line text."""
     board = f"--board {arguments['board']}" if arguments.get("board") else ""
     options = (value.text for value in arguments.values() if isinstance(value, BuildOptions))

@@ -15,7 +15,7 @@ from typing import Any
 
 import typer
 
-from tflmgen.crash_site import crash_site, options_given, where_to_report
+from tflmgen.crash_site import crash_site, options_text, where_to_report
 from tflmgen.errors import InternalError, ModelError, Problem, TflmgenError, UsageError
 from tflmgen.terminal import error_line
 
@@ -104,7 +104,7 @@ def _print_traceback() -> None:
 
 def _report(error: BaseException, text: str, arguments: Mapping[str, object]) -> str:
     """Message of an internal error: text, stage, options, and a request to report it."""
-    files, options = _files(arguments), options_given(arguments)
+    files, options = _files(arguments), options_text(arguments)
     facts = [f"{files}: {text}" if files else text, crash_site(error), f"with {options}" if options else ""]
     attached = f"this line and {files}" if files else "this line"
     report = f"This is a fault of tflmgen's: please report it to {where_to_report()}, with {attached}"

@@ -222,7 +222,7 @@ def embedding_lookup(rng: Rng, dtype: str) -> Run:
     return case, [indices, None]
 
 
-CLOSE: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-5}
+TOLERANCE: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-5}
 WEIGHTED = (
     ("CONV_2D", conv_cases.conv2d),
     ("DEPTHWISE_CONV_2D", conv_cases.depthwise_conv2d),
@@ -231,11 +231,11 @@ WEIGHTED = (
 
 FAMILIES = (
     *(
-        Family(name, ("float32",), hybrid(make), tflm=False, litert=False, expected=as_int8, **CLOSE)
+        Family(name, ("float32",), hybrid(make), tflm=False, litert=False, expected=as_int8, **TOLERANCE)
         for name, make in WEIGHTED
     ),
     *(
-        Family(name, ("int8", "int16", "float32"), packed(make), litert=False, expected=as_int8, **CLOSE)
+        Family(name, ("int8", "int16", "float32"), packed(make), litert=False, expected=as_int8, **TOLERANCE)
         for name, make in WEIGHTED
     ),
     *(
@@ -243,8 +243,8 @@ FAMILIES = (
         for name, make in (WEIGHTED[0], WEIGHTED[2])
     ),
     Family("FULLY_CONNECTED", ("int8",), centred(conv_cases.fully_connected), litert=False),
-    Family("FULLY_CONNECTED", ("float32",), by_blocks, tflm=False, litert=False, expected=with_blocks, **CLOSE),
-    Family("BATCH_MATMUL", ("int16", "float32"), batch_matmul, tflm=False, **CLOSE),
+    Family("FULLY_CONNECTED", ("float32",), by_blocks, tflm=False, litert=False, expected=with_blocks, **TOLERANCE),
+    Family("BATCH_MATMUL", ("int16", "float32"), batch_matmul, tflm=False, **TOLERANCE),
     Family("BATCH_MATMUL", ("int8", "int16"), per_column, tflm=False, litert=False, expected=column_by_column),
     Family("EMBEDDING_LOOKUP", ("int8", "int4"), embedding_lookup, tflm=False),
 )

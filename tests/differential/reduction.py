@@ -199,32 +199,32 @@ def range_(rng: Rng, dtype: str) -> Run:
     return case, list(numbers)
 
 
-FLOATS_CLOSE: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-5}
+TOLERANCE: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-5}
 INTEGERS = ("int8", "int16", "int32", "int64")
 
 FAMILIES = (
     # TFLite Micro's MEAN and SUM have room for 4 dimensions and 2 axes; LiteRT's are others with int8.
     Family("MEAN", ("int8", "int16"), reduction("MEAN", 2), litert=False),
     Family("SUM", ("int8", "int16"), reduction("SUM", 2), litert=False),
-    Family("MEAN", ("float32", "int32"), reduction("MEAN"), tflm=False, expected=reduced(mean), **FLOATS_CLOSE),
-    Family("SUM", ("float32", "int32", "int64"), reduction("SUM"), tflm=False, **FLOATS_CLOSE),
+    Family("MEAN", ("float32", "int32"), reduction("MEAN"), tflm=False, expected=reduced(mean), **TOLERANCE),
+    Family("SUM", ("float32", "int32", "int64"), reduction("SUM"), tflm=False, **TOLERANCE),
     *(
         Family(name, ("float32", *INTEGERS), reduction(name, 2), expected=reduced(function))
         for name, function in (("REDUCE_MAX", np.max), ("REDUCE_MIN", np.min))
     ),
-    Family("REDUCE_PROD", ("float32", "int32", "int64"), reduction("REDUCE_PROD"), **FLOATS_CLOSE),
+    Family("REDUCE_PROD", ("float32", "int32", "int64"), reduction("REDUCE_PROD"), **TOLERANCE),
     Family("REDUCE_ANY", ("bool",), reduction("REDUCE_ANY")),
     Family("REDUCE_ALL", ("bool",), reduction("REDUCE_ALL"), expected=reduced(np.all)),
     *(
         Family(name, ("float32", "int8", "uint8", "int16", "int32"), arg(name), expected=chosen(function))
         for name, function in (("ARG_MAX", np.argmax), ("ARG_MIN", np.argmin))
     ),
-    Family("CUMSUM", ("float32", "int8", "int32", "int64"), cumsum, **FLOATS_CLOSE),
+    Family("CUMSUM", ("float32", "int8", "int32", "int64"), cumsum, **TOLERANCE),
     Family("TOPK_V2", ("float32", "int8", "uint8", "int16", "int32", "int64"), top_k, expected=sorted_out),
     Family("ONE_HOT", MOVED, one_hot, moves=True, expected=hot),
     Family("L2_NORMALIZATION", ("float32", "int8"), l2_normalization, rtol=1e-6, atol=1e-6),
-    Family("SOFTMAX", tuple(SOFTMAX_OUTPUT), softmax, **FLOATS_CLOSE),
-    Family("LOG_SOFTMAX", ("float32", "int8"), log_softmax, **FLOATS_CLOSE),
+    Family("SOFTMAX", tuple(SOFTMAX_OUTPUT), softmax, **TOLERANCE),
+    Family("LOG_SOFTMAX", ("float32", "int8"), log_softmax, **TOLERANCE),
     Family("FILL", MOVED, fill, moves=True, expected=lambda case, values: [filled(operands_of(case, values))]),
     Family("SHAPE", MOVED, shape, expected=lambda case, values: [np.array(operands_of(case, values)[0].shape)]),
     Family("RANK", MOVED, rank, expected=lambda case, values: [np.array(operands_of(case, values)[0].ndim)]),

@@ -86,17 +86,17 @@ def resize_bilinear(rng: Rng, dtype: str) -> Run:
     return finished(rng, make_case("RESIZE_BILINEAR", inputs, [source], pick(rng, *SAMPLING)))
 
 
-CLOSE: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-5}
+TOLERANCE: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-5}
 NUMBERS = ("float32", "int8", "int16")
 
 FAMILIES = (
-    Family("CONV_2D", NUMBERS, conv2d, **CLOSE),
-    Family("DEPTHWISE_CONV_2D", NUMBERS, depthwise_conv2d, **CLOSE),
-    Family("CONV_3D", ("float32",), conv3d, **CLOSE),
-    Family("FULLY_CONNECTED", NUMBERS, fully_connected, **CLOSE),
-    Family("BATCH_MATMUL", NUMBERS, batch_matmul, **CLOSE),
-    Family("TRANSPOSE_CONV", NUMBERS, transpose_conv, **CLOSE),
-    *(Family(name, NUMBERS, pooling(name), **CLOSE) for name in ("AVERAGE_POOL_2D", "MAX_POOL_2D")),
-    Family("L2_POOL_2D", ("float32",), pooling("L2_POOL_2D"), **CLOSE),
+    Family("CONV_2D", NUMBERS, conv2d, **TOLERANCE),
+    Family("DEPTHWISE_CONV_2D", NUMBERS, depthwise_conv2d, **TOLERANCE),
+    Family("CONV_3D", ("float32",), conv3d, **TOLERANCE),
+    Family("FULLY_CONNECTED", NUMBERS, fully_connected, **TOLERANCE),
+    Family("BATCH_MATMUL", NUMBERS, batch_matmul, **TOLERANCE),
+    Family("TRANSPOSE_CONV", NUMBERS, transpose_conv, **TOLERANCE),
+    *(Family(name, NUMBERS, pooling(name), **TOLERANCE) for name in ("AVERAGE_POOL_2D", "MAX_POOL_2D")),
+    Family("L2_POOL_2D", ("float32",), pooling("L2_POOL_2D"), **TOLERANCE),
     Family("RESIZE_BILINEAR", ("float32", "int8"), resize_bilinear, rtol=1e-6, atol=1e-6),
 )

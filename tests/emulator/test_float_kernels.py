@@ -11,7 +11,7 @@ import pytest
 from support import tight_cases
 from support.conv_cases import conv2d, conv3d, depthwise_conv2d, fully_connected, geometry, pick
 from support.emulated_kernels import M4F, M7F, M55, Machine, Run, check_on, kernel_for
-from support.float_cases import Made, deep, wide
+from support.float_cases import CaseInputs, deep, wide
 from support.kernel_harness import (
     Array,
     Case,
@@ -30,7 +30,7 @@ from support.tight_claims import check_claims_are_tight
 pytestmark = pytest.mark.emulator
 
 
-def unary(rng: np.random.Generator) -> Made:
+def unary(rng: np.random.Generator) -> CaseInputs:
     """Values of all magnitudes, infinities and NaN among them."""
     kind = tensor("float32", (1, int(rng.integers(1, 30))))
     case = make_case(str(rng.choice(["EXP", "LOGISTIC", "TANH", "SOFTMAX"])), [kind], [kind], {"beta": 1.0})
@@ -50,7 +50,7 @@ UNARY = (
 BINARY = ("MAXIMUM", "MINIMUM", "DIV", "SQUARED_DIFFERENCE", "PRELU", "LESS", "GREATER_EQUAL", "EQUAL", "NOT_EQUAL")
 
 
-def by_elements(rng: np.random.Generator) -> Made:
+def by_elements(rng: np.random.Generator) -> CaseInputs:
     """One of these of rows, and of rows and single elements; infinities, NaN and zeros of either sign."""
     rows = int(rng.integers(1, 4)), int(rng.integers(1, 30))
     operator = str(rng.choice(UNARY if rng.random() < 0.5 else BINARY))
@@ -78,7 +78,7 @@ def by_elements(rng: np.random.Generator) -> Made:
     return case, values
 
 
-def reduction(rng: np.random.Generator) -> Made:
+def reduction(rng: np.random.Generator) -> CaseInputs:
     """Along the outer, the middle or the inner axes; NaN and infinities, which are below no extreme."""
     shape = tuple(int(n) for n in rng.integers(1, (4, 6, 40)))
     reduced = [axis for axis in range(3) if rng.random() < 0.5]
@@ -90,7 +90,7 @@ def reduction(rng: np.random.Generator) -> Made:
     return case, [np.where(rng.random(shape) < 0.1, rng.choice(ends, shape), x).astype(np.float32), None]
 
 
-def pool(rng: np.random.Generator) -> Made:
+def pool(rng: np.random.Generator) -> CaseInputs:
     options, size, _ = geometry(rng, dilated=False)
     taps = rng.integers(1, np.array(size) + 1)
     options |= {"filter_height": int(taps[0]), "filter_width": int(taps[1])}
@@ -100,7 +100,7 @@ def pool(rng: np.random.Generator) -> Made:
     return case, random_values(case, rng)
 
 
-def resize(rng: np.random.Generator) -> Made:
+def resize(rng: np.random.Generator) -> CaseInputs:
     shape = 1, *(int(n) for n in rng.integers(1, (7, 7, 20)))
     size = rng.integers(1, 9, 2).astype(np.int32)
     corners = bool(rng.random() < 0.3)
@@ -111,7 +111,7 @@ def resize(rng: np.random.Generator) -> Made:
     return case, random_values(case, rng)
 
 
-def cast(rng: np.random.Generator) -> Made:
+def cast(rng: np.random.Generator) -> CaseInputs:
     """Floats of all magnitudes to integers and back."""
     kinds = "int8", "uint8", "int16", "uint16", "int32", "bool"
     shape = (1, int(rng.integers(1, 40)))
@@ -125,12 +125,12 @@ def cast(rng: np.random.Generator) -> Made:
     return make_case("CAST", [tensor("float32", shape)], [tensor(other, shape)]), [values.astype(np.float32)]
 
 
-def recurrent(rng: np.random.Generator, make: Callable[[np.random.Generator], tuple[Case, list[Array]]]) -> Made:
+def recurrent(rng: np.random.Generator, make: Callable[[np.random.Generator], tuple[Case, list[Array]]]) -> CaseInputs:
     case, _ = make(rng)
     return case, random_values(case, rng)
 
 
-def arithmetic(rng: np.random.Generator) -> Made:
+def arithmetic(rng: np.random.Generator) -> CaseInputs:
     """Rows and single elements of either operand, infinities and NaN; sums that are too large."""
     shape = int(rng.integers(1, 4)), int(rng.integers(1, 30))
     other = [shape, shape, (shape[0], 1), (1, shape[1]), (1, 1)][int(rng.integers(5))]
@@ -145,7 +145,7 @@ def arithmetic(rng: np.random.Generator) -> Made:
     return case, [v.astype(np.float32) for v in values]
 
 
-def quantize(rng: np.random.Generator) -> Made:
+def quantize(rng: np.random.Generator) -> CaseInputs:
     """Halves of steps and their neighbours, values far outside, infinities and NaN."""
     dtype = str(rng.choice(["int8", "uint8", "int16"]))
     scale = float(rng.choice([2.0**-7, 0.03, 1.7, 3e-5]))
@@ -161,7 +161,7 @@ def quantize(rng: np.random.Generator) -> Made:
     return make_case("QUANTIZE", [source], [result]), [values]
 
 
-def dequantize(rng: np.random.Generator) -> Made:
+def dequantize(rng: np.random.Generator) -> CaseInputs:
     """Every int8 value, and some more, in tensors of all residues by four."""
     values = np.concatenate([np.arange(-128, 128), rng.integers(-128, 128, rng.integers(8))]).astype(np.int8)[None]
     values = values[:, int(rng.integers(200)) :]
@@ -169,7 +169,7 @@ def dequantize(rng: np.random.Generator) -> Made:
     return make_case("DEQUANTIZE", [source], [tensor("float32", values.shape)]), [values]
 
 
-CASES: dict[str, Callable[[np.random.Generator], Made]] = {
+CASES: dict[str, Callable[[np.random.Generator], CaseInputs]] = {
     "fully_connected": lambda rng: fully_connected(rng, "float32"),
     "fully_connected deep": deep,
     "conv2d": lambda rng: conv2d(rng, "float32"),

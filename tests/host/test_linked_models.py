@@ -21,7 +21,7 @@ from tflmgen.frontend import parse_model
 EXAMPLES = ROOT / "examples"
 PATHS = tuple(EXAMPLES / path for path in ("gate.tflite", "whistle/whistle.tflite", "tracker/tracker.tflite"))
 ROUNDS = 4
-PROGRAMS, IN_ONE = 24, 3
+PROGRAMS, PER_PROGRAM = 24, 3
 """Random programs, and how many of them are linked to one library."""
 
 
@@ -76,10 +76,10 @@ def test_a_model_twice_has_its_constants_once_and_two_states() -> None:
     assert np.array_equal(results, [first, first, second])
 
 
-@pytest.mark.parametrize("batch", range(PROGRAMS // IN_ONE))
+@pytest.mark.parametrize("batch", range(PROGRAMS // PER_PROGRAM))
 def test_random_programs_linked_equal_themselves(batch: int) -> None:
     """Random control flow, functions, variables and signatures, interleaved, under sanitizers."""
-    files = [random_program(Seeded(9000 + batch * IN_ONE + i)) for i in range(IN_ONE)]
+    files = [random_program(Seeded(9000 + batch * PER_PROGRAM + i)) for i in range(PER_PROGRAM)]
     stages = [compile_bytes(data) for data in files]
     models = {f"p{i}": parse_model(data, f"p{i}.tflite") for i, data in enumerate(files)}
     whole = compile_parsed(link(models, "all.tflite", ""))
@@ -88,7 +88,7 @@ def test_random_programs_linked_equal_themselves(batch: int) -> None:
     rng = np.random.default_rng(batch)
     calls = [(*places[k % len(places)], _drawn(stages, *places[k % len(places)], rng)) for k in range(4 * len(places))]
     invocations = [Invocation(m, s, arrays) for m, s, arrays in calls]
-    invocations += [Invocation(IN_ONE, places.index((m, s)), arrays) for m, s, arrays in calls]
+    invocations += [Invocation(PER_PROGRAM, places.index((m, s)), arrays) for m, s, arrays in calls]
     signatures = [stage.module.signatures for stage in [*stages, whole]]
     results = run_native(build_native(libraries), invocations, signatures)
     for expected, actual in zip(results[: len(calls)], results[len(calls) :], strict=True):

@@ -21,7 +21,7 @@ from support.onnx_quantized import (
     outputs_of,
     random_layer,
     runtime_layer,
-    steps_apart,
+    step_differences,
 )
 
 Case = tuple[str, int | str]
@@ -38,7 +38,7 @@ def _differences(layers: Mapping[Case, Layer], path: Path) -> list[str]:
     for (case, (model, samples)), model_c, ours in zip(layers.items(), models, results, strict=True):
         session = exact_session(model)
         distance = max(
-            float(steps_apart(o, session.run(None, feed)[0], model).max())
+            float(step_differences(o, session.run(None, feed)[0], model).max())
             for o, feed in zip(ours, samples, strict=True)
         )
         if distance > 1:
@@ -108,7 +108,9 @@ def test_networks_are_within_a_step_for_99_percent_of_their_outputs(tmp_path: Pa
     for (name, model), model_c, ours in zip(models.items(), compiled_models, results, strict=True):
         session = exact_session(model)
         theirs = [session.run(None, {"x": image})[0] for image in images]
-        distances = np.concatenate([steps_apart(a, b, model).reshape(-1) for a, b in zip(ours, theirs, strict=True)])
+        distances = np.concatenate(
+            [step_differences(a, b, model).reshape(-1) for a, b in zip(ours, theirs, strict=True)]
+        )
         if (distances <= 1).mean() < 0.99:
             differences.append(
                 f"{name}: {(distances > 1).sum()} of {distances.size} differ by up to {distances.max()} steps"

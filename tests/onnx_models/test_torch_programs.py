@@ -72,7 +72,7 @@ class _Samples:
 def test_networks_that_onnx_runtime_quantised_are_within_a_step(name: str, tmp_path: Path) -> None:
     """int8 QDQ of a PyTorch network: 99 % of the outputs within one step of ONNX Runtime's exact session."""
     quantization = pytest.importorskip("onnxruntime.quantization", reason="ONNX Runtime quantises the networks")
-    from support.onnx_quantized import compiled, exact_session, outputs_of, steps_apart
+    from support.onnx_quantized import compiled, exact_session, outputs_of, step_differences
 
     module, x, _ = seeded(name)
     torch.onnx.export(torch.export.export(module, (x,)), dynamo=True, verbose=False).save(tmp_path / "float.onnx")
@@ -90,7 +90,7 @@ def test_networks_that_onnx_runtime_quantised_are_within_a_step(name: str, tmp_p
     ours = outputs_of([generated], [[{feed: sample} for sample in samples[8:]]])[0]
     session = exact_session(model)
     theirs = [session.run(None, {feed: sample})[0] for sample in samples[8:]]
-    steps = np.concatenate([steps_apart(a, b, model).reshape(-1) for a, b in zip(ours, theirs, strict=True)])
+    steps = np.concatenate([step_differences(a, b, model).reshape(-1) for a, b in zip(ours, theirs, strict=True)])
     assert (steps <= 1).mean() >= 0.99, f"{(steps > 1).sum()} of {steps.size} differ by up to {steps.max()} steps"
     assert all(b.reshape(-1)[a.argmax()] == b.max() for a, b in zip(ours, theirs, strict=True))
 

@@ -166,7 +166,7 @@ def _rows(table: Mapping[str, Any]) -> int:
 
 
 def _initial(table: Mapping[str, Any], output: str, dtype: DType) -> Array:
-    """What an output is before its stage runs first."""
+    """Initial value of an output, before its stage runs first."""
     if output in ONE_VALUE:
         is_decision = output == "detected" or table["builtin"] == "debounce"
         whole = is_decision or output == "index"

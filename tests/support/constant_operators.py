@@ -94,7 +94,7 @@ class Scope:
         return small[self.integer(0, len(small) - 1)]
 
     def operand(self) -> Value:
-        """Of three, two are constants."""
+        """A random operand: a constant in two of three cases, else a value of the subgraph."""
         return self.constant(self.kind()) if self.chance(2 / 3) else self.pick()
 
     def apply(self, name: str, inputs: Sequence[int], kind: Kind, **options: Any) -> Value:
@@ -122,12 +122,14 @@ Write = Callable[[Scope, Value], object]
 
 
 def _activation(s: Scope) -> int:
-    """Of int32 none; of float32 one with a limit: RELU_N1_TO_1 or RELU6."""
+    """A random fused activation: none for int32, RELU_N1_TO_1 or RELU6 (which have a limit) for float32."""
     return 0 if s.dtype == "int32" else s.integer(2, 3) if s.dtype == "float32" else s.integer(0, 3)
 
 
 def _binary(name: str) -> Write:
-    """With a constant of the same shape or of one number per channel, another value or the operand itself."""
+    """Writes a binary operator whose second operand is a constant of the same shape or of one number per channel,
+    another value, or the first operand itself.
+    """
 
     def write(s: Scope, x: Value) -> None:
         alike = name in ("MAXIMUM", "MINIMUM")
@@ -218,7 +220,7 @@ def _pool(name: str) -> Write:
 
 
 def _pad(name: str) -> Write:
-    """At times by nothing; MIRROR_PAD only by what there is to reflect."""
+    """Writes a pad, at times by nothing; a MIRROR_PAD by no more than there is to reflect."""
 
     def write(s: Scope, x: Value) -> None:
         greatest = [min(2, size - 1) if name == "MIRROR_PAD" else 2 for size in x.kind.shape]

@@ -40,7 +40,7 @@ def int16_tensor(rng: np.random.Generator, shape: tuple[int, ...] = ()) -> Tenso
 def bias(
     rng: np.random.Generator, channels: int, dtype: str, scales: Array | float, wide: bool = True
 ) -> Tensor | None:
-    """For int16, of 64 bits, or now and then of 32 unless `wide`."""
+    """A random bias, or None. For int16 activations it has 64 bits; unless `wide`, now and then 32."""
     if rng.random() < 0.25:
         return None
     if dtype == "float32":

@@ -77,7 +77,7 @@ class Measured(Protocol):
 
     @property
     def dtype(self) -> str:
-        """Of the inputs, and of the output."""
+        """Element type of the inputs and of the output."""
 
     @property
     def inputs(self) -> Sequence[tuple[int, ...]]: ...

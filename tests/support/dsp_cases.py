@@ -194,7 +194,7 @@ def depthwise3x3(rng: np.random.Generator, widths: Widths = ((3, 8), (3, 16), (3
 
 
 def _shapes(rng: np.random.Generator) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Of two inputs: equal, or one of them broadcast in one or two ways."""
+    """Random shapes of two inputs: equal, or one of them broadcast, along some dimensions or by its lower rank."""
     shape = int(rng.integers(1, 5)), int(rng.integers(1, 6)), int(rng.integers(1, 20))
     if rng.random() < 0.4:
         return shape, shape
@@ -229,7 +229,7 @@ def add(rng: np.random.Generator) -> Run:
 
 
 def fully_connected_few(rng: np.random.Generator) -> Run:
-    """Of so few units that each is computed for itself."""
+    """A FULLY_CONNECTED of so few units (one to three) that each is computed for itself."""
     return fully_connected(rng, int(rng.integers(1, 4)))
 
 
@@ -246,7 +246,7 @@ def fully_connected(rng: np.random.Generator, count: int = 0) -> Run:
 
 
 def fully_connected_small(rng: np.random.Generator) -> Run:
-    """Of which the weights of many eight values, counted from the last one, are small."""
+    """A FULLY_CONNECTED in which the weights of most groups of eight values, counted from the last, are small."""
     case, values = fully_connected(rng)
     x, w, bias = case.inputs
     assert w is not None

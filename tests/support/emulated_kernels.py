@@ -192,7 +192,7 @@ def faults_on(machine: Machine, runs: Sequence[Run], folder: Path, *flags: str) 
 
 
 def lines_of(machine: Machine, source: str, folder: Path, *flags: str) -> list[str]:
-    """What a program prints on the machine: START and a main that tells by say() and stops."""
+    """Lines that a program prints on the emulated machine. source: START and a main that prints by say() and stops."""
     for program in ("arm-none-eabi-gcc", "qemu-system-arm"):
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")

@@ -10,18 +10,18 @@ import numpy as np
 from support.conv_cases import activation, geometry, pick
 from support.kernel_harness import Array, Case, constant, make_case, random_values, tensor
 
-Made = tuple[Case, Sequence[Array | None]]
+CaseInputs = tuple[Case, Sequence[Array | None]]
 
 
 def _values(case: Case, rng: np.random.Generator) -> Sequence[Array | None]:
-    """Of some cases an input has elements that are NaN."""
+    """Random inputs; in one of five cases their elements may be NaN."""
     values = random_values(case, rng)
     if rng.random() < 0.2:
         values = [None if v is None else np.where(rng.random(v.shape) < 0.05, np.float32(np.nan), v) for v in values]
     return values
 
 
-def wide(rng: np.random.Generator, operator: str) -> Made:
+def wide(rng: np.random.Generator, operator: str) -> CaseInputs:
     """Windows of whole blocks of channels, with rests, and of few channels."""
     options, size, taps = geometry(rng, dilated=True)
     channels = int(pick(rng, 1, 3, 8, 12, 16, 21))
@@ -39,7 +39,7 @@ def wide(rng: np.random.Generator, operator: str) -> Made:
     return case, _values(case, rng)
 
 
-def deep(rng: np.random.Generator) -> Made:
+def deep(rng: np.random.Generator) -> CaseInputs:
     depth, units = int(rng.integers(1, 70)), int(rng.integers(1, 14))
     inputs = [tensor("float32", (int(pick(rng, 1, 3)), depth)), constant("float32", rng.normal(size=(units, depth)))]
     options = {"fused_activation_function": activation(rng), "keep_num_dims": False}
@@ -47,7 +47,7 @@ def deep(rng: np.random.Generator) -> Made:
     return case, _values(case, rng)
 
 
-def whole(make: Callable[[np.random.Generator], Made], rng: np.random.Generator) -> Made:
+def whole(make: Callable[[np.random.Generator], CaseInputs], rng: np.random.Generator) -> CaseInputs:
     """Layers of `make` with small whole numbers, whose sums are the same in any order, and none of them NaN."""
     case, values = make(rng)
     inputs = tuple(

@@ -10,7 +10,7 @@ import numpy as np
 from support.conv_cases import geometry, pick
 from support.kernel_harness import Array, Case, Tensor, constant, make_case, random_values, tensor
 
-Made = tuple[Case, Sequence[Array | None]]
+CaseInputs = tuple[Case, Sequence[Array | None]]
 
 
 def _weighted(rng: np.random.Generator, shape: tuple[int, ...], axis: int, terms: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -32,13 +32,13 @@ def _case_of(
     shape: Sequence[int],
     weighted: tuple[Tensor, Tensor, Tensor],
     options: dict[str, Any],
-) -> Made:
+) -> CaseInputs:
     w, b, y = weighted
     x = tensor("int16", shape, 2.0**-12)
     return _with_values(rng, make_case(name, [x, w, b] if rng.random() < 0.8 else [x, w], [y], options))
 
 
-def _with_values(rng: np.random.Generator, case: Case) -> Made:
+def _with_values(rng: np.random.Generator, case: Case) -> CaseInputs:
     """Some of them extreme."""
     values = random_values(case, rng)
     if rng.random() < 0.3:
@@ -46,14 +46,14 @@ def _with_values(rng: np.random.Generator, case: Case) -> Made:
     return case, values
 
 
-def conv2d(rng: np.random.Generator) -> Made:
+def conv2d(rng: np.random.Generator) -> CaseInputs:
     options, size, taps = geometry(rng, dilated=True)
     channels, outputs = int(pick(rng, 1, 2, 3, 4, 8, 12, 16, 33)), int(pick(rng, 2, 3, 4, 8, 9))
     weighted = _weighted(rng, (outputs, *taps, channels), 0, taps[0] * taps[1] * channels)
     return _case_of(rng, "CONV_2D", (int(pick(rng, 1, 2)), *size, channels), weighted, options)
 
 
-def depthwise_conv2d(rng: np.random.Generator) -> Made:
+def depthwise_conv2d(rng: np.random.Generator) -> CaseInputs:
     options, size, taps = geometry(rng, dilated=True)
     channels, multiplier = pick(rng, (1, 5), (4, 1), (8, 1), (7, 1), (3, 1))
     weighted = _weighted(rng, (1, *taps, channels * multiplier), 3, taps[0] * taps[1])
@@ -61,7 +61,7 @@ def depthwise_conv2d(rng: np.random.Generator) -> Made:
     return _case_of(rng, "DEPTHWISE_CONV_2D", shape, weighted, options)
 
 
-def transpose_conv(rng: np.random.Generator) -> Made:
+def transpose_conv(rng: np.random.Generator) -> CaseInputs:
     strides = [int(n) for n in rng.integers(1, 4, 2)]
     taps = [stride + int(rng.integers(0, 4)) for stride in strides]
     channels, outputs, same = int(pick(rng, 1, 3, 8, 16, 33)), int(pick(rng, 1, 2, 3, 8, 9)), bool(rng.integers(2))
@@ -80,7 +80,7 @@ def transpose_conv(rng: np.random.Generator) -> Made:
     return _with_values(rng, case)
 
 
-def fully_connected(rng: np.random.Generator) -> Made:
+def fully_connected(rng: np.random.Generator) -> CaseInputs:
     depth, units = (
         int(pick(rng, rng.integers(1, 128), 4 * rng.integers(1, 60), rng.integers(129, 200))),
         int(rng.integers(1, 12)),
@@ -90,7 +90,7 @@ def fully_connected(rng: np.random.Generator) -> Made:
     return _case_of(rng, "FULLY_CONNECTED", (int(pick(rng, 1, 1, 3)), depth), weighted, options)
 
 
-def batch_matmul(rng: np.random.Generator) -> Made:
+def batch_matmul(rng: np.random.Generator) -> CaseInputs:
     """Rows of one piece, by columns that are of one piece or not, of int16 or int8."""
     batches, rows, depth, columns = (int(n) for n in rng.integers(1, (3, 5, 40, 7)))
     adjoint = bool(rng.integers(2))
@@ -101,14 +101,14 @@ def batch_matmul(rng: np.random.Generator) -> Made:
     return _with_values(rng, make_case("BATCH_MATMUL", operands, [y], {"adj_y": adjoint}))
 
 
-CASES: dict[str, Callable[[np.random.Generator], Made]] = {
+CASES: dict[str, Callable[[np.random.Generator], CaseInputs]] = {
     "conv2d": conv2d,
     "depthwise_conv2d": depthwise_conv2d,
     "fully_connected": fully_connected,
 }
 
 
-def elementwise(rng: np.random.Generator) -> Made:
+def elementwise(rng: np.random.Generator) -> CaseInputs:
     """ADD, SUB and MUL, also broadcast, the least values among the inputs; MUL also with zero points."""
     shape = int(rng.integers(1, 5)), int(rng.integers(1, 40))
     scales = (0.5, 0.5, 1.0) if rng.random() < 0.3 else tuple(rng.uniform(0.01, 0.1, 3) * (1, 1, 1.5))

@@ -25,7 +25,7 @@ from tflmgen.reference.attribute_options import options_of_attributes
 from support.case_models import model_bytes
 from support.emulated_kernels import Run, kernels_for
 from support.kernel_harness import Array, Case, broken_rules, claims, facing, offsets
-from support.variant_cases import Made, generator, machine_of
+from support.variant_cases import CaseInputs, generator, machine_of
 
 ALIGNMENT = 4
 """Bytes that buffers in the arena are aligned to."""
@@ -79,7 +79,7 @@ class Fuzzed:
 
     @property
     def owner(self) -> str:
-        """What a claim is counted for: the C function and the way that it goes."""
+        """Key under which a claim is counted: the C function and the direction in which it runs."""
         assert self.claim is not None
         function = facing(self.kernel, self.claim).function
         return f"{function} behind" if self.claim.behind else function
@@ -146,7 +146,7 @@ class Findings:
 
     @property
     def too_cautious(self) -> dict[str, int]:
-        """Those of the loose ones that claim a distance, and have been tried often enough to show that it is less."""
+        """Loose owners whose claimed distance is above 0 and was tried often enough to show that less would do."""
         tries = {owner: count - self.floor[owner] for owner, count in self.loose.items()}
         return {owner: count for owner, count in tries.items() if count >= ENOUGH}
 
@@ -166,7 +166,9 @@ def calls_of(
 
 
 def _alignments(case: Case, claim: Overlap) -> tuple[int, int]:
-    """Of the input and the output that overlap: elements of several bytes are read and written by words, too."""
+    """Alignments in bytes of the input and the output that overlap: 1, or at least ALIGNMENT for larger elements, which
+    kernels read and write by words, too.
+    """
     source = case.inputs[claim.input]
     assert source is not None
     sizes = (source.type.dtype.bits // 8, case.outputs[claim.output].dtype.bits // 8)
@@ -191,7 +193,7 @@ def _placed(claim: Overlap, alignment: int, number: int) -> int:
     return [claim.distance, *(d for d in candidates if d % alignment == 0)][-1]
 
 
-def layers_of(declaration: KernelDeclaration, seed: int, count: int) -> Iterator[tuple[Made, list[Kernel]]]:
+def layers_of(declaration: KernelDeclaration, seed: int, count: int) -> Iterator[tuple[CaseInputs, list[Kernel]]]:
     """`count` random layers that the declaration computes, with all its kernels for each."""
     rng = np.random.default_rng([seed, *declaration.header.encode()])
     sources = [(cases, generator(name)) for cases in declaration.cases for name in cases.layers.split()]

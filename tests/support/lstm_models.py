@@ -19,7 +19,7 @@ F32, I32 = DType.FLOAT32, DType.INT32
 
 @dataclass(frozen=True)
 class LstmStyle:
-    """How a loop is written.
+    """Form in which an LSTM is written as a loop.
 
     gates     order of input, forget, cell and output gate in the weights
     split     one product for each gate, else one of all, which SPLIT parts

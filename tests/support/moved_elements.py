@@ -13,7 +13,7 @@ from support.kernel_harness import HOST, Array, Case, broken_rules, check_agains
 
 
 def selected(case: Case) -> Kernel | View | Pieces:
-    """What the operator becomes; the case must satisfy every support rule."""
+    """The kernel, view or pieces that an operator becomes; the case must satisfy every support rule."""
     assert not (broken := broken_rules(case)), broken
     kernel = OPERATORS[case.operator].kernel(case.instance, HOST)
     return kernel.kernel if isinstance(kernel, KernelChoice) else kernel

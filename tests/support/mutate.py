@@ -166,7 +166,7 @@ def _swap_homes(program: Program, choose: Chooser) -> Program:
     return _mapped(program, {offset: other, other: offset})
 
 
-def _swap_in_one_body(program: Program, choose: Chooser) -> Program:
+def _swap_in_body(program: Program, choose: Chooser) -> Program:
     """Two homes are exchanged inside one branch, loop or function only."""
     offsets = _offsets(program)
     offset, other = pick(choose, offsets), pick(choose, offsets)
@@ -309,7 +309,7 @@ MUTATIONS: tuple[Callable[[Program, Chooser], Program], ...] = (
     _shift_site,
     _move_home,
     _swap_homes,
-    _swap_in_one_body,
+    _swap_in_body,
     _move_value,
     _drop_copies,
     _reorder_copies,

@@ -254,7 +254,7 @@ def _one_bit(arrays: Mapping[str, ConstantArray], names: Sequence[str], choose: 
 
 
 def exchange_names(program: Program, choose: Chooser) -> Program:
-    """At a boundary two values take each other's source."""
+    """Rotates the sources of the values that a boundary assigns, so that they take each other's."""
 
     def change(transfer: Transfer) -> Transfer:
         return replace(transfer, sources=(*transfer.sources[1:], transfer.sources[0]))

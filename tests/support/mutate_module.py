@@ -252,7 +252,7 @@ def freeze_variable(module: Module, choose: Chooser) -> Module:
 
 
 def hoist_variable(module: Module, choose: Chooser) -> Module:
-    """In a loop's body a variable is taken for what it is before the loop."""
+    """Replaces a variable in a loop's body by its initial value."""
     sites = [(loop, i) for loop in nodes_of(module, While) for i in range(len(loop.variables))]
     if not sites:
         return module

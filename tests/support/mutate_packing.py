@@ -33,7 +33,7 @@ class Packing:
         return [i for i, array in arrays if array.name != "sigmoid"]
 
     def problem(self, data: Data) -> str | None:
-        """What check_constants says of other bytes."""
+        """The problem that check_constants reports for other bytes; None or empty where it reports none."""
         function, reader = self.kernel.function, reader_of(self.kernel.header)
         try:
             problem = arrays_problem(self.kernel.header, ArrayCall(self.operator, self.op, function, data))

@@ -112,7 +112,7 @@ def _has_equal_branches(text: str) -> bool:
 
 
 def _block(text: str, begin: int) -> str:
-    """From the brace at `begin` to the one that closes it."""
+    """The text from the brace at `begin` to the one that closes it."""
     depth = 0
     for end, character in enumerate(text[begin:], begin):
         depth += (character == "{") - (character == "}")

@@ -58,7 +58,7 @@ class NodeTest:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a test: 'passes', 'refused' with tflmgen's words, or 'wrong' with the first difference."""
+    """Outcome of a test: 'passes', 'refused' with tflmgen's message, or 'wrong' with the first difference."""
 
     name: str
     verdict: str
@@ -123,7 +123,9 @@ def lowered(test: NodeTest) -> tuple[Model, tuple[Array, ...]]:
 
 
 def direct_lowerings() -> dict[str, list[str]]:
-    """By TFLite operator, those of ONNX's that become it and what moves its operands in a quarter of their tests."""
+    """ONNX operators, by the TFLite operator that they become in at least a quarter of their tests, beside moves of its
+    operands.
+    """
     becomes: dict[str, Counter[str]] = defaultdict(Counter)
     for test in node_tests():
         if len(test.model.graph.node) > 1 or not test.inputs:

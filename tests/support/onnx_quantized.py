@@ -253,7 +253,7 @@ def outputs_of(models: Sequence[Compilation], samples: Sequence[Sequence[dict[st
     return [[next(results)[0] for _ in feeds] for feeds in samples]
 
 
-def steps_apart(ours: Array, theirs: Array, model: onnx.ModelProto) -> Array:
+def step_differences(ours: Array, theirs: Array, model: onnx.ModelProto) -> Array:
     """Differences in steps of the last scale by which the model dequantises."""
     values = {c.name: numpy_helper.to_array(c) for c in model.graph.initializer}
     last = [node for node in model.graph.node if node.op_type == "DequantizeLinear"] or model.graph.node

@@ -24,7 +24,7 @@ PACKED = [d for d in DECLARATIONS if (d.read is not None or d.header in CHECKS) 
 
 
 def packings(declaration: KernelDeclaration, seed: int, draws: int) -> Iterator[Packing]:
-    """Of every kernel that the declaration gives for layers that it is tested with: `draws` of each kind."""
+    """Packings of every kernel that the declaration gives for the layers it is tested with: `draws` of each kind."""
     rng = np.random.default_rng(seed)
     sources = [(cases, generator(name)) for cases in declaration.cases for name in cases.layers.split()]
     for draw, (cases, make) in enumerate(itertools.islice(itertools.cycle(sources), draws * len(sources))):

@@ -30,7 +30,7 @@ SETTINGS = parse_options(BuildOptions())
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """What each stage made of one model."""
+    """Results of each stage of the compiler for one model."""
 
     model: Model
     module: Module

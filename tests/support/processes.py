@@ -17,7 +17,7 @@ def is_running(process: int) -> bool:
 
 
 def survivors(processes: Sequence[int], seconds: float = 5.0) -> list[int]:
-    """Those that still run after at most `seconds`."""
+    """The processes that still run after at most `seconds`."""
     until = time.monotonic() + seconds
     while (running := [process for process in processes if is_running(process)]) and time.monotonic() < until:
         time.sleep(0.01)

@@ -152,7 +152,7 @@ def _keys(model: Model) -> list[str]:
 
 
 def _expected(name: str, result: QuantizedFile, file: Path, vectors: Vectors) -> tuple[str, Sequence[Sequence[Array]]]:
-    """What the outputs are compared with: TFLite Micro's, or where it cannot run the file the build without passes."""
+    """The reference and its outputs: TFLite Micro's, or where it cannot run the file a build without passes."""
     model = result.quantized.model
     try:
         return "TFLite Micro", tflm_outputs(file, vectors.sets, ARENA, 120, vectors.stateful)

@@ -33,7 +33,7 @@ _SECONDS = 120
 
 @dataclass(frozen=True)
 class QuantizedRun:
-    """What a quantised model is, and its outputs for the sets that it was calibrated with.
+    """A quantised model, and its outputs for the sets that it was calibrated with.
 
     before  outputs of the float model
     after   of the quantised one, by the host build

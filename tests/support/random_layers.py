@@ -237,7 +237,7 @@ def transposed(layers: Layers) -> None:
 
 
 def between_transposes(layers: Layers) -> None:
-    """What works on elements or sums, in another layout, and mostly back again."""
+    """Adds a TRANSPOSE, operators on elements, and mostly a sum or the TRANSPOSE back."""
     order = layers.rng.permutation(len(layers.at.shape)).astype(np.int32)
     if not layers.step("TRANSPOSE", layers.constant(order), output=same(layers)):
         return

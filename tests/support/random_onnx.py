@@ -47,7 +47,7 @@ class Program:
         return output
 
     def constant(self, array: np.ndarray[Any, Any]) -> str:
-        """As an initializer of this graph or as a Constant."""
+        """Name of a constant, added at random as an initializer of this graph or as a Constant node."""
         if self.rng.integers(2):
             return self.node("Constant", [], value=numpy_helper.from_array(array))
         self.initializers.append(numpy_helper.from_array(array, self.name()))
@@ -163,7 +163,7 @@ class Program:
         self._call("Loop", [limit, first, *inits], kinds, stacks, body=graph)
 
     def scan(self, depth: int) -> None:
-        """Over rows of one value, with a state of rows' shape that keeps their last sum."""
+        """Adds a Scan over the rows of a value; its state, of the rows' shape, is Tanh of the last sum with a row."""
         body = self.inner()
         state, row = body.name(), body.name()
         body.scope["rows"].append(state)

@@ -40,7 +40,7 @@ COMPARISONS = ("LESS", "GREATER", "EQUAL", "NOT_EQUAL")
 
 
 class Chooser(Protocol):
-    """Where decisions come from: a seed, or hypothesis. Lower numbers are the simpler choices."""
+    """Source of random decisions: a seed, or hypothesis. Lower numbers are the simpler choices."""
 
     def integer(self, low: int, high: int) -> int: ...
 

@@ -108,7 +108,7 @@ def float_lstm(
     hybrid: bool = False,
     largest_extent: int = 5,
 ) -> Steps:
-    """With `variants`: at random with coupled gates, peepholes, projection and layer normalisation.
+    """A random float LSTM; with `variants`, at random with coupled gates, peepholes, projection, layer normalisation.
 
     hybrid: weights are int8. most: inputs and cells.
     """

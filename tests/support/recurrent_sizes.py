@@ -12,7 +12,7 @@ from support.recurrent_cases import CELLS_LOG2, quantized_lstm, svdf
 
 
 def svdf_in(state: str) -> Callable[[np.random.Generator], Run]:
-    """Of whole words of memory and others, in one chunk of filters and in several."""
+    """A generator of SVDF layers with memory of whole words and of others, filters of one chunk and of several."""
 
     def make(rng: np.random.Generator) -> Run:
         batches, rank = int(pick(rng, 1, 1, 2)), int(pick(rng, 1, 1, 2, 3, 8))
@@ -33,7 +33,7 @@ def lstm(rng: np.random.Generator) -> Run:
 
 
 def lstm_any_cells(rng: np.random.Generator) -> Run:
-    """With scales of cells that converters do not make: the multipliers of all steps change."""
+    """A quantised LSTM whose cells have a scale that no converter makes: the multipliers of all steps change."""
     sizes = 1, int(rng.integers(1, 4)), int(rng.integers(1, 20)), int(rng.integers(1, 20))
     case, _ = quantized_lstm(rng, "int8", sizes, cells_log2=CELLS_LOG2)
     return case, inputs(rng, case)

@@ -149,7 +149,7 @@ def _channel_multipliers(call: Call) -> list[float]:
 
 
 def _is_wide(call: Call) -> bool:
-    """Of int16 the accumulator has 64 bits, unless there is a bias of 32."""
+    """Whether the accumulator has 64 bits: for int16 outputs, unless the bias has 32 bits."""
     narrow = len(call.tensors) > 2 and call.tensors[2].type_name == "int32"
     return call.output.type_name == "int16" and not narrow
 
@@ -183,7 +183,10 @@ def _fully_connected(call: Call) -> Array:
 
 
 def _average_pool(call: Call) -> Array:
-    """Of what is inside of the input; halves away from zero. The zero point is the same on both sides."""
+    """AVERAGE_POOL_2D: means of the elements inside of the input; halves are rounded away from zero.
+
+    The zero point is the same on both sides.
+    """
     values, inside = _windows(call, (call.options["filter_height"], call.options["filter_width"]))
     sums = np.where(inside, values + _zero_point(call.tensors[0]), 0).sum(axis=(3, 4))
     counts = inside.sum(axis=(2, 3))
@@ -208,7 +211,7 @@ def _requantized(call: Call) -> Array:
 
 
 def _padded(call: Call) -> Array:
-    """With the number of PADV2, else with the zero point."""
+    """PAD and PADV2: the input padded with the number of PADV2, else with the zero point."""
     fill = call.inputs[2].item() if len(call.inputs) > 2 else _zero_point(call.output)
     return np.pad(call.inputs[0], call.inputs[1], constant_values=fill)
 

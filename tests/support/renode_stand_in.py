@@ -22,7 +22,7 @@ exit $?
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """How the stand-in behaves.
+    """Behaviour of the stand-in for Renode.
 
     program   the model's server on this computer; it compiles the one of the firmware's project by itself if empty
     seconds   from its start until it runs its script
@@ -54,7 +54,7 @@ class StandIn:
 
 
 def outliving(launcher: Path) -> list[int]:
-    """Of the processes that the stand-in has been, those that still run five seconds later."""
+    """Processes of the stand-in that still run after five seconds."""
     numbers = (launcher.parent / "processes").read_text(encoding="ascii").split()
     assert numbers, "the stand-in was not started"
     return survivors([int(number) for number in numbers])

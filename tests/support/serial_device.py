@@ -18,7 +18,7 @@ from tflmgen.project.board import Board
 
 @dataclass
 class Faults:
-    """What a line does to the bytes on it: `rate` of them is dropped, changed or joined by others; `delay` in seconds.
+    """Faults of a serial line: a share `rate` of bytes is dropped, changed or joined by others; `delay` in seconds.
 
     `restarts`: after how many bytes from the computer the board restarts, each counted from the one before.
     """
@@ -85,7 +85,7 @@ class Device:
                     self._write(self._disturb(data))
 
     def _write(self, data: bytes) -> None:
-        """As slowly as the line is."""
+        """Writes data to the process in up to four parts with the line's delay before each."""
         assert self._process.stdin
         step = max(1, len(data) if not self._faults.delay else len(data) // 4)
         for start in range(0, len(data), step):

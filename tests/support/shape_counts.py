@@ -36,12 +36,12 @@ class Count:
 
     @property
     def ratio(self) -> float:
-        """Of all instructions, to the twin's."""
+        """Instructions of the layer relative to its twin's."""
         return self.instructions / self.twin
 
     @property
     def work_ratio(self) -> float:
-        """Of instructions per multiply-accumulate, to the twin's."""
+        """Instructions per multiply-accumulate relative to the twin's."""
         own, twin = self.shape.work
         return self.ratio * twin / own
 
@@ -102,7 +102,7 @@ def _batch(shapes: Sequence[Shape], board: str) -> list[Count]:
 
 
 def _fingerprint(model: Path, board: str) -> str:
-    """Of the code that a model becomes, and of all kernels, which include one another."""
+    """A hash of the C code of a model and of all kernels: all of them, because kernels include one another."""
     sources = plan_for(model, load_board(board), BuildOptions(no_range_analysis=True)).sources
     digest = sha256(board.encode())
     for name in sorted(sources.files):
@@ -113,7 +113,7 @@ def _fingerprint(model: Path, board: str) -> str:
 
 
 def _instructions(model: Path, placed: Sequence[_Placed], board: str) -> list[tuple[int, str]]:
-    """Of each layer its instructions and its kernel."""
+    """Instructions and kernels of each layer."""
     done = tflmgen("bench", model, "--board", board, "--json", "--no-range-analysis", "--timeout", "600")
     assert done.code == 0, done.err
     rows = []

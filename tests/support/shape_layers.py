@@ -111,12 +111,12 @@ def rounded(layer: Measured, multiple: int) -> Measured:
 
 
 def _int(rng: np.random.Generator, low: int, high: int) -> int:
-    """From low to high, both included."""
+    """A random integer from low to high, both included."""
     return int(rng.integers(low, high + 1))
 
 
 def _side(weights: int, low: int = 4, work: int = 150_000) -> int:
-    """Of a square of outputs for about so many multiply-accumulates."""
+    """Side of a square of outputs, from `low` to 24, for about `work` multiply-accumulates."""
     return max(low, min(24, int(np.sqrt(work / weights))))
 
 

@@ -31,7 +31,7 @@ STEPS: tuple[Steps, ...] = (
 
 
 def quantized(dtype: str, factor: float = 1.0) -> dict[str, Any]:
-    """How a tensor of `dtype` is quantised."""
+    """Quantisation of a tensor of `dtype`; empty for floats."""
     if dtype not in SCALES:
         return {}
     scale, zero_point = SCALES[dtype]

@@ -73,7 +73,7 @@ def counted_down() -> Any:
     return _counted(lambda n: (tf.abs(n) % 8, 0, -1))
 
 
-def counted_either_way() -> Any:
+def counted_up_or_down() -> Any:
     return _counted(lambda n: (0, n % 8 - 4, tf.where(n % 8 < 4, -1, 2)))
 
 

@@ -25,8 +25,8 @@ from support.kernel_program import KERNELS
 from support.padded_cases import explicitly_padded
 from support.recurrent_sizes import lstm, svdf_in
 
-Made = tuple[Case, Sequence[Array | None]]
-Make = Callable[[np.random.Generator], Made]
+CaseInputs = tuple[Case, Sequence[Array | None]]
+Make = Callable[[np.random.Generator], CaseInputs]
 Chosen = tuple[Case, Sequence[Array | None], Kernel, Overlap | None]
 
 CASES = 2
@@ -41,8 +41,8 @@ DECLARATIONS = tuple(declaration for declaration in declarations() if declaratio
 
 @cache
 def functions_by_header(variant: str) -> dict[str, frozenset[str]]:
-    """What generated code may call of the kernels for an instruction set: functions that no other one calls, or
-    that are named as their header.
+    """C functions of an instruction set's kernels that generated code may call, by header: those that no other one
+    calls, or that are named as their header.
 
     They are in the header whose line defines them, be it by a macro of another one.
     """
@@ -68,7 +68,7 @@ def functions_of(declaration: KernelDeclaration) -> frozenset[str]:
 def scaled(make: Make) -> Make:
     """The layers of `make` with scales of all magnitudes, mostly of much the same one in all channels."""
 
-    def scaled_case(rng: np.random.Generator) -> Made:
+    def scaled_case(rng: np.random.Generator) -> CaseInputs:
         case, values = make(rng)
         x, w = case.inputs[:2]
         assert x is not None
@@ -85,7 +85,7 @@ def scaled(make: Make) -> Make:
     return scaled_case
 
 
-def narrow_add(rng: np.random.Generator) -> Made:
+def narrow_add(rng: np.random.Generator) -> CaseInputs:
     """Sums whose output may have a smaller scale than what is added."""
     case, values = dsp_cases.add(rng)
     output = case.outputs[0]

@@ -162,7 +162,7 @@ def library_in_branches(x: Any, n: Any) -> Any:
 
 
 def mixed(x: Any, n: Any) -> Any:
-    """If and While of version 2 between a loop and a cond of version 1, and a function in the loop."""
+    """A graph with If and While of version 2 between a loop and a cond of version 1, and a function in the loop."""
     halved = tf.function(lambda v: tf.cond(tf.reduce_sum(v) > 0.0, lambda: v * 0.5, lambda: v + 1.0), autograph=False)
     call = halved.get_concrete_function(tf.TensorSpec((3,)))
     first = _loop(n, x, lambda _, v: call(v))
@@ -231,7 +231,7 @@ def crossed(x: Any, n: Any) -> Any:
     return c + v1.cond(is_positive, lambda: b * 0.5, lambda: b + 1.0)
 
 
-def one_after_another(x: Any, n: Any) -> Any:
+def consecutive(x: Any, n: Any) -> Any:
     """Three conds of one predicate, each of which waits for those before."""
     is_positive = n > 0
     a = v1.cond(is_positive, lambda: tf.tanh(x), lambda: x - 1.0)

@@ -57,7 +57,7 @@ STRUCTURES = {
     "rest": {"IF": 2, "TANH": 1},
     "waiting_through_a_loop": {"IF": 2, "WHILE": 1, "TANH": 1},
     "crossed": {"IF": 3},
-    "one_after_another": {"IF": 3, "TANH": 1, "MUL": 2},
+    "consecutive": {"IF": 3, "TANH": 1, "MUL": 2},
 }
 """How often If and While, and operators of branches, are in each graph."""
 ARRAYS = {"mapped": 2, "array_in_cond": 1, "cond_in_array": 1, "library_array": 2, "library_in_branches": 1}
@@ -94,7 +94,7 @@ def converted(process: TensorFlowProcess, source: Path | str, choices: Conversio
         ("choice", {"IF"}, "Case written as If"),
         ("counted_up", {"WHILE", "LESS"}, "For written as While"),
         ("counted_down", {"WHILE", "GREATER"}, "For written as While"),
-        ("counted_either_way", {"WHILE", "LOGICAL_OR"}, "For written as While"),
+        ("counted_up_or_down", {"WHILE", "LOGICAL_OR"}, "For written as While"),
         ("choice_by_number", {"IF", "NOT_EQUAL"}, "2 If on a number compared with 0"),
         ("checked_shape", {"WHILE", "ADD"}, ""),
         ("angles", {"ATAN2", "IF", "BROADCAST_TO"}, "2 Atan2 with operands of one shape"),

@@ -16,7 +16,7 @@ from tflmgen.project import list_boards
 
 GATE = ROOT / "examples" / "gate.tflite"
 SCHEMA = json.loads((ROOT / "schema" / "fit.json").read_text(encoding="utf-8"))
-SOME = "microbit,mps2_an386,nucleo_f446re,host"
+BOARDS = "microbit,mps2_an386,nucleo_f446re,host"
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,7 @@ def test_every_board_has_a_row() -> None:
 
 
 def test_rows_are_those_of_single_plans() -> None:
-    rows = {row["board"]: row for row in tflmgen("fit", GATE, "--boards", SOME, "--json").json["boards"]}
+    rows = {row["board"]: row for row in tflmgen("fit", GATE, "--boards", BOARDS, "--json").json["boards"]}
     for board, row in rows.items():
         plan = tflmgen("inspect", GATE, "--board", board, "--json").json
         assert (row["arena_bytes"], row["weights_bytes"]) == (plan["arena"]["bytes"], plan["weights"]["bytes"])

@@ -11,7 +11,7 @@ from support.quantize_models import decaying_loop, f32
 from tflmgen.emulators import Vectors, VectorSet
 from tflmgen.frontend import write_model
 from tflmgen.quantize import Affine, compare_runs, observed_build, run_sets
-from tflmgen.quantize.evaluation import most_trips
+from tflmgen.quantize.evaluation import max_trips
 
 LOOP = (2, 0), (2, 2), (0, 2)
 """The loop variable, what the body makes of it, and the loop's result: one web."""
@@ -52,8 +52,8 @@ def test_outputs_of_an_endless_loop_are_wrong_in_every_measure() -> None:
     stuck = dict.fromkeys(LOOP, Affine(1.0, 0, 1, 127))
     with observed_build(decaying_loop()) as build:
         reference = run_sets(build, vectors)
-        limits = most_trips(build.model, reference, build.model)
-        run = run_sets(build, vectors, stuck, most_trips=limits)
+        limits = max_trips(build.model, reference, build.model)
+        run = run_sets(build, vectors, stuck, max_trips=limits)
         evaluation = compare_runs(build, vectors, reference, run, build.model)
     assert evaluation.endless == ((0, 0),)
     assert (evaluation.max_abs, evaluation.sqnr_db, evaluation.agreement) == (np.inf, -np.inf, 0)

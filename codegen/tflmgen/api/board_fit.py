@@ -73,7 +73,7 @@ def fit_boards(
 
 
 def fit_of(board: Board, plan: Json) -> BoardFit:
-    """What a plan takes on a board."""
+    """Memory and estimated time of a plan on a board, and whether the plan has room there."""
     arena, weights = plan["arena"]["bytes"], plan["weights"]["bytes"]
     cycles, unknown = _estimated(plan)
     return BoardFit(

@@ -60,7 +60,7 @@ class CompiledModel:
 
     @property
     def operators(self) -> Records[Operator]:
-        """What is computed, in the order of the schedule."""
+        """The operators that are computed, in the order of the schedule."""
         return self.plan.operators
 
     @property

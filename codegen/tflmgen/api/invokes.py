@@ -42,7 +42,7 @@ GENERATED = "generated"
 
 @dataclass(frozen=True, slots=True)
 class Invokes:
-    """What the firmware answered: a result per input set.
+    """Results of running the firmware, one per input set.
 
     place  for messages: "in QEMU", "at PORT"
     notes  what the user should know of the run, a sentence each

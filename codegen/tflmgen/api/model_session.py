@@ -30,7 +30,7 @@ class ModelSession:
     def __init__(self, session: Session, signatures: Sequence[Signature]) -> None:
         self._session, self._signatures = session, signatures
         self._lock = Lock()
-        self._is_over = False
+        self._has_ended = False
         self.emulator = session.emulator
 
     @property
@@ -70,10 +70,10 @@ class ModelSession:
     def end(self) -> None:
         """Waits for a run of another thread; from then on every call raises UsageError."""
         with self._lock:
-            self._is_over = True
+            self._has_ended = True
 
     def _require_running(self) -> None:
-        if self._is_over:
+        if self._has_ended:
             raise UsageError("the session is over: its runs belong into `with model.session() as session`")
 
 

@@ -31,7 +31,7 @@ _STAGE_KEYS = {"model", "builtin", "input", "when", "every", "slide", "catch_up"
 
 @dataclass(frozen=True, slots=True)
 class AppInput:
-    """What the application is given in each call.
+    """An input of the application, passed in each call.
 
     dtype, shape  None: those of the first stage that reads it
     period        seconds between calls; None: not given

@@ -35,7 +35,7 @@ class Event:
 
     @property
     def text(self) -> str:
-        """For people: "detected yes (1)", "runs"."""
+        """The event as text for people: "detected yes (1)", "runs"."""
         if self.output == RAN:
             return "runs" if self.value else "stops"
         named = f"{self.label} ({self.value})" if self.label else str(self.value)
@@ -106,7 +106,7 @@ def _pace(app: Application, stage: AppStage) -> int:
 
 
 def _activity(stage: AppStage, ran: Sequence[bool], pace: int) -> Iterator[Event]:
-    """Where the stage begins to run, and the call after which it has not run for longer than its pace."""
+    """Events of a stage: when it begins to run, and when it has stopped, not having run for longer than its pace."""
     last = None
     for call, runs in enumerate(ran):
         if last is not None and call - last > pace:

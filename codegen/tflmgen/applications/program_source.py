@@ -21,9 +21,9 @@ def read_program(path: Path, options: BuildOptions) -> Model:
     Raises ModelError for a bad file, UsageError for bad options.
     """
     if not options.also:
-        return _read_one(path, options)
+        return _read_model(path, options)
     paths = [path, *options.also]
-    models = [_read_one(other, options) for other in paths]
+    models = [_read_model(other, options) for other in paths]
     keys = model_keys(paths)
     digest = hashlib.sha256("\n".join(f"{k} {m.sha256}" for k, m in zip(keys, models, strict=True)).encode())
     return link(dict(zip(keys, models, strict=True)), " + ".join(p.name for p in paths), digest.hexdigest())
@@ -34,7 +34,7 @@ def is_application(path: Path) -> bool:
     return path.suffix.lower() == SUFFIX
 
 
-def _read_one(path: Path, options: BuildOptions) -> Model:
+def _read_model(path: Path, options: BuildOptions) -> Model:
     if not is_application(path):
         return read_source(path, options.source)
     return compose(read_application(path), lambda model: read_source(model, options.source), BUILTINS)

@@ -37,7 +37,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class StageContext:
-    """What a built-in is made from: its stage, the types that it reads, seconds per call, and where state is noted."""
+    """Inputs for building a built-in: its stage, the types it reads, seconds per call, and where state is noted."""
 
     file: AppFile
     stage: AppStage

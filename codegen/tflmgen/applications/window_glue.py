@@ -51,7 +51,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """Where the rows of a window come from.
+    """Source of the rows that are pushed into a window.
 
     rows   tensor of the new rows
     fresh  whether there are new ones; None: always

@@ -111,9 +111,9 @@ def _sizes(writer: BodyWriter) -> dict[str, int]:
     return {name: len(array.data) for name, array in writer.places.used.items()}
 
 
-def _fingerprint(*made_of: str | int) -> int:
-    """First 32 bits of SHA-256 over the version of tflmgen and `made_of`."""
-    return int.from_bytes(hashlib.sha256(repr((__version__, *made_of)).encode()).digest()[:4], "big")
+def _fingerprint(*content: str | int) -> int:
+    """First 32 bits of SHA-256 over the version of tflmgen and `content`."""
+    return int.from_bytes(hashlib.sha256(repr((__version__, *content)).encode()).digest()[:4], "big")
 
 
 def _headers(
@@ -197,7 +197,7 @@ def _result_pointers(program: Program, writer: BodyWriter) -> list[dict[str, str
 
 
 def _members(program: Program, writer: BodyWriter, entries: Sequence[ApiEntry], faults: FaultChecks) -> list[Member]:
-    """What an instance of a re-entrant library keeps, but for its arena and its state."""
+    """Members of the C struct of a re-entrant library's instance, beside its arena and its state."""
     members = []
     for tensor in (tensor for entry in entries for tensor in (*entry.inputs, *entry.outputs)):
         if tensor.rows and (tensor.rows.is_shape or tensor.role == "output"):

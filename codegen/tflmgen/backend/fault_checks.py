@@ -14,7 +14,10 @@ HEADER = "checks.h"
 
 @dataclass(frozen=True, slots=True)
 class FaultChecks:
-    """For the templates. arena_bytes: of the arena with the guard behind it. caption: of NAME_check()."""
+    """The device's memory checks, for the templates.
+
+    arena_bytes: size of the arena with the guard behind it. caption: text about NAME_check().
+    """
 
     has_guards: bool
     crc_when: str
@@ -56,7 +59,7 @@ def _caption(checks: DeviceChecks) -> str:
 
 
 def plan_values(checks: FaultChecks, handle: Handle) -> Mapping[str, object]:
-    """What the template of the plan asks for."""
+    """Variables that the plan's template reads about the checks."""
     return {
         "guards": checks.has_guards,
         "crc_when": checks.crc_when,

@@ -73,9 +73,9 @@ def operand_steps(schedule: Schedule) -> dict[int, list[int]]:
     writers: dict[Value, int] = {}
     read: dict[int, tuple[Value, ...]] = {}
     for scheduled in schedule.functions:
-        writers |= _made_at_entry(scheduled)
+        writers |= _writers_at_entry(scheduled)
         for item, _ in walk_items(scheduled.body):
-            writers |= _made_by(item)
+            writers |= _writers_of(item)
             read |= _read_by(item)
         read[scheduled.exit] = _results(scheduled.function)
     for boundary, _ in boundaries(schedule):
@@ -83,21 +83,21 @@ def operand_steps(schedule: Schedule) -> dict[int, list[int]]:
     return {step: sorted({writers[v] for v in values if v in writers}) for step, values in read.items()}
 
 
-def _made_at_entry(scheduled: ScheduledFunction) -> dict[Value, int]:
-    return {**dict.fromkeys(scheduled.function.inputs, scheduled.entry), **_entry_writers(scheduled.load)}
+def _writers_at_entry(scheduled: ScheduledFunction) -> dict[Value, int]:
+    return {**dict.fromkeys(scheduled.function.inputs, scheduled.entry), **_boundary_writers(scheduled.load)}
 
 
-def _entry_writers(boundary: Boundary) -> dict[Value, int]:
+def _boundary_writers(boundary: Boundary) -> dict[Value, int]:
     return dict.fromkeys(boundary.values, boundary.index)
 
 
-def _made_by(item: ScheduleItem) -> dict[Value, int]:
+def _writers_of(item: ScheduleItem) -> dict[Value, int]:
     if isinstance(item, Step):
         return dict.fromkeys(item.op.outputs, item.index)
     if isinstance(item, CallStep):
         return dict.fromkeys(item.node.outputs, item.results.index)
     writers = dict.fromkeys(item.node.outputs, item.index)
-    return writers | _entry_writers(item.init) if isinstance(item, WhileStep) else writers
+    return writers | _boundary_writers(item.init) if isinstance(item, WhileStep) else writers
 
 
 def _read_by(item: ScheduleItem) -> dict[int, tuple[Value, ...]]:

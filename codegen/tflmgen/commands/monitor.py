@@ -17,7 +17,7 @@ SYNC = 0x7E
 """Byte that begins and ends a frame of the protocol."""
 
 
-class PortGoneError(TflmgenError):
+class PortLostError(TflmgenError):
     """The serial port disappeared while it was monitored."""
 
 
@@ -40,7 +40,7 @@ def monitor_command(
             try:
                 data = stream.read(min(remaining, 0.5))
             except EOFError as error:
-                raise PortGoneError(f"{name}: {error}") from error
+                raise PortLostError(f"{name}: {error}") from error
             for line in watcher.feed(data):
                 console.line(line)
     for line in watcher.flush():

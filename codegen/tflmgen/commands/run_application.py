@@ -64,7 +64,7 @@ def _print_run(console: Console, ran: ApplicationRun, place: str, outputs: Path 
 
 
 def seconds_of(call: int, period: float | None) -> float | None:
-    """When a call's decisions are known: at the end of its samples."""
+    """Seconds until a call's decisions are known, which is at the end of its samples; None without a period."""
     return None if period is None else round((call + 1) * period, 6)
 
 

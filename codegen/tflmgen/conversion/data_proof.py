@@ -44,9 +44,9 @@ SECONDS = 8.0
 SHARE = 12
 """One set may take a twelfth of the work that is left: a loop may run 2**31 times."""
 Outputs = Sequence[Sequence[Array]]
-"""Of each invoke."""
+"""Arrays of the outputs of each invoke."""
 SEED = 20_260_501
-"""Of the generated inputs, so that a conversion is compared on the same ones each time."""
+"""Seed of the generated inputs, so that a conversion is compared on the same ones each time."""
 NOISES = 5
 """Runs with other rounding for a set that differs."""
 
@@ -56,7 +56,7 @@ class SourceRunError(TflmgenError):
 
 
 class Source(Protocol):
-    """What runs the source.
+    """Runs the source.
 
     title        its framework, for people: "TensorFlow"
     intermediate what a user may look at when results differ; empty if there is nothing
@@ -74,13 +74,15 @@ class Source(Protocol):
         """
 
     def run_by_definition(self, sets: Sequence[InputSet]) -> Sequence[Outputs | None]:
-        """As run(), but by the definitions of the source's operators; None, too, for a set for which they are open.
+        """Outputs as run() returns them, computed by the definitions of the source's operators.
+
+        None, too, for a set whose outputs the definitions leave open.
 
         Nothing at all where there is no other definition than what run() does.
         """
 
     def trace(self, operands: Sequence[Array], names: Sequence[str]) -> Mapping[str, Sequence[Array]]:
-        """What tensors of the file have in the source, of those that it can tell, for inputs of the first entry.
+        """Values in the source of those tensors of the file that it knows, for inputs of the first entry.
 
         names    of the file's tensors outside of branches and loops, in the order of evaluation
         results  arrays of which one equals the tensor, in any order of dimensions that the file may have
@@ -89,7 +91,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """How a comparison went.
+    """Result of comparing a file with its source.
 
     equal        input sets whose outputs are equal
     undecided    sets that differ by no more than the file's own rounding makes it differ
@@ -114,7 +116,7 @@ class Proof:
 
     @property
     def text(self) -> str:
-        """For people: "Compared with TensorFlow: 12 input sets equal, 4 of 4 branches taken"."""
+        """The result as text for people: "Compared with TensorFlow: 12 input sets equal, 4 of 4 branches taken"."""
         if self.unsupported:
             return f"Not compared: {self.unsupported}"
         reason = "undecided: rounding decides a branch" if self.branches[1] else "within the rounding of float32"
@@ -192,7 +194,7 @@ class _Comparison:
         rng = np.random.default_rng(SEED)
         for candidate in make_input_sets(self._model, ports, rng, SETS if ports else 1):
             all_taken = len(self._sides) >= sum(self._branches.values())
-            if (not candidate.planned and all_taken) or self._budget.is_over:
+            if (not candidate.planned and all_taken) or self._budget.is_exhausted:
                 return
             evaluated = list(self._evaluated(number, candidate.label, candidate.arrays, candidate.planned))
             if not evaluated and candidate.planned:
@@ -360,7 +362,7 @@ def is_quantized(tensor: Tensor) -> bool:
 
 
 def _common_rows(outputs: Outputs, wanted: Outputs) -> Outputs:
-    """What the source has of each output of the same rank that is larger."""
+    """The outputs cut to the shapes of those `wanted`; an output of another rank is left as it is."""
     return [
         [
             np.asarray(actual[tuple(map(slice, expected.shape))]) if actual.ndim == expected.ndim else actual

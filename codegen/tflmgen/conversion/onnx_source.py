@@ -49,7 +49,7 @@ class OnnxSource:
         return results
 
     def run_by_definition(self, sets: Sequence[InputSet]) -> Sequence[Outputs | None]:
-        """By ONNX's evaluator, which is the definition: ONNX Runtime leaves it in corners, such as Resize's."""
+        """Outputs by ONNX's reference evaluator, which defines them: ONNX Runtime differs in corners, as of Resize."""
         if self._program.is_torch:
             return []
         try:

@@ -22,7 +22,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ConversionSettings:
-    """How a source is converted: what ConvertOptions and the source's own options say, checked and parsed.
+    """Settings of a conversion: ConvertOptions and the source's own options, checked and parsed.
 
     inputs, outputs  nodes of a frozen graph; empty: its placeholders, and what nothing reads
     shapes           shapes of inputs

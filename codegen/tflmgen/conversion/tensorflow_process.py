@@ -160,7 +160,7 @@ class TensorFlowProcess:
         return self.folder / "log.txt"
 
     def _end(self, request: str, code: int) -> tuple[str, str]:
-        """Why the process is gone, and what may help."""
+        """Explanation of an exit code of the process: why it ended, and what may help."""
         lines = [line for line in self._log.read_text(errors="replace").splitlines() if line.strip()]
         if code == -signal.SIGABRT and any("bad_alloc" in line for line in lines):
             return f"TensorFlow had not enough memory to {request} it", "Convert it on a machine with more memory"

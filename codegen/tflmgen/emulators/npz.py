@@ -57,7 +57,7 @@ class Vectors:
 
 
 def set_caption(number: int, label: str) -> str:
-    """What tables call an input set."""
+    """Name of an input set in tables: its number, and its label if it has one."""
     return f"{number}: {label}" if label else str(number)
 
 

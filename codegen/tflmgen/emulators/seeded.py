@@ -13,7 +13,7 @@ from tflmgen.errors import UsageError
 from tflmgen.ir import DType, Port, Signature, TensorType
 
 SEED = 20260101
-"""Of the generated inputs: any number, as long as it stays the same."""
+"""Seed of the generated inputs: any number, as long as it stays the same."""
 
 SETS = 3
 """Generated input sets of a signature."""

@@ -43,7 +43,7 @@ class Order:
 
 
 class _Need:
-    """What one task needs and leaves, prepared for counting: only which values die with it depends on the order.
+    """Memory that one task needs and leaves; only which values die with it depends on the order.
 
     reads   (readers as a bit set, bytes) of each value that it reads
     shared  per written value: (readers as a bit set, bytes shared with the value that they read)
@@ -190,12 +190,12 @@ def least_peak(
     state = _State(tasks, sizes, needed_after)
     begin, end = state.entering(entering), state.bound_of_last(sum(sizes[v] for v in needed_after))
     lower_bound = max([begin, end, *(state.lower_bound_of(i) for i in range(len(tasks)))])
-    given_peak = state.peak(range(len(tasks)), 0, begin)
+    initial_peak = state.peak(range(len(tasks)), 0, begin)
     # heap: (peak, tasks left, index into `steps`, tasks done, bytes in use); steps: (last tasks, previous step)
     heap = [(lower_bound, len(tasks), 0, 0, begin)]
     steps: list[tuple[tuple[int, ...], int]] = [((), 0)]
     visited: set[int] = set()
-    while heap and heap[0][0] < given_peak:
+    while heap and heap[0][0] < initial_peak:
         peak, _, number, done, live = heapq.heappop(heap)
         if done in visited:
             continue
@@ -203,14 +203,14 @@ def least_peak(
         if done == (1 << len(tasks)) - 1 or state.looks > effort:
             remaining = state.greedy(done, live)
             reached = max(peak, state.peak(remaining, done, live))
-            if reached < given_peak:
+            if reached < initial_peak:
                 return Order((*_path(steps, number), *remaining), reached, peak)
-            return Order(tuple(range(len(tasks))), given_peak, peak)
+            return Order(tuple(range(len(tasks))), initial_peak, peak)
         for last, done_after, left, highest in state.steps(done, live, peak):
             steps.append((last, number))
             tasks_left = len(tasks) - done_after.bit_count()
             heapq.heappush(heap, (highest, tasks_left, len(steps) - 1, done_after, left))
-    return Order(tuple(range(len(tasks))), given_peak, given_peak)
+    return Order(tuple(range(len(tasks))), initial_peak, initial_peak)
 
 
 def _path(steps: Sequence[tuple[tuple[int, ...], int]], number: int) -> tuple[int, ...]:

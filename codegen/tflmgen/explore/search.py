@@ -64,7 +64,7 @@ def best_candidate(module: Module, selection: Selection) -> Candidate:
     best = next(plans)
     allowed_cycles = selection.cycles * TUNING.balanced_slowdown
     for plan in takewhile(lambda plan: plan.extra_cycles <= allowed_cycles, plans):
-        if plan.cost < best.cost and _is_worth_it(plan, best, selection.cycles):
+        if plan.cost < best.cost and _saves_in_proportion(plan, best, selection.cycles):
             best = plan
     return best
 
@@ -130,6 +130,6 @@ def _slower(candidate: Candidate) -> Selection | None:
     return replace(candidate.selection, kernels=kernels) if kernels != candidate.selection.kernels else None
 
 
-def _is_worth_it(plan: Candidate, best: Candidate, total: int) -> bool:
+def _saves_in_proportion(plan: Candidate, best: Candidate, total: int) -> bool:
     """Whether the part of the memory that a plan saves is at least the part of the `total` cycles that it takes."""
     return (plan.extra_cycles - best.extra_cycles) * best.bytes <= (best.bytes - plan.bytes) * total

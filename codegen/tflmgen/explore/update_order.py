@@ -72,9 +72,9 @@ def must_precede(block: Block, variables: Sequence[Value], following: Sequence[V
         if producer_index is None:
             continue
         old = {variable}
-        made_by = nodes[producer_index]
-        if isinstance(made_by, Op) and traits_of(made_by.operator).cuts and made_by.inputs[0] is not None:
-            old.add(origin.get(made_by.inputs[0], made_by.inputs[0]))
+        writer = nodes[producer_index]
+        if isinstance(writer, Op) and traits_of(writer.operator).cuts and writer.inputs[0] is not None:
+            old.add(origin.get(writer.inputs[0], writer.inputs[0]))
         for reader in sorted(set().union(*(readers.get(v, ()) for v in old)) - {producer_index}):
             if not _reaches(after, producer_index, reader):
                 after[reader].add(producer_index)

@@ -26,7 +26,7 @@ class CarriedState:
 
 
 def carried_states(model: Model) -> dict[TensorKey, CarriedState]:
-    """By the tensor of what is read, for variables that nothing else accesses but their initialisation."""
+    """Variables that are read once and assigned once, and beside that only initialised, by the tensor that is read."""
     accesses = defaultdict[str, list[tuple[SubGraph, Operator]]](list)
     for graph in model.subgraphs:
         for name, op in _accesses(graph):

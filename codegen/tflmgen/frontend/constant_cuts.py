@@ -1,4 +1,4 @@
-"""What SLICE and STRIDED_SLICE take of a tensor whose shape is known, where their bounds are constants."""
+"""Ranges that SLICE and STRIDED_SLICE with constant bounds take of a tensor whose shape is known."""
 
 from __future__ import annotations
 

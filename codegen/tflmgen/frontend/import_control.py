@@ -116,7 +116,7 @@ class ControlFlowImporter:
         return Function(name, (*without_handles(inputs), *extents, *initial_state), block, state)
 
     def _state_value(self, name: str) -> Value:
-        """What a function finds in a variable on entry."""
+        """The Value that a variable has on entry of a function."""
         context = self._context
         variable = context.variables[name]
         value = context.value(name, variable.type)

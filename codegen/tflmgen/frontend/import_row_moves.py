@@ -196,12 +196,12 @@ def pad_at_run_time(context: Context, builder: Builder, call: RowCall, number: f
 
 
 def depth_to_space(context: Context, builder: Builder, call: RowCall) -> Outputs:
-    """Each row of pixels becomes as many as the block is high."""
+    """DEPTH_TO_SPACE of dynamic rows: each row of pixels becomes `block_size` rows."""
     return _blocks(context, builder, call, lambda value, _, extent, size: (value, builder.times(extent, size)))
 
 
 def space_to_depth(context: Context, builder: Builder, call: RowCall) -> Outputs:
-    """As many rows of pixels as the block is high become one; an error at run time where some are left."""
+    """SPACE_TO_DEPTH of dynamic rows: `block_size` rows become one; an error at run time if rows are left over."""
 
     def divided(value: Value, axis: int, extent: Value, size: int) -> tuple[Value, Value]:
         fitted = builder.fit(value, value.type.max_shape[axis] // size * size, axis)

@@ -303,7 +303,7 @@ BY_TRAIT: tuple[tuple[Callable[[Traits], bool], Reader], ...] = (
 
 
 def reader_of(name: str, operators: Operators) -> Reader | None:
-    """How an operator on dynamic dimensions is imported; None for those that are row-wise at most."""
+    """The importer of an operator on dynamic dimensions; None for operators that are at most row-wise."""
     if name in operators and operators[name].updates:
         return recurrent
     traits = traits_of(name, operators)

@@ -38,14 +38,14 @@ def recurrent(context: Context, builder: Builder, call: RowCall) -> tuple[Value,
     if steps is None:
         _add(context, builder, call, (output, *updated), operator.attributes)
         return (output, *updated)
-    is_apart = time == 1 and sequence.type.max_shape[0] > 1
-    first = builder.dense(sequence) if is_apart else sequence
+    has_gaps = time == 1 and sequence.type.max_shape[0] > 1
+    first = builder.dense(sequence) if has_gaps else sequence
     absent = (None,) * (context.operators[call.op.name].inputs[1] - len(call.inputs))
     counted = replace(call.op, name=in_use(call.op.name))
     call = replace(call, op=counted, inputs=(first, *call.inputs[1:], *absent, steps))
     _add(context, builder, call, (output, *updated), operator.attributes)
     context.extents[output] = {time: steps}
-    if is_apart:
+    if has_gaps:
         output = builder.spread(output, output.type, builder.shape(output), {time: steps})
     return (output, *updated)
 

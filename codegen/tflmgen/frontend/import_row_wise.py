@@ -165,7 +165,7 @@ def _places(
     rows = value.type.max_shape[axis]
     if rows == 0 or not all(traits.row_wise(instance, member_axis) for _, member_axis in members):
         raise mixing_error(context, call, members[0])
-    enlarged = check_rows(context, call, _enlarged_by_one(call.inputs, members))
+    enlarged = check_rows(context, call, _with_row_added(call.inputs, members))
     if enlarged.problems or enlarged.open:
         raise mixing_error(context, call, members[0])
     places = []
@@ -181,7 +181,7 @@ def _places(
     return places
 
 
-def _enlarged_by_one(inputs: Inputs, members: Sequence[Axis]) -> Inputs:
+def _with_row_added(inputs: Inputs, members: Sequence[Axis]) -> Inputs:
     larger = list(inputs)
     for index, axis in members:
         value = larger[index]

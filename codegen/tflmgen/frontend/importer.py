@@ -129,7 +129,10 @@ def _renamed(context: Context, values: Sequence[Value], states: int) -> tuple[Va
 
 
 def _check_rank(context: Context, subgraph: int, function: Function, value: Value) -> None:
-    """What a signature takes and gives is dense; the kernels that make it so have only so many loops."""
+    """Reports an input or output of a signature with a dynamic dimension behind the first MAX_RANK.
+
+    Inputs and outputs are stored densely, and the kernels that pack rows have only so many loops.
+    """
     last = max(context.extents.get(value, {}), default=0)
     if last >= MAX_RANK:
         rule = (

@@ -284,7 +284,7 @@ class _Matcher:
             coefficients = affine.of(gate)
             if coefficients is None or coefficients.size != batch * cells * len(identity):
                 return None
-            sums.append(_of_one(coefficients.reshape(batch, cells, -1), features))
+            sums.append(_sequence_coefficients(coefficients.reshape(batch, cells, -1), features))
         known = [s for s in sums if s is not None]
         return known if len(known) == len(sums) else None
 
@@ -322,7 +322,7 @@ class _Matcher:
         return store.list == self._body.inputs[place] and self._body.tensors[store.list].shape[0] == steps
 
 
-def _of_one(coefficients: Array, features: int) -> Array | None:
+def _sequence_coefficients(coefficients: Array, features: int) -> Array | None:
     """Coefficients of one sequence of a batch; None if sequences depend on each other, or are computed differently.
 
     coefficients  [batch, cells, terms]: all features, all states, and the constant term

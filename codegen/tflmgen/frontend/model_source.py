@@ -57,7 +57,7 @@ def read_source(path: Path, options: SourceOptions = TFLITE_ONLY) -> Model:
 
 
 def source_program(path: Path, options: SourceOptions) -> OnnxProgram:
-    """What runs a file that is_lowered. Raises ModelError and UsageError."""
+    """The source program of a file that is_lowered, which runs it. Raises ModelError and UsageError."""
     program: OnnxProgram = _onnx_module(path).program_of(path, _constants(options))
     return program
 

@@ -28,7 +28,7 @@ class RowStore:
 
     @property
     def reads(self) -> tuple[int, ...]:
-        """What the store reads instead of its CONCATENATION's operands."""
+        """Tensors that the store reads instead of its CONCATENATION's operands: list, index and row."""
         return self.list, self.index, self.row
 
 

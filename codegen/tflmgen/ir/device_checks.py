@@ -1,4 +1,4 @@
-"""What the device is to check of its memory while it runs."""
+"""Settings of the device's checks of its own memory while it runs: guards, and a CRC-32 of the constants."""
 
 from __future__ import annotations
 

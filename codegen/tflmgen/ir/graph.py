@@ -26,7 +26,7 @@ class Origin:
     operator_name: str
 
     def location(self, model: str) -> Location:
-        """Where that is, for messages about the file called `model`."""
+        """The operator's Location, for messages about the file called `model`."""
         return Location(model, self.subgraph, self.subgraph_name, self.operator, self.operator_name)
 
 

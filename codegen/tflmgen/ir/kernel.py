@@ -1,4 +1,4 @@
-"""What an operator becomes: one call of a C kernel, or a view. Operators make them, and every later stage reads them.
+"""Kernels: an operator becomes one call of a C kernel, or a view. Operators make them, every later stage reads them.
 
 A kernel is a C function in firmware/kernels/. Its C signature is the `operands` as pointers, in order, and last, where
 there are `params`, a pointer to one const struct that holds every number known at compile time:

@@ -1,4 +1,4 @@
-"""What a kernel costs, and which one was chosen among several: made by kernels/choice.py, read by the search."""
+"""Kernels with their costs, and the one chosen among several: made by kernels/choice.py, read by the search."""
 
 from __future__ import annotations
 

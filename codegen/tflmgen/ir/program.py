@@ -117,7 +117,7 @@ class RowStageAt:
 
 @dataclass(frozen=True, slots=True)
 class RowProgram:
-    """What runs inside a stream: calls[i] for each i of `order`."""
+    """Calls inside a row stream: calls[i] for each i of `order`."""
 
     stages: tuple[RowStageAt, ...]
     calls: tuple[RowCallAt, ...]

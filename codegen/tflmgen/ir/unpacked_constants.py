@@ -54,7 +54,7 @@ class PackedCall:
         return math.prod(self.number(field) for field in fields)
 
     def words(self, argument: int = 1) -> bytes:
-        """What an argument points to. Raises ValueError where that is not in flash."""
+        """The bytes in flash that an argument points to. Raises ValueError where it points elsewhere."""
         data = self.arguments[argument]
         if data is None:
             raise ValueError(f"argument {argument} is not in flash")

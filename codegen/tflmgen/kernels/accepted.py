@@ -20,7 +20,7 @@ Types = frozenset[DType | None]
 
 ANY: Types = frozenset(DType)
 MANY = 7
-"""Of an operator with more inputs than this, only the first input and the first output are told."""
+"""Number of inputs above which only the types of an operator's first input and first output are tried and listed."""
 
 
 @dataclass(frozen=True, slots=True)

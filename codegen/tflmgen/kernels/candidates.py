@@ -43,7 +43,7 @@ def fast_kernels(*requests: Request) -> list[Kernel]:
             for declaration in declarations()
             if declaration.instructions in instructions and declaration.instructions in request.target.instructions
             for kernel in declaration.kernels(request)
-            if declaration.pads_freely or _packed_bytes(kernel) <= _most_packed(request)
+            if declaration.pads_freely or _packed_bytes(kernel) <= _packed_bytes_limit(request)
         ]
         if kernels:
             return kernels
@@ -84,7 +84,7 @@ def _with_macs(kernel: Kernel, macs: int) -> Kernel:
     return replace(kernel, macs=macs, smaller=others, backward=backward)
 
 
-def _most_packed(request: Request) -> float:
+def _packed_bytes_limit(request: Request) -> float:
     """Bytes of constants that a kernel may have: whatever it takes where each filter sees one channel."""
     if isinstance(request, FloatRequest):
         return TUNING.packed_share * (request.weights.nbytes + request.bias.nbytes) + TUNING.padding_bytes

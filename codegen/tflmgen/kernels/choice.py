@@ -1,4 +1,4 @@
-"""Which of the kernels that compute a layer takes fewest cycles, and which others may take less memory."""
+"""Choice among the kernels that compute a layer: the one of fewest cycles, and others that may take less memory."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tflmgen.kernels.costs.cost_model import CostModel
 from tflmgen.kernels.requests import Request
 
 InstructionSet = Literal["mve", "dsp", "thumb", "portable"]
-"""Of Target.instructions, the fastest first; portable kernels run anywhere."""
+"""Instruction sets of Target.instructions, the fastest first; portable kernels run anywhere."""
 
 Asked = TypeVar("Asked", bound=Request)
 
@@ -35,8 +35,8 @@ class Computes(Generic[Asked]):
 class Cases:
     """Layers to test C functions with, drawn until each function has some: names in tests/support/variant_cases.py.
 
-    optimize, winograd: as in Target. in_turn: a module below tflmgen.kernels whose SHIFTS, or SIGNS, are tried in that
-    order, so that layers rarely reach the last ones: the tests try each alone.
+    optimize, winograd: as in Target. in_turn: a module below tflmgen.kernels whose SHIFTS are tried in that order, so
+    that layers rarely reach the last ones: the tests try each alone.
     """
 
     layers: str
@@ -81,7 +81,7 @@ class KernelDeclaration:
         return [self._described(kernel, request) for kernel in kernels]
 
     def _described(self, kernel: Kernel, request: Request) -> Kernel:
-        """With the numbers of the layer, and the family where the declaration has a single one."""
+        """The kernel and its smaller variants with the layer's numbers, and the family if the declaration has one."""
         family = next(iter(self.costs)) if len(self.costs) == 1 else kernel.family
         smaller = tuple(self._described(other, request) for other in kernel.smaller)
         return replace(kernel, layer=request.numbers, family=family, smaller=smaller)

@@ -25,7 +25,7 @@ Factor = tuple[int, int]
 
 
 _MOST_PIXELS = 256
-"""Of a window whose sums of int8 values fit 16 bits."""
+"""Largest number of pixels in a window whose sums of int8 values fit 16 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Request:
 
     @property
     def numbers(self) -> Fields:
-        """What estimates of cycles may count with beside a kernel's own numbers, which come first: the window's."""
+        """Numbers for cycle estimates, such as the window's; a kernel's own numbers take precedence."""
         return ()
 
     @property
@@ -112,7 +112,7 @@ class DepthwiseConvolution(WindowRequest):
 
     @property
     def filters(self) -> int:
-        """Of each input channel."""
+        """Number of filters of each input channel (TFLite's depth multiplier)."""
         return len(self.layer.weights) // self.window.input[3]
 
 
@@ -139,7 +139,7 @@ class MatrixProduct(LayerRequest):
 
     @property
     def is_faster_by_portable_kernel(self) -> bool:
-        """On cores with the DSP extension, it multiplies two values at a time."""
+        """Whether the core has the DSP extension, with which the portable kernel multiplies two values at a time."""
         return "dsp" in self.target.instructions
 
 
@@ -239,14 +239,14 @@ class Multiplication(Request):
 
 @dataclass(frozen=True, slots=True)
 class PortableRequest(Request):
-    """What the portable kernel computes, whose operands and parameters others share."""
+    """A request for kernels that share the operands and parameters of the portable kernel."""
 
     portable: Kernel
 
 
 @dataclass(frozen=True, slots=True)
 class Pooling(PortableRequest):
-    """Of int8 values; kind: average or max."""
+    """A pool of int8 values. kind: average or max."""
 
     WHAT: ClassVar[str] = "int8 AVERAGE_POOL_2D and MAX_POOL_2D"
 
@@ -266,10 +266,10 @@ class Pooling(PortableRequest):
     def kernel(self, variant: str, header: str, channels: int) -> Kernel:
         """The variant of the portable kernel that reads and writes so many channels of a pixel at a time."""
         function = self.portable.function.replace("_s8", f"_{variant}_s8")
-        over_input = overlaps(self.op.outputs[0], self.window.group_distance(channels))
+        input_overlaps = overlaps(self.op.outputs[0], self.window.group_distance(channels))
         family = f"{self.kind}_pool2d_{variant}"
         return replace(
-            self.portable, function=function, header=header, overlaps=over_input, variant=variant, family=family
+            self.portable, function=function, header=header, overlaps=input_overlaps, variant=variant, family=family
         )
 
 

@@ -74,7 +74,7 @@ class Selector:
         return replace(self, known={})
 
     def select(self, module: Module, streams: Mapping[int, RowStream] = MappingProxyType({})) -> Selection:
-        """What computes every Op of the module; `streams` compute those that no table has, by Op.id."""
+        """The kernel of every Op of the module; `streams`: row streams by Op.id, which no operator table has."""
         operators = [node for function in module.functions for node in walk(function.body) if isinstance(node, Op)]
         kernels: Mapping[int, Selected] = {op.id: streams.get(op.id) or self._kernel(module, op) for op in operators}
         notes: tuple[str, ...] = ()

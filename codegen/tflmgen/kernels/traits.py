@@ -58,7 +58,7 @@ def any_axis(op: OperatorInstance, axis: int) -> bool:
 
 
 class Sliding(Enum):
-    """What slides over an image [batch, height, width, channels], in `attributes.steps`.
+    """Kind of an operator that slides over an image [batch, height, width, channels] in `attributes.steps`.
 
     FILTER: the weights, input 1, whose dimensions 1 and 2 are the taps. POOL: a window of `attributes.taps`.
     """
@@ -79,7 +79,7 @@ class Comparison(Enum):
 
     @property
     def negated(self) -> Comparison:
-        """What holds where this doesn't."""
+        """The comparison that is true exactly where this one is false."""
         return _NEGATED[self]
 
     @property
@@ -134,7 +134,7 @@ class Traits:
     may_fail        it may return an error: it must not run where the model would not have run it
 
     Channels, which are the last dimension
-    channels_apart  each channel of the output depends on this channel of the operands only
+    channelwise     each channel of the output depends on this channel of the operands only
     channel_axis    the axis of the weights, input 1, that counts the output's channels
     depth_axis      the axis of the weights that counts the input's channels, each of which every output depends on
 
@@ -176,7 +176,7 @@ class Traits:
     shape_operands: tuple[int, ...] = ()
     takes_nothing: bool = False
     may_fail: bool = False
-    channels_apart: bool = False
+    channelwise: bool = False
     channel_axis: int | None = None
     depth_axis: int | None = None
     clamped: bool = False

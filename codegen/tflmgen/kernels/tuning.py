@@ -1,4 +1,4 @@
-"""What the search for a plan takes for cheap, how long it tries, and what it gives up for what."""
+"""Tuning constants of the search for a plan: limits of its effort, and trade-offs between memory and cycles."""
 
 from __future__ import annotations
 

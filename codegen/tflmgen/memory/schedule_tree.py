@@ -33,7 +33,7 @@ class Boundary:
 
 @dataclass(frozen=True, slots=True)
 class IfStep:
-    """If: reads the condition at `index`; each branch ends with the boundary that assigns the outputs."""
+    """An If: the step reads the condition at `index`; each branch ends with the boundary that assigns the outputs."""
 
     index: int
     node: If

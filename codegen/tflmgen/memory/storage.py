@@ -27,7 +27,7 @@ JOINS: tuple[Join, ...] = ("cheap", "all", "none")
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What happens at a boundary: copies in order, then pointers change places (both often none).
+    """Data movement at a boundary: copies in order, then a rotation of pointers (both are often empty).
 
     rotation: (buffer, the buffer whose place it takes). Afterwards each value has its source's contents.
     """
@@ -126,7 +126,10 @@ def _merge(homes: Homes, pairs: list[_Pair]) -> None:
 def _pieces(
     homes: Homes, items: list[tuple[ScheduleItem, int]], selection: Selection, liveness: Liveness
 ) -> list[list[tuple[Value, Value, int]]]:
-    """What each operator made of pieces could join: (output, input, offset). Innermost and largest operators first."""
+    """(output, input, offset) of values that could share a home, for each operator made of pieces.
+
+    Operators in the innermost loops and the largest ones come first.
+    """
     candidates = []
     for item, depth in items:
         kernel = selection.of(item.op) if isinstance(item, Step) else None

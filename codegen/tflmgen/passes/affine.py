@@ -80,7 +80,7 @@ class _Affine(PatternRewriter):
     def _fold_input_factor(self, op: Op) -> Op | None:
         """The layer with a factor of its input folded in; None if that is not possible."""
         source = op.inputs[0] if traits_of(op.operator).channel_axis is not None else None
-        producer = self._flow.made_by(source, *FACTORS)
+        producer = self._flow.producer_among(source, *FACTORS)
         if producer is None or source is None or producer.id in self._touched or self._flow.only_reader(source) is None:
             return None
         if producer.attributes.activation is not Activation.NONE:

@@ -60,7 +60,7 @@ class _Attention(Fuser):
     def _scaled(self, op: Op) -> Op:
         """SOFTMAX with the factor of a preceding MUL in its beta."""
         source = op.inputs[0]
-        scaling = self._flow.made_by(source, "MUL")
+        scaling = self._flow.producer_among(source, "MUL")
         if scaling is None or source is None or self._flow.only_reader(source) is None:
             return op
         for read, factor_operand in (scaling.inputs, scaling.inputs[::-1]):

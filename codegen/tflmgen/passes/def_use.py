@@ -52,7 +52,7 @@ class Dataflow:
         readers = self._readers_inside(value)
         return readers is not None and len(readers) == 1
 
-    def made_by(self, value: Value | None, *operators: str) -> Op | None:
+    def producer_among(self, value: Value | None, *operators: str) -> Op | None:
         """The producer of a value if it is one of these operators; else None."""
         op = self.producers.get(value) if value is not None else None
         return op if op is not None and op.operator in operators else None

@@ -55,7 +55,7 @@ class _Dilation(Fuser):
         while value is not None and self._flow.only_reader(value) == reader:
             producer = self._flow.producers.get(value)
             if producer is None or not traits_of(producer.operator).view:
-                return self._flow.made_by(value, "SPACE_TO_BATCH_ND")
+                return self._flow.producer_among(value, "SPACE_TO_BATCH_ND")
             value, reader = producer.inputs[0], producer
         return None
 

@@ -27,7 +27,7 @@ class _Tables(Fuser):
     def _gather_first(self, op: Op) -> tuple[Op, Op] | None:
         table_index = TABLE.get(op.operator)
         dequantized = op.inputs[table_index] if table_index is not None else None
-        dequantize = self._flow.made_by(dequantized, "DEQUANTIZE")
+        dequantize = self._flow.producer_among(dequantized, "DEQUANTIZE")
         table = dequantize.inputs[0] if dequantize is not None else None
         if table_index is None or dequantized is None or dequantize is None or table is None or not table.is_constant:
             return None

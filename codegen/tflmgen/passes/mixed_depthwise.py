@@ -77,7 +77,7 @@ class _Mixed(PatternRewriter):
         valid_groups = [group for group in groups if group is not None]
         if len(valid_groups) < len(groups) or len(valid_groups) < 2 or op.attributes.axis not in (-1, 3):
             return None
-        split = self._flow.made_by(valid_groups[0].part, "SPLIT", "SPLIT_V")
+        split = self._flow.producer_among(valid_groups[0].part, "SPLIT", "SPLIT_V")
         if split is None or split.outputs != tuple(g.part for g in valid_groups):
             return None
         source = split.inputs[1 if split.operator == "SPLIT" else 0]
@@ -102,7 +102,11 @@ class _Mixed(PatternRewriter):
 
     def _used_once(self, value: Value | None, *operators: str) -> Op | None:
         """Producer of a value that is read once if it is one of these operators; else None."""
-        return self._flow.made_by(value, *operators) if value is not None and self._flow.is_read_once(value) else None
+        return (
+            self._flow.producer_among(value, *operators)
+            if value is not None and self._flow.is_read_once(value)
+            else None
+        )
 
     def _convolution(self, op: Op, source: Value, groups: Sequence[_Group]) -> Op | None:
         first = groups[0].convolution

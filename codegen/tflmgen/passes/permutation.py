@@ -39,7 +39,7 @@ def moves_nothing(shape: Sequence[Dim], permutation: Permutation) -> bool:
 
 def transposition(flow: Dataflow, value: Value | None) -> tuple[Value, Permutation] | None:
     """Source and permutation of a transposed value; None if it is no TRANSPOSE, or changes the quantisation."""
-    op = flow.made_by(value, "TRANSPOSE")
+    op = flow.producer_among(value, "TRANSPOSE")
     return None if op is None else transposed(flow, op)
 
 

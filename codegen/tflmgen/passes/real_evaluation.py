@@ -13,7 +13,7 @@ from tflmgen.passes.fused_regions import Region
 
 
 def real_function(name: str) -> Real | None:
-    """What an operator declares itself to be; None where it declares nothing."""
+    """The function of real numbers that an operator declares; None where it declares none."""
     row = OPERATORS.get(name)
     return None if row is None else row.real
 

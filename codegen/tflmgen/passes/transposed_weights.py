@@ -58,7 +58,7 @@ class _Folding(PatternRewriter):
 
 
 def _columns(shape: tuple[int, ...], permutation: Permutation, depth: int) -> NDArray[np.int64] | None:
-    """Of each column in the source's order, its number in the transposed order; None if rows are moved, too."""
+    """The number in the transposed order of each column in the source's order; None if rows are moved, too."""
     rank = len(shape)
     for first in range(rank, -1, -1):
         if math.prod(shape[first:]) == depth and all(permutation[axis] == axis for axis in range(first)):

@@ -42,8 +42,8 @@ def missing(answers: NewBoardOptions) -> list[str]:
     """Required options that have no answer; none if there is a template board."""
     if answers.like is not None:
         return []
-    given_options = {"--core": answers.core, "--memory": answers.memory, "--uart": answers.uart}
-    return [option for option, value in given_options.items() if not value]
+    required = {"--core": answers.core, "--memory": answers.memory, "--uart": answers.uart}
+    return [option for option, value in required.items() if not value]
 
 
 def new_board(folder: Path, answers: NewBoardOptions) -> Board:

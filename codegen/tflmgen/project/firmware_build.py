@@ -26,7 +26,7 @@ InputShapes = Mapping[TensorKey, tuple[int, ...]] | None
 
 
 def compile_for(model: Path, board: Board, options: BuildOptions) -> Compilation:
-    """As plan_for(). Raises BudgetError if arena, state or weights exceed the board's memories."""
+    """The compilation of plan_for(). Raises BudgetError if arena, state or weights exceed the board's memories."""
     compilation = plan_for(model, board, options)
     check_plan(compilation.plan, board)
     return compilation

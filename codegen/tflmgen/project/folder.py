@@ -21,7 +21,7 @@ FILES, ONCE = "files", "once"
 """Tables of the manifest: path -> SHA-256."""
 
 STALE = ""
-"""In place of a SHA-256: a file that an interrupted update was to remove."""
+"""Stands for the SHA-256 of a file that an interrupted update was to remove."""
 
 FORMAT, PROJECT, UNKNOWN = "format", "project", ""
 """Manifest key of the output format; format of `build`; format of a damaged manifest."""

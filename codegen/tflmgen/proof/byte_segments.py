@@ -87,7 +87,7 @@ class Segments:
         return self._groups[self._function.name]
 
     def enter(self, function: ProgramFunction) -> None:
-        """From here on slots are those of `function`."""
+        """Makes `function` the one whose slots are meant from now on."""
         self._function = function
 
     def span(self, place: Fixed | Slot, size: int) -> Span:

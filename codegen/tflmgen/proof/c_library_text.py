@@ -68,7 +68,7 @@ def check_memory(nodes: Iterable[Node], program: Program, faults: FaultText) -> 
 
 
 def start_of(function: ProgramFunction, access: Access) -> Pointer:
-    """Where a value of a function lies as this is entered."""
+    """Pointer to a value of a function on its entry."""
     if not isinstance(access.place, Slot):
         return pointer(access.place)
     home = pointer(function.slots[access.place.index].place)

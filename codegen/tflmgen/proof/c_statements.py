@@ -42,7 +42,7 @@ _OK = "TFLMGEN_OK"
 
 @dataclass(slots=True)
 class Names:
-    """What identifiers mean: offsets of places, const structs, arrays in flash, pointers, functions of the library."""
+    """Symbol table of the C text: offsets of places, const structs, arrays in flash, pointers, library functions."""
 
     offsets: Mapping[str, int]
     structs: dict[str, Struct]
@@ -113,7 +113,7 @@ class Names:
 
 
 def function_form(body: Node, names: Names, results: str, fails: bool) -> FunctionForm:
-    """What the body of a function does. results: how the names of its static pointers begin."""
+    """Statements of the body of a C function. results: prefix of the names of its static pointers."""
     slots: list[Pointer] = []
     nodes = list(parts(body))
     while nodes and slot_of(nodes[0]) is not None:

@@ -25,7 +25,7 @@ _PLACES = re.compile(rb"(?<!define )\b((?:STATE_)?AT)\((?=\w)")
 
 
 class Node(Protocol):
-    """What is used of a node of tree-sitter."""
+    """Interface of those attributes of tree-sitter's nodes that are used."""
 
     @property
     def type(self) -> str:
@@ -73,7 +73,7 @@ class UnreadableError(ValueError):
 
 @cache
 def _parser() -> Callable[[bytes], Node]:
-    """What makes a tree of C. Raises UsageError where its packages are missing."""
+    """tree-sitter's parser of C. Raises UsageError where its packages are missing."""
     try:
         import tree_sitter
         import tree_sitter_c

@@ -29,7 +29,7 @@ from tflmgen.ir import (
 _INPUT = -1
 """Stands for the stream's input where stages are numbered."""
 _SUMS = -1
-"""As a row: an operator's scratch."""
+"""Row number that stands for an operator's scratch."""
 _Tag = tuple[int, int, int]
 """Tensor, row, and the offset of the row's first byte."""
 

@@ -27,7 +27,7 @@ from tflmgen.reference import (
 
 
 def arrays_problem(header: str, call: ArrayCall) -> str | None:
-    """What in a call's arrays is not the operator's; None where no check knows the header."""
+    """The first difference between a call's arrays and the operator's numbers; None where no check knows the header."""
     check = CHECKS.get(header)
     return None if check is None else check(call)
 
@@ -217,7 +217,10 @@ def _lstm(call: ArrayCall) -> str | None:
 
 
 def _fixed_lstm(call: ArrayCall, weights: Array, recurrent: Array, biases: Array) -> str:
-    """With layer normalisation the biases come after the norms, and the sums begin without them."""
+    """Checks folded biases and variants of the fixed-point LSTM.
+
+    With layer normalisation biases are added after it, so that the sums begin without them.
+    """
     op = call.op
     source, state, norms = op.inputs[0], op.inputs[18], _has_input(op, 21)
     assert source is not None
@@ -236,7 +239,7 @@ def _fixed_lstm(call: ArrayCall, weights: Array, recurrent: Array, biases: Array
 
 
 def _offsets(source: TensorType, weights: Array) -> Integers:
-    """What sums of products with the raw elements of an operand have too little."""
+    """Corrections to add to sums of products with raw elements, for the operand's zero point."""
     offsets: Integers = -zero_of(source) * weights.astype(np.int64).sum(axis=1)
     return offsets
 
@@ -308,4 +311,4 @@ CHECKS: Mapping[str, Check] = {
     "lstm_fixed.h": _lstm,
     "lstm_hybrid.h": _lstm,
 }
-"""By the kernels' header."""
+"""Checks of a call's arrays, by the header of its kernel."""

@@ -72,7 +72,7 @@ class LayerNumbers:
         return result
 
     def outputs(self, accumulators: Integers) -> Integers:
-        """Of accumulators [channels, n] of int8: two roundings, halves up first, then away from zero; not clamped."""
+        """Outputs of int8 for accumulators [channels, n]: rounded twice (halves up, then away from zero); unclamped."""
         multipliers, shifts = self.multipliers[:, None], self.shifts[:, None]
         high = ((accumulators << np.maximum(shifts, 0)) * multipliers + (1 << 30)) >> 31
         right = np.maximum(-shifts, 0)
@@ -178,7 +178,7 @@ _BOUNDS: dict[str, tuple[float | None, float | None]] = {
 
 
 def _activation_range(op: OperatorInstance, output: TensorType) -> tuple[int, int]:
-    """Of the outputs: the type's, and of a fused activation's bounds as quantised values, whose division is float32."""
+    """Least and greatest output: the type's ends, narrowed by a fused activation's bounds, quantised in float32."""
     half = 1 << (output.dtype.bits - 1)
     least, greatest = -half, half - 1
 

@@ -87,7 +87,7 @@ class _Body:
         self._next = 0
 
     @property
-    def is_over(self) -> bool:
+    def is_at_end(self) -> bool:
         return self._next >= len(self._instructions)
 
     def look(self, ahead: int = 0) -> Instruction | None:
@@ -139,7 +139,7 @@ class _Function:
     def _entry_moves(
         self, contents: Sequence[Value], results: Sequence[Value]
     ) -> tuple[Pairs, Pairs, dict[Value, Value]]:
-        """What an entry loads and stores, and the contents that it reads at home, since it leaves them as they are."""
+        """Variables that an entry loads and stores, and those that it reads in place since it does not change them."""
         homes = [self._module.state[name].home for name in self._function.state]
         variables = list(zip(homes, contents, results, strict=True))
         load = frozenset((value, home) for home, value, result in variables if value != result)
@@ -156,7 +156,7 @@ class _Function:
         """Every node of a block runs once, after what it reads is defined; at the end its results are."""
         pending = {node.id: node for node in block.nodes}
         known = set(defined)
-        while not body.is_over:
+        while not body.is_at_end:
             node = self._next_node(body, pending.values())
             inner = (value for region in blocks_of(node) for value in uses_in(region))
             self._are_defined((*operands_of(node), *inner), known | _definitions_inside(node), body.look())
@@ -268,7 +268,7 @@ def _names(transfer: Transfer) -> set[Value]:
 
 
 def _definitions_inside(node: Node) -> set[Value]:
-    """What the regions of a node define by themselves."""
+    """Values that the regions of a node define."""
     own = set(node.variables) if isinstance(node, While) else set()
     return own.union(*(definitions_in(region) for region in blocks_of(node)))
 

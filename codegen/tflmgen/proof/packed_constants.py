@@ -71,7 +71,7 @@ ReaderOf = Callable[[str], Reader | None]
 def check_constants(
     module: Module, program: Program, selected_of: Callable[[Op], Selected], reader_of: ReaderOf
 ) -> int:
-    """How many calls have packed constants that are the Module's. Raises InternalError for the first that have others.
+    """Number of calls whose packed constants equal the Module's. Raises InternalError for the first that do not.
 
     selected_of: what the operator table makes of an operator; of streams the operators inside are taken from it.
     """
@@ -147,7 +147,8 @@ def problem_of(
     data: Sequence[bytes | None],
     reader: Reader,
 ) -> str | None:
-    """What in a call's constants is not the operator's; empty where nothing is, None where there is none to compare.
+    """The first difference between a call's constants and the operator's; empty if they are equal, None if the operator
+    has none to compare.
 
     fields: of the call's struct. data: per argument the bytes in flash that it points to.
     """
@@ -269,7 +270,7 @@ def _rows(layer: LayerNumbers, rows: Integers) -> LayerNumbers:
 
 
 def _factors(packed: Integers, wanted: Integers) -> Integers:
-    """By which the packed weights of each row are greater, by its largest weight: at least 1."""
+    """Factors by which the packed weights of each row are scaled up, read off its largest weight: at least 1."""
     at = np.abs(wanted).argmax(axis=1)[:, None]
     factors, of = np.take_along_axis(wanted, at, 1)[:, 0], np.take_along_axis(packed, at, 1)[:, 0]
     result: Integers = np.maximum(np.where(factors == 0, 1, of // np.where(factors == 0, 1, factors)), 1)

@@ -62,7 +62,7 @@ def failing_functions(program: Program) -> frozenset[str]:
 
 
 def function_form(function: ProgramFunction, failing: frozenset[str]) -> FunctionForm:
-    """What a function of the Program does. failing: failing_functions."""
+    """Statements of a function of the Program. failing: failing_functions."""
     results = tuple((i, pointer(a.place)) for i, a in enumerate(function.results) if isinstance(a.place, Slot))
     slots = tuple(pointer(home.place) for home in function.slots)
     return FunctionForm(slots, _body(function.body, failing), results, function.name in failing)

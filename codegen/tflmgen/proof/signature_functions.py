@@ -22,7 +22,7 @@ class Entry:
 
 
 def dimension_verb(port: Port, is_input: bool) -> str:
-    """How the name ends of what sets an input's dimensions that are known at run time only, or returns an output's."""
+    """Suffix of the C function that sets an input's dynamic dimensions, or returns an output's."""
     if not is_input:
         return "shape"
     return "set_rows" if port.type.dynamic_axes == (0,) else "set_shape"

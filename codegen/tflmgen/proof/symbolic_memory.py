@@ -45,7 +45,7 @@ State = tuple[frozenset[Tag], ...]
 
 @dataclass(frozen=True, slots=True)
 class _Summary:
-    """What a call of a function does: the segments it may change, and where its results are."""
+    """Effect of a call of a function: the segments that it may change, and the places of its results."""
 
     written: frozenset[int]
     results: tuple[Access, ...]

@@ -23,7 +23,7 @@ def _numpy(type_: TensorType) -> str:
 
 
 def _zero(type_: TensorType) -> int:
-    """What stands for 0: the zero point of quantised elements; int32 and int64 are numbers whatever their scale."""
+    """Integer that stands for 0: the zero point of quantised elements; 0 for int32 and int64, whatever their scale."""
     is_quantized = type_.quantization is not None and type_.dtype.label in ("int8", "uint8", "int16")
     return zero_of(type_) if is_quantized else 0
 
@@ -197,4 +197,4 @@ CHECKS: Mapping[str, Check] = {
     "add_n.h": _add_n,
     "signal_filter_bank.h": _logarithms,
 }
-"""By the kernels' header."""
+"""Checks of tables, by the header of the kernel that reads them."""

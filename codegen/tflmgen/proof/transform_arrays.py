@@ -48,7 +48,7 @@ def _turns(call: ArrayCall, phases: Sequence[float]) -> Array:
 
 
 def _bilinear(call: ArrayCall) -> str | None:
-    """Of rows and columns: pairs of neighbours, and how near each output is to the second."""
+    """Steps of rows and of columns: the two neighbours of each output, and how near it is to the second."""
     source, output = call.op.inputs[0], call.op.outputs[0]
     assert source is not None
     if not call.function.startswith("tflmgen_resize_bilinear_"):
@@ -62,7 +62,7 @@ def _bilinear(call: ArrayCall) -> str | None:
 
 
 def _compare_steps(call: ArrayCall, argument: int, caption: str, lower: Array, upper: Array, parts: Array) -> str:
-    """Where an output lies on its first neighbour, the second one is the same."""
+    """Compares neighbours and fractions of interpolation; an output on its first neighbour has it as second, too."""
     written = call.elements(argument, "<i4")
     if written.shape != (2 * len(lower),):
         return f"{caption}: {written.size} elements instead of {2 * len(lower)}"
@@ -89,4 +89,4 @@ CHECKS: Mapping[str, Check] = {
     "resize_bilinear.h": _bilinear,
     "conv3d.h": _conv_3d,
 }
-"""By the kernels' header."""
+"""Checks of the arrays of transforms, by the header of the kernel that reads them."""

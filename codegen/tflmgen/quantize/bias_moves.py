@@ -70,7 +70,7 @@ class _Search:
         self._uses = Counter([*graph.outputs, *(t for op in graph.operators for t in op.inputs)])
 
     def producer(self, tensor: int) -> Operator | None:
-        """What computes a value that is read once, without an activation of its own."""
+        """The operator that computes a value; None if it has an activation, or the value is not read exactly once."""
         op = self._producers.get(tensor)
         is_plain = op is not None and not (op.options or {}).get(_ACTIVATION)
         return op if is_plain and self._uses[tensor] == 1 else None

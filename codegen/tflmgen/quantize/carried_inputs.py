@@ -123,7 +123,7 @@ class _Search:
         return {self._root(graph, op.inputs[p]) for p in places if graph.tensors[op.inputs[p]].data is None}
 
     def _converted(self, graph: SubGraph, webs: set[TensorKey]) -> set[TensorKey]:
-        """Of these webs in float32 those that an operator of the subgraph needs in integers."""
+        """Those of these float32 webs that an operator of the subgraph needs in integers."""
         converted: set[TensorKey] = set()
         for op in graph.operators:
             read = self._read(graph, op) & webs

@@ -21,10 +21,10 @@ class DecisionLog:
     than trips, and the condition runs once more than the body.
     """
 
-    def __init__(self, model: Model, most_trips: Mapping[OperatorKey, int] | None = None) -> None:
-        """most_trips: iterations after which a loop counts as endless, where there is a limit."""
+    def __init__(self, model: Model, max_trips: Mapping[OperatorKey, int] | None = None) -> None:
+        """max_trips: iterations after which a loop counts as endless, where there is a limit."""
         self._model = model
-        self._most_trips = most_trips or {}
+        self._max_trips = max_trips or {}
         self._operators = {(g.index, op.index): op for g in model.subgraphs for op in g.operators}
         self._entries = [signature.subgraph for signature in model.signatures] or [0]
         self._sets: list[dict[OperatorKey, list[int]]] = []
@@ -51,7 +51,7 @@ class DecisionLog:
         elif event == "iteration":
             trips = self._sets[-1][operator]
             trips[-1] += 1
-            if trips[-1] > self._most_trips.get(operator, trips[-1]):
+            if trips[-1] > self._max_trips.get(operator, trips[-1]):
                 self.endless.add(operator)
                 raise EndlessLoopError(f"operator {operator[1]} in subgraph {operator[0]} does not end")
             self._run(called["cond_subgraph_index"])
@@ -66,6 +66,6 @@ class DecisionLog:
 
     @property
     def decisions(self) -> dict[OperatorKey, tuple[Decisions, ...]]:
-        """Of each If and While, what was decided in each set."""
+        """The decisions of each If and While in each input set."""
         keys = [key for key, op in self._operators.items() if op.name in BRANCHES | LOOPS]
         return {key: tuple(tuple(of_set.get(key, ())) for of_set in self._sets) for key in keys}

@@ -73,7 +73,7 @@ class Evaluation:
 
     @property
     def sqnr_db(self) -> float:
-        """Of the worst output."""
+        """Signal-to-quantisation-noise ratio of the worst output, in dB; infinite without outputs."""
         return min((output.sqnr_db for output in self.outputs), default=math.inf)
 
     @property
@@ -101,9 +101,9 @@ class FakeQuantizer:
     """Logs decisions, and rounds and clips values of chosen tensors as their quantisation would, in float."""
 
     def __init__(
-        self, model: Model, affine: Mapping[TensorKey, Affine], most_trips: Mapping[OperatorKey, int] | None = None
+        self, model: Model, affine: Mapping[TensorKey, Affine], max_trips: Mapping[OperatorKey, int] | None = None
     ) -> None:
-        self.log, self._affine = DecisionLog(model, most_trips), affine
+        self.log, self._affine = DecisionLog(model, max_trips), affine
 
     def mark(self, event: str, operator: OperatorKey) -> None:
         """Records a decision of control flow."""
@@ -125,14 +125,14 @@ def run_sets(
     vectors: Vectors,
     affine: Mapping[TensorKey, Affine] | None = None,
     progress: Callable[[int], None] = lambda _: None,
-    most_trips: Mapping[OperatorKey, int] | None = None,
+    max_trips: Mapping[OperatorKey, int] | None = None,
 ) -> Run:
     """Runs sets of float inputs; a model with integer inputs and outputs gets and gives them by its quantisation.
 
     affine      quantisation to imitate on tensors of a float model
-    most_trips  iterations after which a loop counts as endless; the outputs of its invoke are undefined numbers
+    max_trips  iterations after which a loop counts as endless; the outputs of its invoke are undefined numbers
     """
-    watcher = FakeQuantizer(build.model, affine or {}, most_trips)
+    watcher = FakeQuantizer(build.model, affine or {}, max_trips)
 
     def started(number: int) -> None:
         watcher.log.start_set(vectors.sets[number].signature)
@@ -145,7 +145,7 @@ def run_sets(
     return Run(real, watcher.log.decisions, frozenset(watcher.log.endless))
 
 
-def most_trips(model: Model, reference: Run, other: Model) -> dict[OperatorKey, int]:
+def max_trips(model: Model, reference: Run, other: Model) -> dict[OperatorKey, int]:
     """Iterations after which loops of `other` count as endless, by those in the reference, which ran `model`."""
     limits = {}
     for key, match in matching_operators(model, other).items():

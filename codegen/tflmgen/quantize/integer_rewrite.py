@@ -74,7 +74,7 @@ class Fusion:
 
 
 Fusions = Mapping[int, Fusion]
-"""By the subgraph of the loop's body."""
+"""Fusions of LSTM loops, by the subgraph of the loop's body."""
 
 Constants = Mapping[OperatorKey, LayerConstants]
 """Weights and shifts of biases by operator; those of others are rounded to the nearest."""

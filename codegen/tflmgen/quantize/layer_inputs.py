@@ -188,7 +188,7 @@ def input_rows(op: Operator, layer: Layer, value: Array) -> Array:
 
 
 def _evenly_spaced(count: int) -> Array:
-    """At most _ROWS_AT_ONCE of `count` indices, at distances that no image's width divides throughout."""
+    """Evenly spaced indices below `count`, at most _ROWS_AT_ONCE, at distances that no image width always divides."""
     return np.linspace(0, max(count - 1, 0), min(count, _ROWS_AT_ONCE)).astype(np.int64)
 
 

@@ -65,7 +65,7 @@ class _Pick:
 
 
 def _picks(graph: SubGraph, counters: Mapping[int, Bounds]) -> dict[int, _Pick]:
-    """What becomes SLICE at a place that is known at run time, by operator index."""
+    """Picks, by operator index, that become SLICE with a begin computed at run time."""
     picks = {op.index: _gathered(op, graph) or _moving(op, graph, counters) for op in graph.operators}
     return {index: pick for index, pick in picks.items() if pick is not None}
 
@@ -126,7 +126,7 @@ def _elements(graph: SubGraph, vector: int) -> list[int | Tensor] | None:
 
 
 def _cuts(graph: SubGraph) -> dict[int, tuple[range, ...]]:
-    """What is taken along each dimension by each STRIDED_SLICE that becomes SLICE, by operator index."""
+    """Ranges along each dimension, by operator index, of the STRIDED_SLICEs that become SLICE."""
     cuts = {op.index: _cut(op, graph) for op in graph.operators if op.name == "STRIDED_SLICE"}
     return {index: cut for index, cut in cuts.items() if cut is not None}
 

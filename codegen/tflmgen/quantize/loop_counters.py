@@ -56,9 +56,9 @@ def single_integer(tensor: Tensor) -> int | None:
 
 
 def counter_bounds(model: Model) -> Mapping[int, Mapping[int, Bounds]]:
-    """By body, the bounds of its inputs that count, by tensor.
+    """Bounds of the loop counters among a body's inputs: body subgraph -> tensor -> bounds.
 
-    Of bodies that one loop runs and nothing else, whose condition bounds the number of iterations.
+    Bodies that one loop runs and nothing else, whose condition bounds the number of iterations.
     """
     sites = [(graph, op) for graph in model.subgraphs for op in graph.operators if bindings(op)]
     uses = [binding.subgraph for _, op in sites for binding in bindings(op)]
@@ -73,7 +73,7 @@ def counter_bounds(model: Model) -> Mapping[int, Mapping[int, Bounds]]:
 
 def _bounded(loop: Loop) -> Iterator[tuple[int, Bounds]]:
     counters = _counters(loop)
-    trips = _most_trips(loop, counters, loop.condition.outputs[0])
+    trips = _max_trips(loop, counters, loop.condition.outputs[0])
     for place, counter in counters.items() if trips else ():
         if trips and counter.fits(trips):
             ends = counter.start, counter.after(trips - 1)
@@ -81,7 +81,7 @@ def _bounded(loop: Loop) -> Iterator[tuple[int, Bounds]]:
 
 
 def _counters(loop: Loop) -> dict[int, Counter]:
-    """By place among the loop's variables."""
+    """The counters of a loop, by their position among its variables: first value, step and bits."""
     producers = {tensor: op for op in loop.body.operators for tensor in op.outputs}
     counters = {}
     for place, (variable, following) in enumerate(zip(loop.body.inputs, loop.body.outputs, strict=True)):
@@ -103,13 +103,13 @@ def _step(body: SubGraph, op: Operator | None, variable: int) -> int | None:
     return single_integer(body.tensors[left]) if right == variable and op.name == "ADD" else None
 
 
-def _most_trips(loop: Loop, counters: Mapping[int, Counter], tensor: int) -> int | None:
+def _max_trips(loop: Loop, counters: Mapping[int, Counter], tensor: int) -> int | None:
     """An upper bound of the iterations before a tensor of the condition is false; None if unknown."""
     op = next((op for op in loop.condition.operators if tensor in op.outputs), None)
     if op is None:
         return None
     if op.name == "LOGICAL_AND":
-        bounds = (_most_trips(loop, counters, operand) for operand in op.inputs)
+        bounds = (_max_trips(loop, counters, operand) for operand in op.inputs)
         return min((bound for bound in bounds if bound is not None), default=None)
     comparison = traits_of(op.name).compares
     if comparison is None or comparison is Comparison.EQUAL:

@@ -48,7 +48,7 @@ def with_bounded_masks(model: Model, calibration: Calibration) -> Model:
 
 
 def _masked(model: Model, calibration: Calibration, key: TensorKey) -> _Masked | None:
-    """What there is to know of a computed tensor with masks; None for others."""
+    """Range and masks of a computed tensor with mask constants; None for other tensors."""
     tensor = model.subgraphs[key[0]].tensors[key[1]]
     if tensor.data is not None:
         return None

@@ -33,7 +33,7 @@ from tflmgen.quantize.weight_rounding import LayerConstants
 
 @dataclass(frozen=True, slots=True)
 class QuantizationChoice:
-    """What a quantised model is to be.
+    """Settings of a quantisation.
 
     activations   int8 or int16, of all webs that `wanted` says nothing of
     wanted        other element types by web root: int8, int16, or float32 to keep a web in float

@@ -42,7 +42,7 @@ _NAME = "observed"
 
 
 class Watcher(Protocol):
-    """What is told of each value and each decision of an invoke.
+    """Observer of each value and each control-flow decision of an invoke.
 
     wants   whether a tensor is to be shown
     tensor  shows a tensor's value, in the file's type and shape; changes to the array change the run

@@ -164,7 +164,7 @@ class _Grids:
         self._lows, self._highs = (np.array([[affine.bounds[end]] for affine in affines]) for end in (0, 1))
 
     def errors(self, values: Floats) -> Floats:
-        """What rounding and clipping change values by."""
+        """Errors of values by rounding and clipping."""
         inside = np.clip(values, self._lows, self._highs)
         return np.asarray(np.round(inside / self.scales) * self.scales - values)
 

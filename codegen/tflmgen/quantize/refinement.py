@@ -22,7 +22,7 @@ from tflmgen.ir import DType
 from tflmgen.quantize.calibration import measure
 from tflmgen.quantize.calibration_data import CalibrationData
 from tflmgen.quantize.equalization import ChannelWatcher, equalized, find_pairs
-from tflmgen.quantize.evaluation import Array, Evaluation, Run, compare_runs, most_trips, run_sets
+from tflmgen.quantize.evaluation import Array, Evaluation, Run, compare_runs, max_trips, run_sets
 from tflmgen.quantize.layer_inputs import LayerWatcher
 from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, quantize_model
 from tflmgen.quantize.observed_build import ObservedBuild, observed_variant
@@ -242,9 +242,7 @@ class _Search:
         quantized = quantize_model(build.model, calibration, choice)
         held_out: Vectors = self._data.held_out
         with observed_variant(self._build, quantized.model) as compiled:
-            run = run_sets(
-                compiled, held_out, most_trips=most_trips(self._build.model, self._reference, quantized.model)
-            )
+            run = run_sets(compiled, held_out, max_trips=max_trips(self._build.model, self._reference, quantized.model))
         evaluation = compare_runs(self._build, held_out, self._reference, run, quantized.model)
         return quantized, evaluation, self._noise_db(run)
 

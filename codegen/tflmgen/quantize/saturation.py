@@ -84,7 +84,7 @@ def _least_bounds(readers: Mapping[TensorKey, list[_Reader]]) -> dict[TensorKey,
 
 @dataclass(slots=True)
 class _Readers:
-    """What reads each web."""
+    """Readers of each web, with the part of its range that each needs."""
 
     model: Model
     webs: Webs
@@ -112,7 +112,7 @@ class _Readers:
         self.readers.setdefault(self.webs.root(tensor), []).extend(readers)
 
     def _readers(self, graph: SubGraph, op: Operator, place: int) -> list[_Reader]:
-        """What an operator makes of an operand: one for each of its results."""
+        """Readers that an operator is to one of its operands: one for each result, or one for all."""
         form = self.forms.get((graph.index, op.index))
         results = [self.webs.root((graph.index, op.outputs[p])) for p in real_results(op, graph)]
         if form is None or form.dtype is not DType.INT8:

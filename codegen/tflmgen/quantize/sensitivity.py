@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tflmgen.emulators import Vectors
 from tflmgen.frontend import TensorKey
 from tflmgen.ir import DType
-from tflmgen.quantize.evaluation import Evaluation, compare_runs, most_trips, run_sets
+from tflmgen.quantize.evaluation import Evaluation, compare_runs, max_trips, run_sets
 from tflmgen.quantize.observed_build import ObservedBuild
 from tflmgen.quantize.range_choice import Affine, RangeMethod, affine_of, choose_range
 from tflmgen.quantize.statistics import Calibration, TensorStatistics
@@ -77,7 +77,7 @@ def measure_sensitivity(
     The values of one web are rounded and clipped while the float model runs, so that nothing is compiled anew.
     """
     reference = run_sets(build, held_out)
-    limits = most_trips(build.model, reference, build.model)
+    limits = max_trips(build.model, reference, build.model)
     total = len(webs) * len(dtypes) * len(methods)
     measured: list[Sensitivity] = []
     for web in webs:
@@ -87,7 +87,7 @@ def measure_sensitivity(
                 progress(len(measured), total)
                 affine = affine_of(*choose_range(web.statistics, dtype, method), dtype)
                 if (dtype, affine) not in done:
-                    run = run_sets(build, held_out, dict.fromkeys(web.members, affine), most_trips=limits)
+                    run = run_sets(build, held_out, dict.fromkeys(web.members, affine), max_trips=limits)
                     done[dtype, affine] = compare_runs(build, held_out, reference, run, build.model)
                 measured.append(Sensitivity(web.root, dtype, method, affine, done[dtype, affine]))
     return measured

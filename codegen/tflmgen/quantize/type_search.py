@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tflmgen.emulators import Vectors
 from tflmgen.frontend import Model, TensorKey
 from tflmgen.ir import DType
-from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, most_trips, run_sets
+from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, max_trips, run_sets
 from tflmgen.quantize.observed_build import ObservedBuild, observed_variant
 from tflmgen.quantize.sensitivity import Sensitivity, WebValues
 
@@ -41,9 +41,9 @@ class Limits:
         """Whether a model with these errors is good enough."""
         if evaluation.endless:
             return False
-        is_close = self.max_error is None or evaluation.max_abs <= self.max_error
+        is_accurate = self.max_error is None or evaluation.max_abs <= self.max_error
         agreement = min(evaluation.agreement, evaluation.branch_agreement)
-        return is_close and (self.min_agreement is None or agreement >= self.min_agreement)
+        return is_accurate and (self.min_agreement is None or agreement >= self.min_agreement)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +170,6 @@ class _Search:
 
 def evaluate(build: ObservedBuild, reference: Run, model: Model, held_out: Vectors) -> Evaluation:
     """Errors of a quantised Model, compiled for this computer, whose integers are those of TFLite Micro."""
-    limits = most_trips(build.model, reference, model)
+    limits = max_trips(build.model, reference, model)
     with observed_variant(build, model) as quantized:
-        return compare_runs(build, held_out, reference, run_sets(quantized, held_out, most_trips=limits), model)
+        return compare_runs(build, held_out, reference, run_sets(quantized, held_out, max_trips=limits), model)

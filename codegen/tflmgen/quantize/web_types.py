@@ -41,7 +41,7 @@ CONVERSIONS = frozenset({"QUANTIZE", "DEQUANTIZE"})
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Why an operator stays in float."""
+    """Reason why an operator stays in float."""
 
     subgraph: int
     operator: int

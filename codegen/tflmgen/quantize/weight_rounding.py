@@ -26,7 +26,7 @@ _DAMPING = 0.01
 """Part of the mean variance added to each: inputs that hardly vary, or few samples, must not decide. GPTQ's value."""
 
 _GREATEST = 127
-"""Of an int8 weight, which is symmetric."""
+"""Largest magnitude of an int8 weight, whose range is symmetric."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

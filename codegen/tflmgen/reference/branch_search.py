@@ -17,7 +17,7 @@ from tflmgen.reference.operation import Array
 Place = tuple[int, ...]
 """(subgraph, operator) of a comparison, or (subgraph, operator, branch) of a Case."""
 Margins = Mapping[Place, tuple[float, float]]
-"""Of each place that a run has met: least and greatest difference of the operands; 0 where they are equal."""
+"""Least and greatest difference of the operands at each place that a run has met; 0 where they are equal."""
 Point = tuple[float, tuple[Array, ...]]
 """A signed difference, and the inputs that gave it."""
 
@@ -26,7 +26,7 @@ KEPT = 4
 
 
 class BranchSearch:
-    """What runs have shown so far."""
+    """Search for inputs that take branches not taken yet, from the margins of the runs so far."""
 
     def __init__(self) -> None:
         self._points: dict[Place, list[Point]] = {}

@@ -87,7 +87,7 @@ def _squared_difference(op: Operation) -> Sequence[Array]:
 
 
 def _quotient(op: Operation) -> Sequence[Array]:
-    """By a fixed-point reciprocal of the divisor."""
+    """DIV of quantised integers, by a fixed-point reciprocal of the divisor."""
     numerator, denominator = np.broadcast_arrays(op.centred(0), op.centred(1))
     numerator = np.where(denominator < 0, -numerator, numerator)
     inverse, bits = reciprocal(np.maximum(np.abs(denominator), 1), 31)

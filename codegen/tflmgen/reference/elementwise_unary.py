@@ -52,7 +52,7 @@ def of_reals(function: Real) -> Evaluation:
 
 
 def of_numbers(function: Real) -> Evaluation:
-    """Of floats or of integers, in their own type."""
+    """An evaluation of float or integer operators: `function` in float64 or on integers, in the output's own type."""
 
     def evaluate(op: Operation) -> Sequence[Array]:
         if op.gives_floats:

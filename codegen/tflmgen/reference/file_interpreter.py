@@ -40,7 +40,7 @@ EXACT = frozenset(MOVES) | {
 NOISE = 2.0**-22
 """Relative error of a float result that another order of operations may give: two bits of the mantissa."""
 STEPS = (-1, 0, 0, 0, 0, 0, 0, 1)
-"""By how many steps noise moves results of quantised operators, one as often as the other."""
+"""Quantisation steps by which noise moves results of quantised operators: each entry is equally likely."""
 
 
 @dataclass
@@ -268,7 +268,7 @@ class Interpreter:
 
 
 def _differences(operation: Operation) -> Array:
-    """Of a comparison's operands, as real numbers."""
+    """Differences of a comparison's operands, left minus right, as real numbers."""
     pairs = zip(operation.inputs, operation.input_types, strict=True)
     left, right = (dequantized(a, t) if t and t.quantization else a for a, t in pairs if a is not None)
     return np.asarray(left.astype(np.float64) - right.astype(np.float64))

@@ -196,5 +196,5 @@ def inverse_square_roots(values: Any) -> tuple[Array, Array]:
         difference = wrapped(doubling_high_product(half_three, x) - doubling_high_product(half_input, cube))
         x = saturating_shift(difference, 3)
     x = doubling_high_product(x, 1518500250) << np.maximum(-shift, 0)
-    is_one = values <= 1
-    return np.where(is_one, INT32_MAX, x), np.where(is_one, 0, -np.maximum(shift, 0))
+    is_at_most_one = values <= 1
+    return np.where(is_at_most_one, INT32_MAX, x), np.where(is_at_most_one, 0, -np.maximum(shift, 0))

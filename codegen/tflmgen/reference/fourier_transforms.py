@@ -86,7 +86,7 @@ def _paired(values: Complex, places: Array) -> Complex:
 
 
 def _spectrum(frame: Array, dtype: DType) -> Array:
-    """Of 2n real numbers, by the transform of n complex ones: n + 1 pairs."""
+    """The spectrum of 2n real numbers, by the transform of n complex ones: n + 1 pairs of real and imaginary part."""
     by = _Arithmetic(dtype)
     points = len(frame) // 2
     spectrum = by.transform((frame[0::2], frame[1::2]), 1.0)

@@ -15,7 +15,7 @@ from tflmgen.reference.operation import Array, Operation, RunTimeError, Unsuppor
 
 SIGMOID_TABLE: Array = elementwise_unary.SIGMOID_TABLE
 SOFTMAX_TABLES: tuple[Array, Array] = (probability_rows.EXPONENTIAL, probability_rows.RECIPROCAL)
-"""Of int16: the exponential, and 1 / (1 + x)."""
+"""Tables of int16 SOFTMAX: the exponential, and 1 / (1 + x)."""
 interpolated = elementwise_unary.interpolated
 
 

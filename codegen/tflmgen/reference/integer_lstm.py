@@ -119,7 +119,7 @@ def _gate_scale(op: Operation, gate: int) -> np.float32:
 
 
 def _cell_log2(op: Operation) -> int:
-    """As CheckedLog2, in single precision."""
+    """Binary logarithm of the cell state's scale, rounded, in single precision as TFLite's CheckedLog2 computes it."""
     return int(round_half_away(np.log(np.float32(op.scale(CELLS))) * (np.float32(1) / np.log(np.float32(2)))))
 
 

@@ -172,7 +172,7 @@ class CustomReference:
 
 
 CustomReferences = Mapping[str, CustomReference]
-"""By the operator's name, "CUSTOM:Foo"."""
+"""References of custom operators, by the operator's name, "CUSTOM:Foo"."""
 
 
 def scale_of(tensor: TensorType, name: str) -> float:
@@ -188,7 +188,7 @@ def zero_point_of(tensor: TensorType) -> int:
 
 
 def round_half_away(values: Any) -> Any:
-    """To the nearest integer, halves away from zero: C's round(). Keeps NaN and infinities."""
+    """Values rounded to the nearest integer, halves away from zero: C's round(). Keeps NaN and infinities."""
     values = np.asarray(values)
     truncated = np.trunc(values)
     return truncated + np.where(np.abs(values - truncated) >= 0.5, np.sign(values), 0).astype(values.dtype)

@@ -79,7 +79,7 @@ RECIPROCAL = int16_table(lambda x: 1 / (1 + x), np.float32(1.0 / 65535.0), -3276
 
 
 def _int16_softmax(op: Operation) -> Array:
-    """By tables of the exponential and of 1 / (1 + x)."""
+    """SOFTMAX of int16, by interpolation in tables of the exponential and of 1 / (1 + x)."""
     beta = float(np.float32(op.options.get("beta", 1.0)))
     multiplier, shift = quantized_multiplier(op.scale(0) * beta / (10.0 / 65535.0))
     x = op.integers(0)

@@ -23,7 +23,7 @@ class ClaimError(Exception):
 
 @dataclass(frozen=True)
 class Claims:
-    """What holds of each run.
+    """Claims of value-range analysis, which each run is checked against.
 
     values    by id of the value
     operands  of each input, by id of the operator

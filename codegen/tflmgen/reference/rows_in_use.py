@@ -189,7 +189,7 @@ def _row_store(op: Operation) -> Sequence[Array]:
 
 
 def _rows_in_use(function: Evaluation) -> Evaluation:
-    """Of the elements in use along the last dimension."""
+    """An evaluation that applies `function` to the elements in use along the last dimension; the others are 0."""
 
     def evaluate(op: Operation) -> Sequence[Array]:
         depth, result = _number(op, 1), np.zeros(op.array(0).shape, op.output.dtype.numpy)

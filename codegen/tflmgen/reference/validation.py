@@ -43,7 +43,7 @@ FILLING = 20.0
 INVOKES = 3
 """Invokes in a row of a set, of a model that keeps state."""
 SEED = 20_240_229
-"""Of the generated inputs, so that a build is validated on the same ones each time."""
+"""Seed of the generated inputs, so that a build is validated on the same ones each time."""
 SCATTERED = 5
 """Runs with other rounding for a set that differs."""
 LOOPS = frozenset({"WHILE", "STABLEHLO_WHILE"})
@@ -57,7 +57,7 @@ SHARE = 6
 
 @dataclass(frozen=True)
 class Context:
-    """What else there is to know of a build.
+    """Optional information about a build that validation uses.
 
     custom    what operators of plug-ins compute
     imported  the Module before the passes, whose values have the bounds of each of the file's tensors
@@ -147,14 +147,14 @@ class _Run:
             for candidate in make_more_sets(signature.inputs, rng):
                 self._candidate(entry, signature, candidate, invokes)
         if self._refused > refused and self._runs == before:
-            self._run_in_some_shape(entry, signature, rng, invokes)
+            self._try_all_shapes(entry, signature, rng, invokes)
 
     @property
     def _runs(self) -> int:
         """Sets that neither the file nor the graph has ended with an error."""
         return self.result.equal + self.result.undecided + self.result.cut
 
-    def _run_in_some_shape(
+    def _try_all_shapes(
         self, entry: Signature, signature: ModuleSignature, rng: np.random.Generator, invokes: int
     ) -> None:
         """Raises InternalError if the graph ends with an error whatever shapes its inputs have, and the file does not.
@@ -202,7 +202,7 @@ class _Run:
         except ClockError:
             raise
         except BudgetError:
-            if self._budget.is_over:
+            if self._budget.is_exhausted:
                 raise
             self.result = replace(self.result, cut=self.result.cut + candidate.planned)
             return
@@ -256,7 +256,7 @@ class _Run:
         return True
 
     def _limited(self, work: float) -> Budget:
-        """What the graph may do of a set that was so much work for the file."""
+        """Budget of the graph's run of a set that was so much work for the file: a multiple of it, and some more."""
         times, more = RUNAWAY
         budget = self._budget.share(1)
         budget.nanoseconds = min(budget.nanoseconds, times * work + more)
@@ -300,7 +300,7 @@ class _Run:
         except ClockError:
             raise
         except BudgetError:
-            if self._budget.is_over:
+            if self._budget.is_exhausted:
                 raise
             raise InternalError(f"{place}: the graph does far more work than the file; a loop may not end") from None
         except (ArithmeticError, ValueError, IndexError, RunTimeError) as error:

@@ -1,4 +1,4 @@
-"""How much is validated, and what came of it."""
+"""Effort and result of a validation."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Validation:
 
     @property
     def text(self) -> str:
-        """For people: "12 input sets equal, 6 of 6 branches taken"."""
+        """The result as text for people: "12 input sets equal, 6 of 6 branches taken"."""
         if self.unsupported:
             return f"not validated: {self.unsupported} is not evaluated"
         share = f"{self.equal} of {self.sets}" if self.equal < self.sets else f"{self.equal}"

@@ -1,4 +1,4 @@
-"""How much work an evaluation is, estimated from shapes alone, and how much may still be done.
+"""Work of an evaluation, estimated from shapes alone, and the budget of work that may still be done.
 
 The unit is the nanosecond of a desktop-class machine. What a budget admits depends on the model and its inputs, not on
 the machine: the same build is validated as far everywhere.
@@ -15,30 +15,30 @@ from tflmgen.reference.element_moves import EVALUATIONS as MOVES
 from tflmgen.reference.operation import Operation
 
 STEP = 10_000.0
-"""Of each operator: the walk, the look-up of operands."""
+"""Nanoseconds of each operator for the walk and the look-up of operands."""
 MOVING = (5_000.0, 2.0)
-"""(of an operator, of each element) that is only moved."""
+"""Nanoseconds (per operator, per element) where elements are only moved."""
 FLOATS = (10_000.0, 10.0)
-"""Of floats, computed element by element."""
+"""Nanoseconds (per operator, per element) of floats, computed element by element."""
 FIXED_POINT = (60_000.0, 20.0)
-"""Of integers that are requantised."""
+"""Nanoseconds (per operator, per element) of integers that are requantised."""
 ITERATED = (200_000.0, 300.0)
-"""Of integers whose functions gemmlowp evaluates by polynomials and Newton's iterations."""
+"""Nanoseconds (per operator, per element) of integer functions by gemmlowp's polynomials and Newton's iterations."""
 ITERATIONS = frozenset({"LOGISTIC", "TANH", "SOFTMAX", "LOG_SOFTMAX", "RSQRT", "L2_NORMALIZATION"})
 ONE_BY_ONE = (60_000.0, 500.0)
-"""Of custom operators, whose elements Python takes one by one."""
+"""Nanoseconds (per operator, per element) of custom operators, whose elements Python takes one by one."""
 TRANSFORMED = (100_000.0, 5_000.0)
-"""Of Fourier transforms."""
+"""Nanoseconds (per operator, per element) of Fourier transforms."""
 TRANSFORMS = frozenset({"CUSTOM:SignalRfft", "CUSTOM:SignalIrfft"})
 
 PRODUCT = (0.5, 1.2)
-"""Of a multiply-accumulate in a product of matrices (of floats, of integers)."""
+"""Nanoseconds of a multiply-accumulate in a product of matrices (of floats, of integers)."""
 TAP = 4.0
-"""Of one by one: depthwise layers and pools."""
+"""Nanoseconds of a tap in depthwise layers and pools, whose taps numpy takes one by one."""
 RECURRENT = 20.0
-"""Of a multiply-accumulate in a recurrent layer, whose steps numpy takes one by one."""
+"""Nanoseconds of a multiply-accumulate in a recurrent layer, whose steps numpy takes one by one."""
 LAYER_STEP = (30_000.0, 300_000.0)
-"""Of a step of a recurrent layer (in floats, in integers)."""
+"""Nanoseconds of a step of a recurrent layer (in floats, in integers)."""
 RECURRENT_LAYERS = ("SVDF", "RNN", "LSTM")
 
 
@@ -68,7 +68,7 @@ class Budget:
         return Budget(self.nanoseconds / parts, self.deadline, self)
 
     @property
-    def is_over(self) -> bool:
+    def is_exhausted(self) -> bool:
         """Whether the work is used up."""
         return self.nanoseconds < 0
 
@@ -77,7 +77,7 @@ class Budget:
         self.nanoseconds -= nanoseconds
         if self.whole is not None:
             self.whole.spend(nanoseconds)
-        if self.is_over:
+        if self.is_exhausted:
             raise BudgetError
         if time.process_time() > self.deadline:
             raise ClockError

@@ -9,7 +9,7 @@ from tflmgen.report.occupancy import Occupancy
 from tflmgen.report.steps import Json, Plan, Steps
 from tflmgen.terminal import count
 
-WORTH = 0.02
+LEAST_SHARE = 0.02
 """Smallest saving that is mentioned, as a fraction of the arena or of the weights."""
 
 LAYERS = 3
@@ -32,7 +32,7 @@ def _arena(steps: Steps, occupancy: Occupancy) -> Iterator[str]:
         return
     tensors = [n for n in occupancy.live[arena["peak_step"]] if occupancy.buffers[n]["tensors"]]
     halves = sorted((occupancy.peak_with_half(n), n) for n in tensors)
-    effective = [(peak, n) for peak, n in halves if occupancy.peak - peak >= WORTH * occupancy.peak]
+    effective = [(peak, n) for peak, n in halves if occupancy.peak - peak >= LEAST_SHARE * occupancy.peak]
     for peak, number in effective[:LAYERS]:
         buffer = occupancy.buffers[number]
         yield (
@@ -55,7 +55,7 @@ def _arena(steps: Steps, occupancy: Occupancy) -> Iterator[str]:
             "save more than these."
         )
     floats = sum(b["bytes"] for b in binding(occupancy, arena["peak_step"]) if _is_float(b))
-    if floats >= WORTH * arena["bytes"]:
+    if floats >= LEAST_SHARE * arena["bytes"]:
         yield f"{count(floats)} bytes at the fullest step are float32: quantised to int8 they would be a quarter."
 
 

@@ -57,7 +57,7 @@ class Limits:
 
 @dataclass
 class SweepSummary:
-    """What a sweep has done.
+    """Counts of a finished sweep.
 
     total        tasks of the sweep, and how many of them earlier runs `had`
     statuses     status -> rows of this run
@@ -198,7 +198,7 @@ class TaskQueue:
         self._rows, self._seconds = 0, 0.0
 
     def batches(self, number: int, share: int) -> Iterator[list[Task]]:
-        """At most `number` batches, none with more than one of `share` equal parts of what waits."""
+        """Takes at most `number` batches off the queue, none larger than a `share`-th of the tasks that wait."""
         for _ in range(number):
             if not self._waiting and not self._alone:
                 return
@@ -221,7 +221,7 @@ class TaskQueue:
 
 
 def _evaluate(batch: list[Task], settings: tuple[str, Limits, str]) -> list[Row]:
-    """On a worker: the rows of the first tasks of a batch, from the process that this thread keeps."""
+    """Evaluates, on a worker, the first tasks of a batch in the process that this thread keeps; returns their rows."""
     scratch, limits, cache = settings
     kept: tuple[object, TaskProcess] | None = getattr(_LOCAL, "process", None)
     if kept is None or kept[0] != settings:

@@ -30,7 +30,7 @@ def objective(
     budgets: Mapping[str, float] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Objective:
-    """What `study.optimize` takes.
+    """Returns an objective for `study.optimize`.
 
     Args:
         space: Python file with build(**parameters), and score(parameters, row, path) if a value is the score.
@@ -65,7 +65,7 @@ class Objective:
 
     @property
     def directions(self) -> list[str]:
-        """What optuna.create_study takes."""
+        """Directions of the values, for optuna.create_study."""
         return [DIRECTIONS.get(name, "minimize") for name in self._values]
 
     def __call__(self, trial: Any) -> tuple[float, ...]:
@@ -92,6 +92,6 @@ class Objective:
         return tuple(float(value) for value in values)
 
     def constraints(self, trial: Any) -> list[float]:
-        """By how much a trial exceeds each budget; 0 or less: kept. `constraints_func` of samplers before Optuna 5."""
+        """Excess of a trial over each budget; 0 or less: within it. `constraints_func` of samplers before Optuna 5."""
         excesses: list[float] = trial.user_attrs.get(_EXCESSES, [1.0] * len(self._budgets))
         return excesses

@@ -71,7 +71,7 @@ class Task:
 
     @property
     def choices(self) -> Json:
-        """What figures depend on, beside the model."""
+        """Settings that figures depend on, beside the model: version, board, options, measurement."""
         return {
             "version": __version__,
             "board": self.board,

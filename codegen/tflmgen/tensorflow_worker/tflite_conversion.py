@@ -92,7 +92,10 @@ def _of_graph(program: Program, folder: Path, custom: Sequence[str] | None) -> C
 
 
 def _constant_graph(function: Any) -> tuple[Any, list[str], list[str]]:
-    """As _frozen(). A graph without variables may stay as it is: freezing confuses functions of TensorFlow 1."""
+    """The function's graph with constants for variables, names of its inputs and of its outputs, as _frozen() returns.
+
+    A graph without variables may stay as it is: freezing fails for functions with TensorFlow 1's control flow.
+    """
     try:
         return _frozen(function)
     except tf.errors.InvalidArgumentError:

@@ -59,7 +59,7 @@ def test_fused(name: str) -> None:
     same_graph(module, chain(kind, activation=after))
 
 
-APART = {
+NOT_FUSED = {
     "another bound": (INT8, ["MINIMUM(_, #q9)"], NONE),
     "nothing in common": (FLOAT, ["MAXIMUM(_, #six)"], N1_TO_1),
     "zero to one": (FLOAT, ["RELU"], N1_TO_1),
@@ -67,9 +67,9 @@ APART = {
 }
 
 
-@pytest.mark.parametrize("name", APART)
+@pytest.mark.parametrize("name", NOT_FUSED)
 def test_not_fused(name: str) -> None:
-    kind, operators, before = APART[name]
+    kind, operators, before = NOT_FUSED[name]
     text = chain(kind, *operators, activation=before)
     same_graph(fuse_activation(parse_graph(text)), text)
 

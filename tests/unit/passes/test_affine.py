@@ -92,7 +92,7 @@ def test_chains() -> None:
     same_graph(fold_affine(parse_graph(text)), graph("%y: float32[1,3] = MUL(%x, #i)", constants=constants))
 
 
-APART = {
+NOT_FOLDED = {
     "a sum before the operator": ["%m: float32[1,3] = ADD(%x, #i)", DENSE.format("%y", "%m", "#w, #b")],
     "an activation between": [
         DENSE.format("%d", "%x", "#w, #b") + " {fused_activation_function=1}",
@@ -112,9 +112,9 @@ APART = {
 }
 
 
-@pytest.mark.parametrize("name", APART)
+@pytest.mark.parametrize("name", NOT_FOLDED)
 def test_not_folded(name: str) -> None:
-    text = graph(*APART[name])
+    text = graph(*NOT_FOLDED[name])
     same_graph(fold_affine(parse_graph(text)), text)
 
 

@@ -27,7 +27,7 @@ class Slots:
 
 @dataclass(frozen=True, slots=True)
 class Guest:
-    """Where a tensor lies in the line buffer of `host`: `lead` bytes before its first slot."""
+    """Place of a tensor in the line buffer of another one, `host`: `lead` bytes before its first slot."""
 
     host: int
     lead: int
@@ -128,21 +128,21 @@ def _walk(
         stage = tick.stage
         write, move = None, None
         if stage < len(wiring.operators) - 1 and stage not in guests:
-            rows_made = rows.written[stage]
-            first = min(rows.first_needed(stage), rows_made)
+            rows_written = rows.written[stage]
+            first = min(rows.first_needed(stage), rows_written)
             following = base[stage]
             if stage in visitors:
                 begins = wiring.operators[visitors[stage]].begins
                 ahead = begins[min(rows.next[visitors[stage]], len(begins) - 1)]
-                following = max(following, min(ahead, rows_made))
-            elif rows_made == first:
-                following = rows_made
-            elif rows_made + 1 - base[stage] > capacity[stage]:
+                following = max(following, min(ahead, rows_written))
+            elif rows_written == first:
+                following = rows_written
+            elif rows_written + 1 - base[stage] > capacity[stage]:
                 following = first
-            if following > base[stage] and rows_made > first:
-                move = first - following, first - base[stage], rows_made - first
+            if following > base[stage] and rows_written > first:
+                move = first - following, first - base[stage], rows_written - first
             base[stage] = following
-            write = rows_made - base[stage]
+            write = rows_written - base[stage]
         first_read, _ = wiring.operators[stage].needs[tick.index]
         sources = wiring.sources[stage]
         reads = tuple(None if t == INPUT or t in guests else first_read - base[t] for t in sources)

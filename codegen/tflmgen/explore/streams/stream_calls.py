@@ -44,7 +44,7 @@ def _stages(wiring: Wiring) -> tuple[RowStage, ...]:
     stages = []
     for operator, sources in zip(wiring.operators, wiring.sources, strict=True):
         ticks = range(operator.ticks)
-        rows_made = tuple(int(not operator.reduces or tick == operator.ticks - 1) for tick in ticks)
+        rows_written = tuple(int(not operator.reduces or tick == operator.ticks - 1) for tick in ticks)
         size = row_bytes(operator.op.outputs[0])
-        stages.append(RowStage(operator.op, operator.data, sources, operator.needs, rows_made, size))
+        stages.append(RowStage(operator.op, operator.data, sources, operator.needs, rows_written, size))
     return tuple(stages)

@@ -129,8 +129,8 @@ class _Planner:
     def _is_aligned(self, stage: int) -> bool:
         """Whether all rows that an operator reads and writes are word-aligned, as fast kernels require."""
         operator = self._wiring.operators[stage]
-        one_row = stage == self._last and operator.height == 1
-        starts = [] if one_row else [self._bytes[stage]]
+        is_single_row = stage == self._last and operator.height == 1
+        starts = [] if is_single_row else [self._bytes[stage]]
         for tensor in self._wiring.sources[stage]:
             if tensor == INPUT:
                 starts += [operator.needs[tick][0] * self._input_bytes for tick in range(operator.ticks)]

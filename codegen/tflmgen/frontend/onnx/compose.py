@@ -135,7 +135,7 @@ def _with_infinities(g: Graph, name: str, values: Sequence[Value]) -> Value:
 
 
 def infinities(g: Graph, value: Value) -> Value:
-    """Which elements are infinite."""
+    """A bool value: whether each element is infinite."""
     if value.constant is not None:
         return constant(np.isinf(value.constant))
     return equal(g, absolute(g, value), float("inf"))
@@ -144,7 +144,7 @@ def infinities(g: Graph, value: Value) -> Value:
 def _elementwise(
     g: Graph, name: str, dtype: DType, values: Sequence[Value], options: Mapping[str, Any] | None
 ) -> Value:
-    """As `elementwise`, of operands that have the type in which it computes."""
+    """An operator as elementwise() makes it, of operands already cast to the type in which it is computed."""
     inner = values[0].dtype
     shape = broadcast_shape([value.shape for value in values])
     order = common_order(values, len(shape))

@@ -64,7 +64,7 @@ class GraphRewrite:
         return users
 
     def element(self, tensor: int) -> Element | None:
-        """How a tensor's integers stand for real numbers; None for other tensors."""
+        """Integer type and quantisation of a tensor; None for tensors that are not quantised."""
         entry = self.tensors[tensor]
         if entry.dtype not in (DType.INT8, DType.INT16, DType.UINT8) or entry.quantization is None:
             return None

@@ -86,7 +86,7 @@ def with_integer_operators(model: Model, codes: Sequence[Mapping[int, Codes]], b
 
 def _rewrite(graph: GraphRewrite) -> None:
     _lower_dequantize(graph)
-    while _raise_one(graph):
+    while _hoist_requantization(graph):
         pass
     while with_bias(graph):
         pass
@@ -157,7 +157,7 @@ def _retyped(graph: GraphRewrite, op: Operator, inputs: list[int], element: Elem
     return graph.operator(op.name, inputs, [result], op.options)
 
 
-def _raise_one(graph: GraphRewrite) -> bool:
+def _hoist_requantization(graph: GraphRewrite) -> bool:
     """Moves one QUANTIZE or clamp before a commuting operator that it alone reads; whether there was one."""
     producers, readers = graph.producers(), graph.readers()
     for place, op in enumerate(graph.operators):

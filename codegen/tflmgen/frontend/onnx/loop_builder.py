@@ -134,14 +134,14 @@ class Loop:
             inputs.append(buffer)
             outputs.append(stored)
             operands.append(g.constant(np.zeros(body.tensors[buffer].shape, row.dtype.numpy)))
-        made_tensors = self._while(body, inputs, outputs, operands, has_condition)
+        loop_tensors = self._while(body, inputs, outputs, operands, has_condition)
         first = 1 + has_condition
         finals = [
             g.value(tensor, value.shape, order)
-            for tensor, value, order in zip(made_tensors[first:], self.inits, orders, strict=False)
+            for tensor, value, order in zip(loop_tensors[first:], self.inits, orders, strict=False)
         ]
         stacks = []
-        for row, tensor in zip(iteration.rows, made_tensors[first + len(finals) :], strict=False):
+        for row, tensor in zip(iteration.rows, loop_tensors[first + len(finals) :], strict=False):
             order = (0, *(axis + 1 for axis in row.order))
             stacks.append(g.value(tensor, (count or 0, *row.shape), order))
         return finals, stacks

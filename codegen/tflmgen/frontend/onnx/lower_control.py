@@ -1,4 +1,4 @@
-"""If, Loop and Scan."""
+"""Lowerings of ONNX's If, Loop and Scan."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def inner(node: Node, graph: Graph, proto: onnx.GraphProto, arguments: Sequence[
 
 @lowers("If")
 def conditional(node: Node) -> list[Value]:
-    """If, as TFLite's IF; with a constant condition, only the nodes of the branch that runs."""
+    """Lowers If to TFLite's IF; of a constant condition, to the nodes of the branch that runs."""
     g, condition = node.graph, node[0]
     graphs = [node.attribute("then_branch"), node.attribute("else_branch")]
     if condition.constant is not None:

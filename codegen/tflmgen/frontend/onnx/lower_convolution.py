@@ -172,7 +172,7 @@ def _direct(g: Graph, value: Value, weights: Value, strides: list[int], _: list[
 
 
 def _dilated(g: Graph, value: Value, weights: Value, strides: list[int], dilations: list[int]) -> Value:
-    """With zeros between the elements, and the filter turned around."""
+    """A transposed convolution as a convolution: input with zeros between its elements, by the reversed filter."""
     for axis, stride in enumerate(strides, 2):
         if stride > 1:
             shape = value.shape

@@ -120,5 +120,5 @@ def _overlaps(g: Graph, corners: Sequence[Value], chosen: Value) -> Value:
         areas.append(c.mul(g, c.sub(g, box[1], box[0]), c.sub(g, box[3], box[2])))
     shared = c.mul(g, *sides)
     union = c.sub(g, c.add(g, *areas), shared)
-    is_some = c.greater(g, shared, 0.0)
-    return c.where(g, is_some, c.div(g, shared, c.where(g, is_some, union, 1.0)), 0.0)
+    overlaps = c.greater(g, shared, 0.0)
+    return c.where(g, overlaps, c.div(g, shared, c.where(g, overlaps, union, 1.0)), 0.0)

@@ -175,7 +175,7 @@ def _product(g: Graph, a: tuple[str, Value], b: tuple[str, Value], later: str) -
 
 @lowers("Det")
 def determinant(node: Node) -> Value:
-    """Of matrices of up to three rows, by cofactors."""
+    """Det: determinants of matrices of up to three rows, by cofactor expansion. Raises NodeError for larger ones."""
     g, value = node.graph, node[0]
     if value.shape[-1] > 3:
         raise NodeError(f"takes the determinant of {value.shape[-1]} rows, which is possible of 3")

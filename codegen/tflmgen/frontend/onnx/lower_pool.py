@@ -29,7 +29,7 @@ from tflmgen.frontend.onnx.quantized_tensors import SIGNED, dequantized, quantiz
 
 @lowers("MaxPool")
 def max_pool(node: Node) -> list[Value]:
-    """Of codes whose scale is known by way of real numbers, which integer_operators.py takes away."""
+    """MaxPool. Codes whose scale is known are pooled as real numbers; integer_operators.py removes the conversions."""
     g, value = node.graph, node[0]
     window = window_of(node, value.shape[2:], node.attribute("kernel_shape"))
     if node.wants(1):
@@ -70,7 +70,7 @@ def _by_kernel(g: Graph, name: str, value: Value, window: Window, same: bool, fi
 
 
 def _taps(g: Graph, value: Value, window: Window) -> Iterator[Value]:
-    """For each element of the window, that element of all windows of a padded value."""
+    """Strided slices of a padded value, one per element (tap) of the window: that element of all windows."""
     for tap in np.ndindex(*window.size):
         starts = [0, 0, *(t * d for t, d in zip(tap, window.dilations, strict=True))]
         yield m.slices(g, value, starts, [*value.shape[:2], *window.out], [1, 1, *window.strides])

@@ -106,7 +106,7 @@ def linear_mean(node: Node) -> Value:
 
 @lowers("com.microsoft.QLinearSoftmax")
 def linear_softmax(node: Node) -> Value:
-    """Of one axis since version 13 of the operator set, which the attribute `opset` says; before, of all from it on."""
+    """QLinearSoftmax: over one axis since operator set 13 (attribute `opset`); before, over all axes from it on."""
     version = int(node.attribute("opset", LATEST))
     return _result(node, lower_as(replace(node, version=version), "Softmax", _real(node, 0)), 3)
 
@@ -172,7 +172,7 @@ def product_to_float(node: Node) -> Value:
 
 @lowers("com.microsoft.DynamicQuantizeMatMul")
 def dynamic_product(node: Node) -> Value:
-    """Of a float operand, whose scale its values decide, with codes."""
+    """DynamicQuantizeMatMul: a float operand, quantised at run time by the range of its values, times codes."""
     g = node.graph
     quantised = LOWERINGS["DynamicQuantizeLinear"](replace(node, inputs=[node[0]]))
     assert not isinstance(quantised, Value)

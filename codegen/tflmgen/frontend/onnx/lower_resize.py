@@ -99,7 +99,7 @@ def _nearest(node: Node, g: Graph, value: Value, axis: int, at: Floats) -> Value
 
 
 def _outside(node: Node, g: Graph, value: Value, at: Floats, axis: int, before: int) -> Value:
-    """In the mode tf_crop_and_resize, elements outside of the input have a value of their own."""
+    """The value with `extrapolation_value` for elements outside of the input, in the mode tf_crop_and_resize."""
     outside = (at < 0) | (at > before - 1)
     if node.attribute("coordinate_transformation_mode") != "tf_crop_and_resize" or not outside.any():
         return value

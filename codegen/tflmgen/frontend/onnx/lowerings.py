@@ -14,7 +14,7 @@ Results = Value | Sequence[Value | None]
 Lowering = Callable[[Node], Results]
 
 LOWERINGS: dict[str, Lowering] = {}
-"""Of ONNX's own domain, by the operator's name."""
+"""Lowerings of operators in ONNX's own domain, by the operator's name."""
 
 
 def lowers(*names: str) -> Callable[[Lowering], Lowering]:

@@ -38,7 +38,7 @@ def dtype_of(number: int) -> DType:
 
 
 class Walker(Protocol):
-    """What lowers the graphs that are attributes of nodes."""
+    """Interface for lowering the graphs that are attributes of nodes, such as branches and loop bodies."""
 
     builder: ModelBuilder
     declared: dict[str, tuple[int, ...]]
@@ -99,7 +99,7 @@ class Node:
         return self.contents(self[index], content)
 
     def contents(self, value: Value, content: str) -> Array:
-        """As `known`, of any value."""
+        """Contents of a value that must be a constant. Raises NodeError, which names inputs that determine it."""
         if value.constant is not None:
             return value.constant
         sources = self.graph.sources_of(value)

@@ -25,7 +25,7 @@ from tflmgen.frontend.onnx.open_results import has_open_results, operands_to_loo
 
 Evaluate = Callable[[Mapping[str, Any]], Sequence[Any]]
 Run = Callable[[Sequence[Mapping[str, Any]]], Sequence[Sequence[Any]]]
-"""From named inputs of invokes in a row to their outputs."""
+"""Function from the named inputs of consecutive invokes to their outputs."""
 
 
 def main(folder: Path) -> None:

@@ -25,7 +25,7 @@ from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.onnx.stateful_inputs import mark_state
 
 TorchRunner = Callable[[Sequence[Sequence[Any]]], list[list[Any]]]
-"""From arrays of the inputs of invokes in a row, the first of which begins at the first state, to their outputs."""
+"""Function from the input arrays of consecutive invokes, which begin at the first state, to their outputs."""
 
 QUANTISED_OPERATORS = ("torch.ao.quantization.fx._decomposed", "torchao.quantization.pt2e")
 """Modules that know the operators of programs that PT2E quantised; which of them is there depends on the version."""

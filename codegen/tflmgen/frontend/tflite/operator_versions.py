@@ -71,7 +71,7 @@ _VERSIONS = _by_type()
 
 
 class _Operands:
-    """What the rules ask about one operator's tensors: `types` are names, "" for absent ones."""
+    """Tensors of one operator as the version rules query them; `types` are names, "" for absent ones."""
 
     def __init__(
         self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor], options: Mapping[str, Any] | None

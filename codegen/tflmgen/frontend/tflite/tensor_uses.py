@@ -22,9 +22,9 @@ def order_operators(subgraph: SubGraph, buffers: int, problems: ProblemList) -> 
         tensor = subgraph.tensors[index]
         if tensor.data is not None:
             problems.located(place, tensor=(index, tensor.name))("it is both an input and a constant")
-    has_one_writer_each = _check_writers(subgraph, problems)
+    has_single_writers = _check_writers(subgraph, problems)
     _check_readers(subgraph, buffers, problems)
-    if not has_one_writer_each:
+    if not has_single_writers:
         return subgraph.operators
     order, cycle = execution_order(subgraph.operators)
     if cycle:

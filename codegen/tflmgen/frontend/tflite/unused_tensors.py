@@ -1,4 +1,4 @@
-"""What nothing reads any more: operators whose readers read other tensors now, and tensors without operators."""
+"""Removal of dead operators, whose readers read other tensors now, and of tensors that no operator uses."""
 
 from __future__ import annotations
 

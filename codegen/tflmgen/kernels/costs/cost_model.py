@@ -24,7 +24,7 @@ Parts = Callable[[Numbers, Blocking], list[tuple[int, Windows]]]
 
 @dataclass(frozen=True, slots=True)
 class CostModel:
-    """What the cycles of a family's C functions consist of.
+    """Cost model of a kernel family: the terms that the cycles of its C functions are a sum of.
 
     count: of terms by name, given the numbers of a call and the blocking. vocabulary: every term that such kernels may
     have. terms: those that this family has, beside the call itself. layers: which random

@@ -30,7 +30,7 @@ CORES = {
     "cortex-m55": "cortex-m55",
     "cortex-m85": "cortex-m55",
 }
-"""By GCC's name of a core the one that was measured: itself, or its nearest relative."""
+"""Core whose measured cycles are used, by GCC's name of the core: itself, or its nearest relative."""
 
 STANDS_FOR = {"cortex-m4": "cortex-m3", "cortex-m7": "cortex-m3", "cortex-m55": "cortex-m3"}
 """The core whose figures hold where a core has none of its own: kernels for Armv6-M, rarely chosen elsewhere."""
@@ -39,7 +39,7 @@ PER_MAC = 6
 """Cycles of a multiply-accumulate, about, in kernels without a cost model."""
 
 CLAMPED = re.compile("_(relu|bounded)_")
-"""In names of kernels whose results need not be rounded by their sign."""
+"""Part of the names of kernels whose results need not be rounded by their sign."""
 
 ALONE = "alone"
 """Beside a family's cores: the part of a term's cycles that is left on any core where a call is the only one of its
@@ -50,7 +50,7 @@ Table = dict[str, dict[str, dict[str, float]]]
 
 @cache
 def cycles_table() -> Table:
-    """By family and core, the cycles of one of each term, those that take none left out; by family, what is ALONE."""
+    """Cycles per unit of each term, by family and core (terms of 0 cycles are left out); beside the cores, ALONE."""
     table: Table = json.loads(files("tflmgen.kernels.costs").joinpath("cycles.json").read_text())
     return table
 

@@ -185,7 +185,7 @@ class Elements(Call):
 
     @property
     def restarts(self) -> int:
-        """How often a loop over rows begins anew."""
+        """Number of times that a loop over rows begins anew."""
         outer = self.extents[:-1]
         return sum(prod(outer[:loop]) for loop in range(len(outer)))
 

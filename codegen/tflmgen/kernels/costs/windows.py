@@ -68,12 +68,12 @@ class Windows:
 
     @cached_property
     def down(self) -> NDArray[np.int64]:
-        """By line of the output: how many rows of its windows lie in the input."""
+        """Rows of the windows that lie in the input, for each row of the output."""
         return self._inside("height", "top")
 
     @cached_property
     def across(self) -> NDArray[np.int64]:
-        """By column of the output: how many columns of its windows lie in the input."""
+        """Columns of the windows that lie in the input, for each column of the output."""
         return self._inside("width", "left")
 
     def _inside(self, along: str, side: str) -> NDArray[np.int64]:
@@ -213,7 +213,7 @@ class Windows:
 
     @cached_property
     def unrolled(self) -> tuple[int, int, int]:
-        """Of a line, 3x3 windows computed alone, the windows that go tap by tap, and the columns of the latter."""
+        """Windows of an output row: 3x3 ones computed alone, those that go tap by tap, and columns of the latter."""
         is_three = self.rows == self.columns == 3 and not self.is_dilated
         ones = others = taps = x = 0
         while x < self.width:

@@ -121,7 +121,7 @@ def _fit(factors: Sequence[float], sign: int, shift: int, extra: int, results: I
 
 
 def _fitting(factors: Integers, shift: int, extra: int, results: Integers, cells: list[tuple[int, int]]) -> Integers:
-    """Of factors [n, 2] those with which one constant serves these pairs of inputs."""
+    """Those of the factors [n, 2] with which one additive constant gives the right results for all pairs in `cells`."""
     first, second = np.array(cells).T
     sums = (factors[:, :1] * (first - 128) >> extra) + (factors[:, 1:] * (second - 128) >> extra)
     low, high = _bounds(results[first, second], sums, shift)

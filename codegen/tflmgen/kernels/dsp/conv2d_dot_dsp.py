@@ -117,8 +117,9 @@ def _firsts(window: Window) -> NDArray[np.int64]:
 
 
 def _direct(window: Window, reach: int) -> NDArray[np.bool_]:
-    """Of every block, whether its windows lie inside the input, three side by side. reach: elements from the first to
-    the end of the last that is read for a pixel.
+    """Whether the windows of each block, three side by side, lie inside the input.
+
+    reach: elements from the first to the end of the last that is read for a pixel.
     """
     steps, (batches, height, width, channels) = window.steps, window.input
     line, column = np.divmod(_firsts(window), window.width.output)

@@ -143,7 +143,10 @@ def _split(op: OperatorInstance, window: Window, layer: Layer, special: bool, wh
 
 
 def _requantisations(layer: Layer, special: bool) -> Requantisations | None:
-    """With one shift for all channels where there is one; an odd channel needs a control word with its shift."""
+    """Requantisations with a shift common to all channels where one exists.
+
+    Not for an odd number of channels: the last one needs a control word with its shift.
+    """
     exact = requantisations(layer)
     if exact is None or not special or len(layer.weights) % 2:
         return exact

@@ -148,7 +148,7 @@ def _read(call: PackedCall) -> list[UnpackedPart]:
 
 
 def _own(weights: Integers, seen: int, first: int, own: int) -> Integers:
-    """Of rows with `seen` weights for each tap the `own` ones from the first on. Raises ValueError for others."""
+    """The `own` weights from `first` on of the `seen` ones of each tap. Raises ValueError where another is not zero."""
     taps = weights.reshape(len(weights), -1, seen)
     if taps[:, :, :first].any() or taps[:, :, first + own :].any():
         raise ValueError("weights of channels beside the group's are not zero")

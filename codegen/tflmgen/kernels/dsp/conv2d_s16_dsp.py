@@ -21,7 +21,7 @@ BLOCK = header_constant("conv2d_s16_dsp.h", "TFLMGEN_CONV2D_S16_DSP_PIXELS")
 """Pixels whose windows are read before any of their outputs is written."""
 
 COLUMN_WORDS = 2 * BLOCK
-"""Of a block, for four values of each of its windows."""
+"""Words of a block's im2col buffer for four values of each of its windows."""
 
 STACK_WORDS = header_constant("conv2d_s16_dsp.h", "TFLMGEN_CONV2D_S16_DSP_STACK_WORDS")
 """Words of an im2col buffer on the stack; a longer one is scratch."""
@@ -49,11 +49,11 @@ def conv2d_s16_dsp(request: Int16Convolution) -> Kernel | None:
     scratch: tuple[Operand, ...] = () if on_stack else (Scratch(4 * column),)
     stream = ConstantArray.of("stream", _pairs(words, layer), DType.UINT32)
     starts = [*range(BLOCK, pixels, BLOCK), *range(pixels - pixels % BLOCK + 1, pixels)]
-    over_input = overlaps(op.outputs[0], window.starts_distance(channels, starts))
+    input_overlaps = overlaps(op.outputs[0], window.starts_distance(channels, starts))
     name = f"tflmgen_conv2d_s16_dsp{'_stack' if on_stack else ''}"
     operands = (Input(0), stream, *scratch, Output(0))
     macs = op.outputs[0].elements * terms
-    kernel = Kernel(name, "conv2d_s16_dsp.h", operands, fields, over_input, macs, "dsp")
+    kernel = Kernel(name, "conv2d_s16_dsp.h", operands, fields, input_overlaps, macs, "dsp")
     return go_backward(op, kernel, window, [*range(pixels % BLOCK), *range(pixels % BLOCK, pixels, BLOCK)])
 
 

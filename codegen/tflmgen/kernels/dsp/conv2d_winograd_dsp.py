@@ -34,7 +34,7 @@ FILTER = np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]])
 
 
 POSITIONS = header_constant("conv2d_winograd_sums_dsp.h", "TFLMGEN_WINOGRAD_DSP_POSITIONS")
-"""Of a tile."""
+"""Positions of a transformed tile."""
 
 WINOGRAD_CHANNELS = (16, 32)
 """Input channels that the C kernel is unrolled for."""

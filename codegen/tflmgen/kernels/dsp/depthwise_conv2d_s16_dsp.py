@@ -45,10 +45,10 @@ def depthwise_conv2d_s16_dsp(request: Int16Depthwise) -> Kernel | None:
         Output(0),
     )
     distance = window.group_distance(CHANNELS if channels >= CHANNELS else 1)
-    over_input = overlaps(op.outputs[0], distance)
+    input_overlaps = overlaps(op.outputs[0], distance)
     macs = op.outputs[0].elements * taps
     header = "depthwise_conv2d_s16_dsp.h"
-    return Kernel("tflmgen_depthwise_conv2d_s16_dsp", header, operands, fields, over_input, macs, "dsp")
+    return Kernel("tflmgen_depthwise_conv2d_s16_dsp", header, operands, fields, input_overlaps, macs, "dsp")
 
 
 def _rows_of_groups(channels: int) -> NDArray[np.int64]:

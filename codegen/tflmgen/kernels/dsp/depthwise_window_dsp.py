@@ -23,7 +23,7 @@ from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "depthwise_window_dsp.h"
 NINE = "depthwise_nine_dsp.h"
-"""For nine taps, whole groups and a common shift."""
+"""Header of the kernel for nine taps, whole groups of channels and a common shift."""
 
 SHIFTS = (9, 8, 10, 11, 12)
 """Shifts that are tried for a channel, the one that fits most first."""
@@ -55,14 +55,14 @@ def depthwise_window_dsp(request: DepthwiseConvolution | GroupedConvolution) -> 
     nine = nine and filters == 1
     stream = ConstantArray.of("stream", _stream_of_nine(scaled) if nine else _streams(scaled, filters), DType.UINT32)
     scratch = Scratch(2 * pairs * POINTER_BYTES + channels)
-    over_input = overlaps(op.outputs[0], window.group_distance(GROUP)) if filters == 1 else ()
+    input_overlaps = overlaps(op.outputs[0], window.group_distance(GROUP)) if filters == 1 else ()
     family = "depthwise_nine_dsp" if nine else "depthwise_window_dsp"
     return Kernel(
         f"tflmgen_{family}{'_filters' if filters > 1 else ''}_s8",
         NINE if nine else HEADER,
         (Input(0), stream, scratch, Output(0)),
         fields,
-        over_input,
+        input_overlaps,
         request.macs,
         "dsp",
         family=family,
@@ -106,7 +106,7 @@ def _channels(layer: Layer) -> _Channels | None:
 
 
 def _streams(layer: _Channels, filters: int) -> NDArray[np.uint32]:
-    """Of each filter, over all channels, one after the other."""
+    """The streams of all filters of the channels, one after the other; each holds one filter over all channels."""
     parts = (replace(layer, channels=layer.channels[filter_number::filters]) for filter_number in range(filters))
     return np.concatenate([_stream(part) for part in parts])
 

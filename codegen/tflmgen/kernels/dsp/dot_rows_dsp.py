@@ -67,11 +67,11 @@ def groups_of(packed: PackedRows, starts: NDArray[np.uint32]) -> NDArray[np.uint
 
 
 Scale = tuple[int, int, int, int]
-"""Of tflmgen_requantized_rows_dsp."""
+"""(shift to the right, multiplier, halves of both roundings, addend of negative sums), see requantized_rows_dsp.h."""
 
 
 def scale_to_int16(weights: Integers, biases: Integers, multiplier: int, shift: int) -> Scale | None:
-    """What takes sums to int16, as tflmgen_requantize and saturation do.
+    """Constants that requantise sums to int16 with the results of tflmgen_requantize and saturation.
 
     None where that is not exact for every input, or where a row does not fit the stack.
     """

@@ -41,7 +41,7 @@ class Requantisation:
 
 @dataclass(frozen=True, slots=True)
 class Requantisations:
-    """Those of all channels.
+    """Requantisations of all channels of a layer.
 
     signed        negative accumulators need the sign fix
     fixable       a kernel that has the sign fix is exact, too
@@ -146,5 +146,5 @@ def weights_of_pairs(halves: NDArray[np.integer[Any]]) -> Integers:
 
 
 def starts_of_pairs(starts: Integers, weights: Integers) -> Integers:
-    """What sums of shifted pairs begin with, as if the products were all: 127 times the even weights are in them."""
+    """Initial sums of shifted pairs, which contain 127 times the even weights besides the products; wrapped."""
     return wrapped(starts + 127 * weights[:, 0::2].sum(axis=1))

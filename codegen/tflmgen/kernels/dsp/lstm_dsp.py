@@ -77,7 +77,7 @@ Fields = tuple[tuple[str, ParamValue], ...]
 
 
 def _scales(weights: Integers, biases: Integers, factors: list[float]) -> tuple[int, ...]:
-    """Of the gates, one after the other; empty where one is not exact."""
+    """Requantisation constants of the gates, one gate after the other; empty where those of a gate are not exact."""
     scales = []
     for gate, factor in enumerate(factors):
         exact = scale_to_int16(weights[gate::4], biases[gate::4], *quantize_multiplier(factor))

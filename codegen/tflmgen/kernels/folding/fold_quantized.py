@@ -37,7 +37,7 @@ def centred(op: OperatorInstance, index: int) -> Integers:
 
 
 def quantized(values: Callable[[OperatorInstance], Integers], otherwise: Fold) -> Fold:
-    """Of quantised elements `values`, on the output's scale without its zero point, clamped; of others `otherwise`."""
+    """A fold: `values`, on the output's scale without its zero point, clamped; `otherwise` for float elements."""
 
     def evaluate(op: OperatorInstance) -> Sequence[Array] | None:
         output = op.outputs[0]
@@ -51,7 +51,7 @@ def quantized(values: Callable[[OperatorInstance], Integers], otherwise: Fold) -
 
 
 def tabled(table: Callable[[OperatorInstance], ArrayLike], otherwise: Fold | None) -> Fold:
-    """Of int8 the entry of a table of all 256 results; of other elements `otherwise`."""
+    """A fold that looks int8 elements up in a table of all 256 results; `otherwise` for elements of other types."""
 
     def evaluate(op: OperatorInstance) -> Sequence[Array] | None:
         if op.outputs[0].dtype is not DType.INT8:

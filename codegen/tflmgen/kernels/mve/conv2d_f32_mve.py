@@ -19,7 +19,7 @@ GROUP = header_constant(HEADER, "TFLMGEN_CONV2D_F32_MVE_CHANNELS")
 """Output channels that are computed at a time."""
 
 HALF = GROUP // 2
-"""Those of a last group where no more are left."""
+"""Output channels of the last group where at most half a group is left."""
 
 
 def conv2d_f32_mve(request: FloatConvolution) -> Kernel | None:
@@ -36,10 +36,10 @@ def conv2d_f32_mve(request: FloatConvolution) -> Kernel | None:
         FORWARD,
         output_fields(op, request.activation),
     )
-    over_input = overlaps(op.outputs[0], window.overlap_distance(channels, last))
+    input_overlaps = overlaps(op.outputs[0], window.overlap_distance(channels, last))
     operands = (Input(0), stream_of(request), Output(0))
     macs = op.outputs[0].elements * terms
-    kernel = Kernel("tflmgen_conv2d_f32_mve", HEADER, operands, fields, over_input, macs, "mve")
+    kernel = Kernel("tflmgen_conv2d_f32_mve", HEADER, operands, fields, input_overlaps, macs, "mve")
     pixels = math.prod(op.outputs[0].max_shape[:3])
     return go_backward(op, kernel, window, range(pixels), window.input[3] if channels > last else 0)
 

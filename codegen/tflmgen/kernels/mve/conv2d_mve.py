@@ -90,7 +90,10 @@ def conv2d_mve(request: Convolution) -> Kernel | None:
 
 
 def _function(name: str, chunks: int, signed: bool) -> str:
-    """Of short windows whose outputs are clamped at the zero point (relu); of single pixels also other short ones."""
+    """The C function for windows of so many chunks. signed: negative accumulators need the sign fix.
+
+    Without it short windows have _relu, for outputs clamped at the zero point. Of single pixels, long ones have _long.
+    """
     if chunks > SHORT:
         return f"tflmgen_{name}{'_long' if 'pixels' in name else ''}_s8"
     return f"tflmgen_{name}{'' if signed else '_relu'}_s8"
@@ -152,7 +155,7 @@ def read_pairs(data: bytes, call: PackedCall, channels: int, terms: int, signed:
 
 
 def pairs_bytes(channels: int, terms: int) -> int:
-    """Of a stream of channel pairs."""
+    """Bytes of a stream of channel pairs whose windows have `terms` values."""
     return -(-channels // 2) * (32 * -(-terms // 16) + 24)
 
 

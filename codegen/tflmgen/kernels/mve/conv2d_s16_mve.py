@@ -41,14 +41,14 @@ def conv2d_s16_mve(request: Int16Convolution) -> Kernel:
         range_fields(op, request.activation),
     )
     operands = (Input(0), stream_of(layer), row_for(terms), Output(0))
-    over_input = overlaps(op.outputs[0], window.block_distance(channels, 1))
+    input_overlaps = overlaps(op.outputs[0], window.block_distance(channels, 1))
     macs = op.outputs[0].elements * terms
-    kernel = Kernel("tflmgen_conv2d_s16_mve", HEADER, operands, fields, over_input, macs, "mve")
+    kernel = Kernel("tflmgen_conv2d_s16_mve", HEADER, operands, fields, input_overlaps, macs, "mve")
     return go_backward(op, kernel, window, range(pixels))
 
 
 def row_for(terms: int) -> Null | Scratch:
-    """Where a row of so many values is copied to, filled up to whole eights."""
+    """Scratch for a row's copy of so many values, filled up to a multiple of eight; Null if the stack has room."""
     size = 2 * GROUP * -(-terms // GROUP)
     return Null() if size <= STACK_BYTES else Scratch(size)
 
@@ -71,7 +71,7 @@ def stream_words(layer: Int16Layer) -> NDArray[np.uint32]:
 
 
 def stream_bytes(channels: int, terms: int) -> int:
-    """Of a stream of so many channels and values of a window."""
+    """Bytes of a stream of so many channels whose windows have `terms` values."""
     return -(-channels // GROUP) * (GROUP * GROUP * -(-terms // GROUP) + 8 * GROUP)
 
 

@@ -36,9 +36,9 @@ def conv2d_windows_mve(request: Convolution) -> Kernel | None:
     scratch = Null() if row <= ROW_BYTES else Scratch(row)
     stream = ConstantArray.of("stream", unit_stream(packed, layer), DType.UINT32)
     operands: tuple[Operand, ...] = (Input(0), stream, scratch, Output(0))
-    over_input = overlaps(op.outputs[0], window.block_distance(channels, 1))
+    input_overlaps = overlaps(op.outputs[0], window.block_distance(channels, 1))
     macs = request.macs
-    return Kernel("tflmgen_conv2d_windows_mve_s8", HEADER, operands, fields, over_input, macs, "mve")
+    return Kernel("tflmgen_conv2d_windows_mve_s8", HEADER, operands, fields, input_overlaps, macs, "mve")
 
 
 def _read(call: PackedCall) -> list[UnpackedPart]:

@@ -35,9 +35,9 @@ def depthwise_conv2d_s16_mve(request: Int16Depthwise) -> Kernel:
         range_fields(op, request.activation),
     )
     operands = (Input(0), ConstantArray.of("stream", stream.reshape(-1), DType.UINT32), Output(0))
-    over_input = overlaps(op.outputs[0], window.group_distance(channels if groups == 1 else 1))
+    input_overlaps = overlaps(op.outputs[0], window.group_distance(channels if groups == 1 else 1))
     macs = op.outputs[0].elements * taps
-    return Kernel("tflmgen_depthwise_conv2d_s16_mve", HEADER, operands, fields, over_input, macs, "mve")
+    return Kernel("tflmgen_depthwise_conv2d_s16_mve", HEADER, operands, fields, input_overlaps, macs, "mve")
 
 
 def _read(call: PackedCall) -> list[UnpackedSums]:

@@ -66,22 +66,22 @@ def depthwise_patch_mve(request: DepthwiseConvolution) -> list[Kernel]:
             (("output_min", layer.low if exact.clamped else -128),),
             (("output_max", layer.high if exact.clamped else 127),),
         )
-        over_input = overlaps(op.outputs[0], distance(window, lines, pixels))
-        if width <= pixels and over_input:
-            over_input += (Overlap(0, 0, distance_of_pixels(window, lines), multiple=channels),)
+        input_overlaps = overlaps(op.outputs[0], distance(window, lines, pixels))
+        if width <= pixels and input_overlaps:
+            input_overlaps += (Overlap(0, 0, distance_of_pixels(window, lines), multiple=channels),)
         function, operands = f"tflmgen_{name}{relu}_s8", (Input(0), stream, Output(0))
-        return Kernel(function, HEADER, operands, fields, over_input, request.macs, "mve", family=name)
+        return Kernel(function, HEADER, operands, fields, input_overlaps, request.macs, "mve", family=name)
 
     width = window.width.output
     line = kernel("depthwise_line_mve" if steps.stride_width == 1 else "depthwise_half_line_mve", 1)
-    by_one = (steps.stride_height, steps.stride_width, steps.dilation_height, steps.dilation_width) == (1, 1, 1, 1)
-    if window.taps == (_SIDE, _SIDE) and by_one and width >= 4 and (width + 4) * channels < _LOWER:
+    has_unit_steps = {steps.stride_height, steps.stride_width, steps.dilation_height, steps.dilation_width} == {1}
+    if window.taps == (_SIDE, _SIDE) and has_unit_steps and width >= 4 and (width + 4) * channels < _LOWER:
         return [kernel("depthwise_squares_mve", 2), line]
     return [line]
 
 
 def distance(window: Window, lines: int, pixels: int, filters: int = 1) -> int:
-    """How many elements the output must precede the input that it lies over.
+    """Least distance, in elements, by which the output must begin before the input that it overlaps.
 
     Of each piece all values are read before its outputs are written: `lines` lines of up to `pixels` pixels, and of
     these 16 channels after the other, each of which has `filters` outputs.
@@ -123,7 +123,7 @@ def distance_of_pixels(window: Window, lines: int) -> int:
 
 
 def _first_row(window: Window, y: int, lines: int) -> int:
-    """Of the input's rows the first that `lines` lines of outputs from y on are made from."""
+    """The first row of the input that `lines` rows of the output from row y on depend on; _FAR if there is none."""
     rows = range(y * window.steps.stride_height - window.height.padding, window.input[1], window.steps.dilation_height)
     return next((r for r in rows[: window.taps[0] + lines - 1] if r >= 0), _FAR)
 
@@ -151,7 +151,7 @@ def _stream(layer: Layer, taps: tuple[int, int], padding: int) -> NDArray[np.uin
 
 
 def without_border(data: bytes, call: PackedCall) -> bytes:
-    """What follows 16 times the padding."""
+    """The stream behind its first 16 bytes, which hold the padding value. Raises ValueError for other ones."""
     if data[:16] != bytes([call.number("padding_value") % 256]) * 16:
         raise ValueError("the stream does not begin with the padding")
     return data[16:]

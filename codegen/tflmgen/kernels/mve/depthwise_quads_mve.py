@@ -53,16 +53,16 @@ def depthwise_quads_mve(request: DepthwiseConvolution | GroupedConvolution) -> K
         (("padding_value", padding), ("loads", loads), ("output_zero_point", layer.zero_point)),
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
-    over_input = overlaps(op.outputs[0], distance(window, 1, PIXELS, filters))
-    if window.width.output <= PIXELS and filters == 1 and over_input:
-        over_input += (Overlap(0, 0, distance_of_pixels(window, 1), multiple=channels),)
+    input_overlaps = overlaps(op.outputs[0], distance(window, 1, PIXELS, filters))
+    if window.width.output <= PIXELS and filters == 1 and input_overlaps:
+        input_overlaps += (Overlap(0, 0, distance_of_pixels(window, 1), multiple=channels),)
     stream = ConstantArray.of("stream", _stream(layer, window, loads, padding), DType.UINT32)
     function = f"tflmgen_depthwise_quads_mve{'' if exact.signed else '_relu'}_s8"
     operands = (Input(0), stream, Scratch(scratch), Output(0))
-    return Kernel(function, HEADER, operands, fields, over_input, request.macs, "mve")
+    return Kernel(function, HEADER, operands, fields, input_overlaps, request.macs, "mve")
 
 
-def _one_line(request: DepthwiseConvolution) -> Kernel | None:
+def _of_image_line(request: DepthwiseConvolution) -> Kernel | None:
     return depthwise_quads_mve(replace(request, window=request.window.line))
 
 
@@ -113,7 +113,7 @@ def _read(call: PackedCall) -> list[UnpackedPart]:
 KERNEL = KernelDeclaration(
     HEADER,
     "mve",
-    (Computes(DepthwiseConvolution, _one_line), Computes(GroupedConvolution, _of_single_channels)),
+    (Computes(DepthwiseConvolution, _of_image_line), Computes(GroupedConvolution, _of_single_channels)),
     {
         "depthwise_quads_mve": depthwise_cost(
             "depthwise many taps", "alone_row column_vector load line_four left_over", 4, 1, 4

@@ -57,8 +57,8 @@ def depthwise_window_mve(request: DepthwiseConvolution | GroupedConvolution) -> 
         else:
             distance = window.overlap_distance(outputs)
         operands = (Input(0), stream, scratch, Output(0))
-        over_input = overlaps(op.outputs[0], distance)
-        return Kernel(function, HEADER, operands, fields, over_input, request.macs, "mve")
+        input_overlaps = overlaps(op.outputs[0], distance)
+        return Kernel(function, HEADER, operands, fields, input_overlaps, request.macs, "mve")
 
     if three and window.steps.stride_width == 1:
         return replace(kernel(True), smaller=(kernel(False),))

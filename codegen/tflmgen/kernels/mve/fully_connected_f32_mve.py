@@ -21,10 +21,10 @@ def fully_connected_f32_mve(request: FloatMatrixProduct) -> Kernel | None:
     units, depth = request.weights.shape
     sizes = (("batches", batches), ("depth", depth), ("units", units))
     fields = params("tflmgen_fully_connected_f32_mve", sizes, output_fields(op, request.activation))
-    over_input = overlaps(op.outputs[0], overlap_distance(batches, depth, units, last_block(units, GROUP)))
+    input_overlaps = overlaps(op.outputs[0], overlap_distance(batches, depth, units, last_block(units, GROUP)))
     operands = (Input(0), stream_of(request), Output(0))
     macs = op.outputs[0].elements * depth
-    return Kernel("tflmgen_fully_connected_f32_mve", HEADER, operands, fields, over_input, macs, "mve")
+    return Kernel("tflmgen_fully_connected_f32_mve", HEADER, operands, fields, input_overlaps, macs, "mve")
 
 
 KERNEL = KernelDeclaration(

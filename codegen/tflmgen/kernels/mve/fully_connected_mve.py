@@ -82,7 +82,7 @@ def unit_stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:
 
 
 def _factors(layer: Layer) -> NDArray[np.uint32]:
-    """Of each unit bias, multiplier and shift."""
+    """Bias, multiplier and shift of each unit, [units, 3]."""
     scales = np.array(layer.scales, dtype=np.int64).reshape(-1, 2)
     return np.column_stack([words(layer.bias), words(scales)])
 

@@ -27,8 +27,8 @@ def fully_connected_s16_mve(request: Int16MatrixProduct) -> Kernel:
     distance = overlap_distance(batches, depth, units, units if copied else last_block(units, GROUP))
     operands = (Input(0), stream_of(layer), row_for(depth) if copied else Null(), Output(0))
     macs = op.outputs[0].elements * depth
-    over_input = overlaps(op.outputs[0], distance)
-    return Kernel("tflmgen_fully_connected_s16_mve", HEADER, operands, fields, over_input, macs, "mve")
+    input_overlaps = overlaps(op.outputs[0], distance)
+    return Kernel("tflmgen_fully_connected_s16_mve", HEADER, operands, fields, input_overlaps, macs, "mve")
 
 
 KERNEL = KernelDeclaration(

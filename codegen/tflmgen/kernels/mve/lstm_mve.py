@@ -34,7 +34,7 @@ def lstm_mve(request: Lstm) -> Kernel | None:
 
 
 def _operand(name: str, weights: Integers, biases: Integers) -> ConstantArray:
-    """Of every four cells the rows of each gate; cells that the last four lack are zeros."""
+    """The stream of weights and biases: four cells at a time, the rows of each gate; zeros fill up the last four."""
     cells = len(weights) // len(GATES)
     missing = -cells % CELLS * len(GATES)
     rows = np.pad(weights, ((0, missing), (0, 0))).reshape(-1, CELLS, len(GATES), weights.shape[1])

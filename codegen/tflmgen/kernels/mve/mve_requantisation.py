@@ -17,8 +17,12 @@ from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """signed: sums below zero need the fix; fixable: kernels that have the fix are exact, too; clamped: outputs can
-    leave the layer's range and not int8's."""
+    """Variant of the kernels that computes a layer exactly.
+
+    signed   sums below zero need the fix
+    fixable  kernels that have the fix are exact, too
+    clamped  outputs can leave the layer's range and not int8's
+    """
 
     signed: bool
     fixable: bool
@@ -26,7 +30,7 @@ class Fit:
 
 
 def fit(layer: Layer) -> Fit | None:
-    """How the kernels compute a layer exactly, or None."""
+    """The kernels' variant that computes a layer exactly, or None if none does."""
     signed = clamped = unshifted = False
     for (multiplier, shift), least, greatest in zip(
         layer.scales, *(bounds.tolist() for bounds in accumulators(layer)), strict=True

@@ -12,11 +12,11 @@ from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.packed_readers import records, without_padding
 
 STACK_BYTES = header_constant("sums_mve.h", "TFLMGEN_SUMS_MVE_STACK_BYTES")
-"""Of rows on the stack."""
+"""Bytes that rows may take on the stack; the kernels do not support longer ones."""
 
 
 def row_bytes(weights: Integers) -> int:
-    """Of the input of a row, filled up to whole 16s."""
+    """Bytes of a row's input, filled up to a multiple of 16."""
     return -(-int(weights.shape[1]) // 16) * 16
 
 

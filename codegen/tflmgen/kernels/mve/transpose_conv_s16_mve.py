@@ -31,7 +31,7 @@ def transpose_conv_s16_mve(request: Int16TransposedConvolution) -> Kernel | None
 
 
 def _read(call: PackedCall) -> list[UnpackedSums]:
-    """Of each phase the weights of its taps, with the same biases and multipliers."""
+    """The weights, put together from each phase's taps, with the biases and multipliers that all phases repeat."""
     data, constants = call.words(), []
     weights = np.zeros((call.channels, *call.taps, call.inputs), dtype=np.int64)
     for down, across in reading_phases(call):

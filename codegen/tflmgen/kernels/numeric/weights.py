@@ -108,7 +108,7 @@ def sums_fit(op: OperatorInstance, axis: int) -> bool:
 
 
 def input_offset(op: OperatorInstance) -> int:
-    """What the kernel adds to each int8 input: 0 where `bias_operand` has it folded in."""
+    """Offset that the kernel adds to each int8 input: minus the zero point; 0 where `bias_operand` has it folded in."""
     return 0 if op.constants[1] is not None and _bias_is_known(op) else -zero_point(input_type(op, 0))
 
 

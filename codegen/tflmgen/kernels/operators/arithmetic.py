@@ -44,7 +44,7 @@ class Fused:
 
 
 def parse(options: Options | None) -> Fused:
-    """Which activation is fused, none without options."""
+    """Attributes of an operator with a fused activation; it has none without options."""
     return Fused(fused_activation(options))
 
 
@@ -250,7 +250,7 @@ def _product_fits(op: OperatorInstance, first: Interval, second: Interval) -> bo
     return products.within(-(2**31 >> left), (2**31 >> left) - 1)
 
 
-ARITHMETIC = Traits(elementwise=True, row_wise=any_axis, by_rows=True, channels_apart=True, clamped=True)
+ARITHMETIC = Traits(elementwise=True, row_wise=any_axis, by_rows=True, channelwise=True, clamped=True)
 
 
 def _row(

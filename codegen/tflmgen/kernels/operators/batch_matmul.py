@@ -73,7 +73,7 @@ class BatchMatmulAttributes:
 
 
 def parse(options: Options | None) -> BatchMatmulAttributes:
-    """Which operands are transposed, and the permutations that a pass has fused."""
+    """Attributes of BATCH_MATMUL: which operands are transposed, and the permutations that a pass has fused."""
     options = present(options)
     asymmetric = bool(options.get("asymmetric_quantize_inputs", False))
     axes = (tuple(options.get(key, ())) for key in PERMUTATIONS)
@@ -140,7 +140,7 @@ def _three(values: tuple[int, ...], fill: int) -> tuple[int, ...]:
 
 
 def real_multipliers(op: OperatorInstance) -> list[float]:
-    """From accumulator to output, one or one per column."""
+    """Factors from accumulators to outputs: one, or one per column of the right operand."""
     quantization = input_type(op, 1).quantization
     scales = quantization.scales if quantization else ()
     return [scale(input_type(op, 0)) * right / scale(op.outputs[0]) for right in scales]

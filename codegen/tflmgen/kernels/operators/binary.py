@@ -96,5 +96,5 @@ def nest_fields(op: OperatorInstance, swapped: bool = False) -> Fields:
 
 
 def plain_kernel(name: str, header: str) -> Callable[[OperatorInstance, object], Kernel]:
-    """For operators whose kernel `tflmgen_<name>_<input type>` needs nothing but the loops."""
+    """Makes the kernel `tflmgen_<name>_<input type>` of a binary operator whose params are only the loops."""
     return lambda op, _: binary_kernel(op, f"tflmgen_{name}_{SUFFIX[input_type(op, 0).dtype]}", header)

@@ -160,7 +160,7 @@ EXTREME = replace(
     monotone_from=MONOTONE,
     tabulable=True,
     by_rows=True,
-    channels_apart=True,
+    channelwise=True,
     commutative=True,
     idempotent=True,
 )

@@ -40,7 +40,7 @@ def _kernel(op: OperatorInstance, target: Target) -> Kernel | View:
 
 
 def _value_range(op: OperatorInstance, inputs: Inputs) -> Outputs:
-    """Of integers that fit the output's type, the same; of what may wrap or is rounded, nothing is known."""
+    """Ranges of the result: the input's where they fit the output's type; unknown where values may wrap or round."""
     x, dtype = inputs[0], op.outputs[0].dtype
     if x is None or dtype.is_float:
         return None

@@ -82,7 +82,7 @@ LOGICAL = replace(ELEMENTWISE, commutative=True, idempotent=True)
 
 
 def _scaled_pair(op: OperatorInstance, inputs: Inputs) -> tuple[Interval, Interval] | None:
-    """What is compared: int8 elements as multiples of 1/256, other integers as they are."""
+    """Ranges of the numbers that are compared: int8 elements as multiples of 1/256, other integers as they are."""
     pair = broadcast_pair(op, inputs)
     if pair is None or input_type(op, 0).dtype is not DType.INT8:
         return pair

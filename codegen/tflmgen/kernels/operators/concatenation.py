@@ -118,7 +118,7 @@ def _part(op: OperatorInstance, source: int, axis: int) -> Kernel | View | Piece
 
 
 def _parts(op: OperatorInstance, source: int, extent: int) -> list[int]:
-    """How much of the axis each output gets."""
+    """Extents of the outputs along the axis that is split."""
     if source == 0 and len(op.inputs) == 3:
         sizes = list(constants_of(op, 1))
         rest = extent - sum(size for size in sizes if size != -1)

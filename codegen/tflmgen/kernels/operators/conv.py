@@ -124,23 +124,23 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
 
 def _forward(op: OperatorInstance, geometry: Fields, macs: int) -> Kernel:
     channels, output = input_shape(op, 1)[0], op.outputs[0]
-    over_input = overlaps(output, window_of(op).overlap_distance(channels, _last_channels(op)))
+    input_overlaps = overlaps(output, window_of(op).overlap_distance(channels, _last_channels(op)))
     results = output_fields(op, op.attributes.activation)
     weights, bias = filter_operand(op), bias_operand(op, OUTPUT_CHANNELS)
     if output.dtype is DType.FLOAT32:
         fields = params("tflmgen_conv2d_f32", geometry, (("gathered", _gathers(op)),), results)
         kernel = Kernel(
-            "tflmgen_conv2d_f32", "conv2d.h", (Input(0), weights, bias, Output(0)), fields, over_input, macs
+            "tflmgen_conv2d_f32", "conv2d.h", (Input(0), weights, bias, Output(0)), fields, input_overlaps, macs
         )
         return replace(kernel, family="conv2d_f32")
     if output.dtype is DType.INT16:
         operands = (Input(0), weights, bias, *multiplier_operands(op, channels), Output(0))
         fields = params("tflmgen_conv2d_s16", geometry, range_fields(op, op.attributes.activation))
-        return Kernel(f"tflmgen_conv2d_s16_{sum_suffix(op)}", "conv2d_s16.h", operands, fields, over_input, macs)
+        return Kernel(f"tflmgen_conv2d_s16_{sum_suffix(op)}", "conv2d_s16.h", operands, fields, input_overlaps, macs)
     offsets = (("input_offset", input_offset(op)), ("padding_value", zero_point(input_type(op, 0))))
     operands = (Input(0), weights, bias, *multiplier_operands(op, channels), Output(0))
     fields = params("tflmgen_conv2d_s8", geometry, offsets, results)
-    return Kernel("tflmgen_conv2d_s8", "conv2d.h", operands, fields, over_input, macs, family="conv2d_s8")
+    return Kernel("tflmgen_conv2d_s8", "conv2d.h", operands, fields, input_overlaps, macs, family="conv2d_s8")
 
 
 def _group_channels(op: OperatorInstance) -> int:

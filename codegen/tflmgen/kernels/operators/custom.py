@@ -61,7 +61,7 @@ class CustomOperator(ABC):
         """The C call. Contents of the state are inputs after the file's, the new ones outputs after the file's."""
 
     def state(self, op: OperatorInstance) -> tuple[State, ...]:
-        """What the operator keeps from one invocation to the next."""
+        """State that the operator keeps from one invocation to the next."""
         del op
         return ()
 

@@ -83,11 +83,11 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     macs = output.elements * filter_height * filter_width
     if is_hybrid(op):
         return hybrid_kernel("depthwise_conv2d", op, op.attributes.activation, window.input[0], macs, geometry)
-    one_each = channels == input_shape(op)[3]
+    has_single_filters = channels == input_shape(op)[3]
     # Each group's outputs are written before the next group is read; integers go one by one.
     group = LANES_F32 if output.dtype is DType.FLOAT32 and channels >= LANES_F32 else 1
-    distance = window.group_distance(group) if one_each else window.overlap_distance(channels)
-    over_input = overlaps(output, distance)
+    distance = window.group_distance(group) if has_single_filters else window.overlap_distance(channels)
+    input_overlaps = overlaps(output, distance)
     results = output_fields(op, op.attributes.activation)
     weights, bias = filter_operand(op), bias_operand(op, OUTPUT_CHANNELS)
     header = "depthwise_conv2d.h"
@@ -98,19 +98,19 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
             header,
             (Input(0), weights, bias, Output(0)),
             fields,
-            over_input,
+            input_overlaps,
             macs,
             family="depthwise_conv2d_f32",
         )
     if output.dtype is DType.INT16:
         operands = (Input(0), weights, bias, *multiplier_operands(op, channels), Output(0))
         fields = params("tflmgen_depthwise_conv2d_s16", geometry, range_fields(op, op.attributes.activation))
-        return Kernel("tflmgen_depthwise_conv2d_s16", "depthwise_conv2d_s16.h", operands, fields, over_input, macs)
+        return Kernel("tflmgen_depthwise_conv2d_s16", "depthwise_conv2d_s16.h", operands, fields, input_overlaps, macs)
     offsets = (("input_offset", input_offset(op)), ("padding_value", zero_point(input_type(op, 0))))
     operands = (Input(0), weights, bias, *multiplier_operands(op, channels), Output(0))
     fields = params("tflmgen_depthwise_conv2d_s8", geometry, offsets, results)
     function, family = "tflmgen_depthwise_conv2d_s8", "depthwise_conv2d_s8"
-    return Kernel(function, header, operands, fields, over_input, macs, family=family)
+    return Kernel(function, header, operands, fields, input_overlaps, macs, family=family)
 
 
 RULES = (

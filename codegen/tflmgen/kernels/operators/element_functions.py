@@ -108,7 +108,7 @@ class Function:
             by_rows=self.by_rows,
             tabled=self.int8 is not None,
             tabulable=self.int8 is not None or self.folds is not None,
-            channels_apart=True,
+            channelwise=True,
             clamp=self.clamp,
             spelled_out=self.spelled_out,
         )

@@ -55,7 +55,7 @@ Folded = Callable[[OperatorInstance], NDArray[Any]]
 
 
 def _folded_kernel(folded: Folded) -> Callable[[OperatorInstance, Target], Kernel]:
-    """For an output known at build time: it is copied from flash, where nobody folds it away."""
+    """Makes the kernel of an output that is known at build time but not folded away: a copy from flash."""
 
     def kernel(op: OperatorInstance, target: Target) -> Kernel:
         del target

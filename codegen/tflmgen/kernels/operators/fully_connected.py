@@ -105,9 +105,9 @@ def _packed_kernel(op: OperatorInstance) -> Kernel:
     sizes = _sizes(op)
     batches, depth, units = (size for _, size in sizes)
     # Each unit reads every row, so that of several rows none may be written before the last is read.
-    over_input = overlaps(op.outputs[0], overlap_distance(1, depth, units)) if batches == 1 else ()
+    input_overlaps = overlaps(op.outputs[0], overlap_distance(1, depth, units)) if batches == 1 else ()
     struct = "tflmgen_fully_connected_channels_s8"
-    return packed_kernel("tflmgen_fully_connected_s4", struct, op, op.attributes.activation, sizes, over_input)
+    return packed_kernel("tflmgen_fully_connected_s4", struct, op, op.attributes.activation, sizes, input_overlaps)
 
 
 def _sizes(op: OperatorInstance) -> tuple[tuple[str, int], ...]:
@@ -134,9 +134,9 @@ def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
 
 
 def _costed(
-    family: str, operands: tuple[Operand, ...], fields: Params, over_input: tuple[Overlap, ...], macs: int
+    family: str, operands: tuple[Operand, ...], fields: Params, input_overlaps: tuple[Overlap, ...], macs: int
 ) -> Kernel:
-    return Kernel(f"tflmgen_{family}", HEADER, operands, fields, over_input, macs, family=family)
+    return Kernel(f"tflmgen_{family}", HEADER, operands, fields, input_overlaps, macs, family=family)
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:
@@ -145,7 +145,7 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     batches, depth, units = (size for _, size in sizes)
     macs = op.outputs[0].elements * depth
     last = last_rows(units) if op.outputs[0].dtype is DType.FLOAT32 else 1
-    over_input = overlaps(op.outputs[0], overlap_distance(batches, depth, units, last))
+    input_overlaps = overlaps(op.outputs[0], overlap_distance(batches, depth, units, last))
     results = output_fields(op, op.attributes.activation)
     if is_by_blocks(op):
         return blocks_kernel(op, op.attributes.activation, batches, macs, sizes)
@@ -156,24 +156,24 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     operands = (Input(0), weights, bias, Output(0))
     if op.outputs[0].dtype is DType.FLOAT32:
         fields = params("tflmgen_fully_connected_f32", sizes, results)
-        return _costed("fully_connected_f32", operands, fields, over_input, macs)
+        return _costed("fully_connected_f32", operands, fields, input_overlaps, macs)
     if op.outputs[0].dtype is DType.INT16:
         fields = params("tflmgen_fully_connected_s16", sizes, range_fields(op, op.attributes.activation))
         function = f"tflmgen_fully_connected_s16_{sum_suffix(op)}"
         per_unit = (Input(0), weights, bias, *multiplier_operands(op, units), Output(0))
-        return Kernel(function, "fully_connected_s16.h", per_unit, fields, over_input, macs)
+        return Kernel(function, "fully_connected_s16.h", per_unit, fields, input_overlaps, macs)
     offset: Fields = (("input_offset", input_offset(op)),)
     if filter_quantization(op).per_channel:
         per_unit = (Input(0), weights, bias, *multiplier_operands(op, units), Output(0))
         fields = params("tflmgen_fully_connected_channels_s8", sizes, offset, results)
-        return _costed("fully_connected_channels_s8", per_unit, fields, over_input, macs)
+        return _costed("fully_connected_channels_s8", per_unit, fields, input_overlaps, macs)
     ((multiplier, shift),) = channel_scales(op, 1)
     row_offset = -depth * zero_point(input_type(op, 0))
     offset += (("filter_offset", -zero_point(input_type(op, 1))), ("row_offset", row_offset))
     fields = params(
         "tflmgen_fully_connected_s8", sizes, offset, (("multiplier", multiplier), ("shift", shift)), results
     )
-    return _costed("fully_connected_s8", operands, fields, over_input, macs)
+    return _costed("fully_connected_s8", operands, fields, input_overlaps, macs)
 
 
 def _shape_fits(op: OperatorInstance) -> bool:

@@ -51,7 +51,7 @@ OPERATORS = (
         same_shape,
         _lookup,
         fold=_fold_lookup,
-        traits=Traits(unary=True, row_wise=any_axis, tabled=True, by_rows=True, channels_apart=True, tabulable=True),
+        traits=Traits(unary=True, row_wise=any_axis, tabled=True, by_rows=True, channelwise=True, tabulable=True),
     ),
     Operator(
         "SILU",

@@ -191,7 +191,7 @@ SCATTER_ND_RULES = (
 )
 
 
-def _is_kept_apart(op: OperatorInstance, axis: int) -> bool:
+def _is_row_wise(op: OperatorInstance, axis: int) -> bool:
     """Points stay apart, and so do the elements of what each of them picks."""
     del op, axis
     return True
@@ -226,7 +226,7 @@ OPERATORS = (
         GATHER_ND_RULES,
         lambda op: (input_shape(op, 1)[:-1] + input_shape(op, 0)[_depth(op, 1) :],),
         _gather_nd,
-        traits=Traits(row_wise=_is_kept_apart),
+        traits=Traits(row_wise=_is_row_wise),
     ),
     Operator(
         "SCATTER_ND",

@@ -106,7 +106,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
         ("inputs", sizes.inputs),
         ("cells", sizes.cells),
     )
-    in_place = (Overlap(OUTPUT_STATE, 1), Overlap(CELL_STATE, 2), *_over_input(op))
+    in_place = (Overlap(OUTPUT_STATE, 1), Overlap(CELL_STATE, 2), *_input_overlaps(op))
     dtype = DType.FLOAT32 if input_type(op, INPUT_GATE + 1).dtype is DType.FLOAT32 else DType.INT8
     arrays = [
         ConstantArray.of(n, by_gate(op, i), dtype) for n, i in (("weights", INPUT_GATE), ("recurrent", RECURRENT))
@@ -147,7 +147,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
     return Kernel("tflmgen_lstm_hybrid", "lstm_hybrid.h", (*operands, quantized), fields, in_place, macs)
 
 
-def _over_input(op: OperatorInstance) -> tuple[Overlap, ...]:
+def _input_overlaps(op: OperatorInstance) -> tuple[Overlap, ...]:
     """A row of the output is written once the input's is read, if rows follow one another in memory."""
     sizes, size = sizes_of(op), op.outputs[0].dtype.bits // 8
     if op.attributes.backward or (op.attributes.time_major and sizes.batches > 1 and sizes.steps > 1):

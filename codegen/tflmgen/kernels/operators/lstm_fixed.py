@@ -69,13 +69,13 @@ def _single(value: float) -> np.float32:
 
 
 def gate_scale(op: OperatorInstance, gate: int) -> np.float32:
-    """Of a gate's sums: 1/4096, or what the file says where they are normalised."""
+    """Scale of a gate's sums: 1/4096, or the file's where layer normalisation follows them."""
     quantization = _intermediate(op, gate) if has(op, NORMS + 1) else None
     return _single(quantization.scale if quantization else 2.0**-12)
 
 
 def _sum_factors(op: OperatorInstance, first: int, source: int) -> list[float]:
-    """In single precision, as the reference has all effective scales."""
+    """Factors from sums of products to each gate's scale, in single precision as the reference computes them."""
     values = _single(scale(input_type(op, source)))
     return [float(_single(scale(input_type(op, first + g))) * values / gate_scale(op, g)) for g in gates_of(op)]
 
@@ -109,7 +109,7 @@ def hidden_scale(op: OperatorInstance) -> float:
 
 
 def _hidden_zero_point(op: OperatorInstance) -> int:
-    """What the hidden values get added; LiteRT has them negated before a projection, which undoes it."""
+    """Zero point added to the hidden values; negated before a projection, as LiteRT does, which undoes it."""
     quantization = hidden_quantization(op)
     point = quantization.zero_point if quantization else 0
     return -point if has(op, PROJECTION) else point

@@ -35,7 +35,7 @@ from tflmgen.kernels.operators.quantized_unary import exact_log2, sigmoid_table
 from tflmgen.kernels.rules import input_type, per_tensor, scale, zero_point
 
 GATE_SCALE = 2.0**-12
-"""Of a gate before its activation."""
+"""Scale of a gate before its activation."""
 ACTIVATED = 2.0**-15
 """Scale of a gate after its activation, and of the hyperbolic tangent of a cell."""
 CELL_SCALES = (2.0**-31, 2.0**2)
@@ -49,7 +49,7 @@ ParamFields = tuple[tuple[str, int | tuple[int, ...]], ...]
 
 
 def sum_factors(op: OperatorInstance, first: int, source: int) -> list[float]:
-    """From sums of products to gates."""
+    """Factors from the sums of products of an operand to the gates' scale, gate by gate."""
     return [scale(input_type(op, source)) * scale(input_type(op, first + gate)) / GATE_SCALE for gate in GATES]
 
 
@@ -59,7 +59,7 @@ def cell_clip(op: OperatorInstance) -> int:
 
 
 def state_factors(op: OperatorInstance) -> dict[str, float]:
-    """From products of two gates, or of the forget gate and the cell, to what they become.
+    """Factors from products of two gates, or of the forget gate and the cell, to the scale of what they become.
 
     Where cells are clipped to less than their scale, they are all 0.
     """
@@ -117,7 +117,7 @@ def numbers_of_gates(op: OperatorInstance) -> tuple[Operand, Operand, Operand]:
 
 
 def packed_operands(weights: Operand, recurrent: Operand, table: NDArray[np.float64]) -> tuple[Operand, ...]:
-    """Of the fast int8 kernels. table: what activations are interpolated from."""
+    """Operands of the DSP and MVE int8 kernels. table: what activations are interpolated from."""
     return Input(0), weights, recurrent, ConstantArray.of("sigmoid", table, DType.UINT16), *STATES
 
 

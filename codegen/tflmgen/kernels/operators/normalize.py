@@ -26,7 +26,7 @@ class NormalizeAttributes:
 
 
 def parse(options: Options | None) -> NormalizeAttributes:
-    """What the pass has found: depth of a row, epsilon, factor, and whether the mean is subtracted."""
+    """Attributes that the pass has recognised: depth of a row, epsilon, factor, whether the mean is subtracted."""
     options = options or {}
     return NormalizeAttributes(
         int(options.get("depth", 1)),
@@ -74,11 +74,11 @@ RULES = (
 )
 
 
-def _keeps_apart(op: OperatorInstance, axis: int) -> bool:
+def _is_row_wise(op: OperatorInstance, axis: int) -> bool:
     """Whether a row along this axis consists of whole rows that are normalised."""
     return math.prod(input_shape(op)[axis + 1 :]) % int(op.attributes.depth) == 0
 
 
-TRAITS = Traits(row_wise=_keeps_apart)
+TRAITS = Traits(row_wise=_is_row_wise)
 
 OPERATORS = (Operator("NORMALIZE", parse, (1, 3), 1, RULES, same_shape, _kernel, traits=TRAITS),)

@@ -60,7 +60,7 @@ def _infer(op: OperatorInstance) -> tuple[Shape | None, ...]:
     return (padded_shape(op),)
 
 
-def _one_scale(op: OperatorInstance) -> bool:
+def _has_one_quantization(op: OperatorInstance) -> bool:
     sources = [t for i, t in enumerate(op.inputs) if i != 1 and t is not None]
     return op.outputs[0].dtype not in QUANTIZED or all(same_quantization(t, op.outputs[0]) for t in sources)
 
@@ -94,7 +94,7 @@ PADDING_RULES = (
         lambda op: input_shape(op, 1) == (len(input_type(op, 0).shape), 2),
     ),
     Rule("paddings of at least 0", lambda op: min(constants_of(op, 1), default=0) >= 0),
-    Rule("one scale and zero point for all quantised tensors", _one_scale),
+    Rule("one scale and zero point for all quantised tensors", _has_one_quantization),
 )
 
 RULES = (*PADDING_RULES, fits(_nest))

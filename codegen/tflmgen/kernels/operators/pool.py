@@ -96,7 +96,7 @@ def _kernel(kind: str) -> Callable[[OperatorInstance, Target], KernelChoice]:
 
 
 def _same_quantization(op: OperatorInstance) -> bool:
-    """To the tolerance that TFLite takes."""
+    """Whether input and output have the same quantisation, scales to TFLite's tolerance of 1e-6; always for floats."""
     before, after = input_type(op, 0), op.outputs[0]
     if after.dtype is DType.FLOAT32:
         return True
@@ -120,7 +120,7 @@ def _value_range(op: OperatorInstance, inputs: Inputs) -> Outputs:
 
 
 def _sums(op: OperatorInstance) -> Sums | None:
-    """What an average over all rows or columns of an image is made of, or over both."""
+    """The sums of an average over all rows or all columns of an image, or both; None for other pools."""
     tensor, output, attributes = input_type(op, 0), op.outputs[0], op.attributes
     if tensor.dtype is DType.FLOAT32 or not tensor.is_static or attributes.zeros:
         return None
@@ -155,7 +155,7 @@ def _rules(*types: DType) -> tuple[Rule, ...]:
 RULES = _rules(DType.INT8, DType.INT16, DType.FLOAT32)
 L2_RULES = (*_rules(DType.FLOAT32), Rule("padding that is left out of the result", lambda op: not op.attributes.zeros))
 
-POOL = Traits(row_wise=first_axis, by_rows=True, window=Sliding.POOL, channels_apart=True, clamped=True)
+POOL = Traits(row_wise=first_axis, by_rows=True, window=Sliding.POOL, channelwise=True, clamped=True)
 
 OPERATORS = (
     *(

@@ -36,13 +36,13 @@ HEADER = "quantize.h"
 SMALL = (DType.INT8, DType.UINT8, DType.INT16)
 
 LEAST_ELEMENTS = {"balanced": 64, "speed": 64, "ram": 64, "size": 256}
-"""From how many int8 elements on a table is worth its 256 bytes of flash."""
+"""Smallest number of int8 elements for which a lookup table of 256 bytes of flash is used, by --optimize."""
 
 _INFINITY = 0x7F800000
 """Bits of float32's infinity: positive floats are ordered as their bits are."""
 
 LEAST_SEARCHED = 128
-"""From how many float32 elements on thresholds are worth their 1020 bytes of flash."""
+"""Smallest number of float32 elements for which thresholds, 1020 bytes of flash, are searched without an FPU."""
 
 
 def same_shape(op: OperatorInstance) -> tuple[Shape | None, ...]:
@@ -51,7 +51,7 @@ def same_shape(op: OperatorInstance) -> tuple[Shape | None, ...]:
 
 
 def unary_overlaps(op: OperatorInstance) -> tuple[Overlap, ...]:
-    """In place for a kernel that runs forward through both tensors, one element at a time.
+    """Overlap of input and output of a kernel that runs forward through both, one element at a time: in place.
 
     Where output elements are wider, each must be written no later than its input bytes are read: the ends coincide.
     """
@@ -61,7 +61,7 @@ def unary_overlaps(op: OperatorInstance) -> tuple[Overlap, ...]:
 
 
 def _table(op: OperatorInstance) -> ConstantArray:
-    """What each int8 becomes."""
+    """Lookup table of the result of each int8 value, from -128 on."""
     values = np.arange(-128, 128, dtype=np.int8)
     source, result = (replace(kind, shape=values.shape) for kind in (input_type(op, 0), op.outputs[0]))
     entries = quantize(OperatorInstance((source,), (result,), (values,), None))
@@ -209,7 +209,7 @@ OPERATORS = (
         _quantize,
         fold=quantize,
         value_range=_quantize_range,
-        traits=replace(UNARY, by_rows=True, channels_apart=True, tabulable=True),
+        traits=replace(UNARY, by_rows=True, channelwise=True, tabulable=True),
     ),
     Operator(
         "DEQUANTIZE",

@@ -133,7 +133,7 @@ def _attributes(name: str, op: OperatorInstance) -> RequantizedSumsAttributes:
 
 
 def _sums(name: str, op: OperatorInstance) -> Sums | None:
-    """What quantised sums and means are made of; no sum of some of their elements leaves 32 bits (`_sums_fit`)."""
+    """The sums that a quantised SUM or MEAN requantises; no partial sum leaves 32 bits (`_sums_fit`)."""
     reduced = axes(op)
     if name not in ("MEAN", "SUM") or input_type(op, 0).dtype not in QUANTIZED or not reduced or not reduced_count(op):
         return None
@@ -150,7 +150,7 @@ def _sums_fit(op: OperatorInstance) -> bool:
 
 
 def _kept_channels(op: OperatorInstance, x: Interval) -> Interval:
-    """What each channel of the output is made of."""
+    """Range of the elements that are reduced to each channel of the output."""
     reduced = axes(op) or frozenset()
     last = len(input_type(op, 0).shape) - 1
     return x if last not in reduced else x.spread(channels_of(op.outputs[0]))
@@ -161,7 +161,9 @@ def _extreme_range(op: OperatorInstance, inputs: Inputs) -> Outputs:
 
 
 def _sum_range(is_mean: bool) -> Transfer:
-    """Of quantised elements: monotone in each, so that the ends are those of tensors of one element."""
+    """Ranges of SUM or MEAN of quantised elements: it is monotone in each of them, so that the ends of the result are
+    its results for the ends of the elements' range.
+    """
 
     def ranges(op: OperatorInstance, inputs: Inputs) -> Outputs:
         source, output = input_type(op, 0), op.outputs[0]
@@ -185,7 +187,7 @@ def _sum_range(is_mean: bool) -> Transfer:
 
 
 def _fold_extreme(function: Callable[..., Any], limit: int) -> Callable[..., Array]:
-    """Of no elements, the least or greatest number of the type."""
+    """`function` along axes; the least (limit 0) or greatest (1) number of the type where there are no elements."""
 
     def extreme(array: Array, axis: tuple[int, ...]) -> Array:
         kind: Any = np.finfo(array.dtype) if array.dtype.kind == "f" else np.iinfo(array.dtype)

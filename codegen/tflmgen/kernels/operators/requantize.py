@@ -50,7 +50,7 @@ def _kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
 
 
 def _least_elements(target: Target) -> int:
-    """From how many elements on a table is worth its 256 bytes of flash."""
+    """Smallest number of elements for which a lookup table, which takes 256 bytes of flash, replaces arithmetic."""
     if target.optimize == "size":
         return 256
     return 64 if "fpu" in target.features else 16
@@ -71,6 +71,6 @@ OPERATORS = (
         same_shape,
         _kernel,
         fold=_fold,
-        traits=replace(UNARY, by_rows=True, channels_apart=True, tabulable=True),
+        traits=replace(UNARY, by_rows=True, channelwise=True, tabulable=True),
     ),
 )

@@ -41,7 +41,7 @@ def _parse(options: Options | None) -> Masks:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What is taken along one dimension of the input: `count` elements from `start` on, `step` apart.
+    """Range taken along one dimension of the input: `count` elements from `start` on, at a distance of `step`.
 
     `entry` is the index among the bounds where `start` is read at run time; `kept` tells that the output has the
     dimension too.

@@ -28,7 +28,7 @@ from tflmgen.kernels.traits import Traits
 
 HEADER = "softmax.h"
 INTEGER_BITS = 5
-"""Of the exponentials' arguments, which are in Q5.26."""
+"""Integer bits of the exponentials' arguments, which are in Q5.26."""
 FRACTION_BITS = 31 - INTEGER_BITS
 MAX_DEPTH = 4095
 """Longest row whose sum of exponentials fits into Q12.19."""
@@ -75,7 +75,7 @@ def exponentials(input_scale: float, beta: float) -> list[int]:
 
 
 def _int16_scaling(op: OperatorInstance) -> float:
-    """From int16 differences to 10 / 65535, the steps of the table of exponentials."""
+    """Factor from int16 differences, times beta, to steps of the table of exponentials, which are 10 / 65535 wide."""
     return scale(input_type(op, 0)) * float(op.attributes.beta) / (10.0 / 65535.0)
 
 

@@ -65,7 +65,7 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
 
 
 def _factors(op: OperatorInstance) -> tuple[float, float]:
-    """From sums of products to the state, and from there to the output."""
+    """Factors from sums of products to the state's scale, and from sums over the state to the output's."""
     source, weights, time_weights, state = (scale(input_type(op, i)) for i in (0, 1, 2, STATE))
     return source * weights / state, state * time_weights / scale(op.outputs[0])
 

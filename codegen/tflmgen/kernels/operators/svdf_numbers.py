@@ -78,7 +78,7 @@ def products(op: OperatorInstance) -> int:
 
 
 def offsets(op: OperatorInstance) -> Integers:
-    """What the input's zero point adds to the sum of each filter."""
+    """Contribution of the input's zero point to the sum of each filter."""
     sums: Integers = np.asarray(op.constants[1], dtype=np.int64).sum(axis=1)
     return -zero_point(input_type(op, 0)) * sums
 
@@ -89,7 +89,7 @@ def biases_are_known(op: OperatorInstance) -> bool:
 
 
 def biases(op: OperatorInstance) -> Integers:
-    """Of the units, with the state's zero point folded in, wrapped."""
+    """Biases of the units with the state's zero point folded in, wrapped to 32 bits."""
     time_weights = np.asarray(op.constants[2], dtype=np.int64)
     units = len(time_weights) // op.attributes.rank
     folded = -zero_point(input_type(op, STATE)) * time_weights.reshape(units, -1).sum(axis=1)
@@ -99,5 +99,5 @@ def biases(op: OperatorInstance) -> Integers:
 
 
 def biases_of(call: PackedCall) -> UnpackedSums:
-    """What a kernel's sums through time begin with, read back; their weights are the tensor's own."""
+    """Biases of a kernel's sums through time, unpacked; their weights are the tensor's own."""
     return UnpackedSums(None, np.frombuffer(call.words(3), dtype="<i4").astype(np.int64))

@@ -37,7 +37,7 @@ class Interval:
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """Which channels hold one number, for every input and at every place."""
+        """Whether each channel is constant: one number for every input and at every place."""
         known: NDArray[np.bool_] = self.low == self.high
         return known
 
@@ -47,11 +47,11 @@ class Interval:
         return int(self.low.min()), int(self.high.max())
 
     def join(self, other: Interval) -> Interval:
-        """What holds the elements of both."""
+        """The smallest Interval that contains both."""
         return Interval(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 
     def meet(self, low: int, high: int) -> Interval:
-        """What clamping to [low, high] leaves."""
+        """The Interval of the elements clamped to [low, high]."""
         return Interval(np.clip(self.low, low, high), np.clip(self.high, low, high))
 
     def within(self, low: int, high: int) -> bool:
@@ -69,10 +69,10 @@ class Interval:
 
 
 Inputs = Sequence[Interval | None]
-"""Of every input of an operator; None where one is absent or isn't tracked (floats)."""
+"""Interval of every input of an operator; None where one is absent or isn't tracked (floats)."""
 
 Outputs = Sequence[Interval | None] | None
-"""Of every output; None, of one or of all: whatever the type and the fused activation allow."""
+"""Interval of every output; None, for one or for all: whatever the type and the fused activation allow."""
 
 Transfer = Callable[[OperatorInstance, Inputs], Outputs]
 """An operator's transfer function; no operand has a dimension known at run time only."""
@@ -89,7 +89,7 @@ def is_tracked(kind: TensorType) -> bool:
 
 
 def whole(kind: TensorType) -> Interval | None:
-    """What elements of a type can be at all."""
+    """The full range of a type; None for types that value-range analysis does not track."""
     if not is_tracked(kind):
         return None
     low, high = kind.dtype.limits
@@ -98,7 +98,7 @@ def whole(kind: TensorType) -> Interval | None:
 
 
 def of_array(array: NDArray[Any], kind: TensorType) -> Interval | None:
-    """What the elements of a constant are."""
+    """Least and greatest element of each channel of a constant; None for types that are not tracked."""
     if not is_tracked(kind):
         return None
     rows = np.asarray(array).astype(np.int64).reshape(-1, channels_of(kind))

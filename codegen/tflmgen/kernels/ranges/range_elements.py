@@ -23,7 +23,7 @@ def _flat(kind: TensorType, count: int) -> TensorType:
 
 
 def evaluated(fold: Fold, op: OperatorInstance, arrays: Sequence[Array]) -> Integers | None:
-    """What an operator makes of vectors of one length as its first inputs; None where folding doesn't know it."""
+    """Results of an operator for vectors of one length as its first inputs; None where the fold does not know them."""
     count = len(arrays[0])
     types = [_flat(input_type(op, i), count) for i in range(len(arrays))]
     typed = [array.astype(kind.dtype.numpy) for array, kind in zip(arrays, types, strict=True)]
@@ -33,7 +33,7 @@ def evaluated(fold: Fold, op: OperatorInstance, arrays: Sequence[Array]) -> Inte
 
 
 def elements_of(fold: Fold, op: OperatorInstance) -> Integers | None:
-    """What a function of one element makes of each element of its input's type, from the least on.
+    """Table of a unary operator's results for each element of its input's type, from the least on.
 
     None where that has more than 8 bits, or the output is of floats.
     """
@@ -45,7 +45,7 @@ def elements_of(fold: Fold, op: OperatorInstance) -> Integers | None:
 
 
 def by_table(fold: Fold) -> Transfer:
-    """Of a function of one element: least and greatest entry of each channel's part of the table."""
+    """Ranges of a function of one element: least and greatest entry of each channel's part of its table of results."""
 
     def ranges(op: OperatorInstance, inputs: Inputs) -> Outputs:
         table, x = elements_of(fold, op), inputs[0]
@@ -82,12 +82,12 @@ def corners(left: Interval, other: Interval) -> list[tuple[Integers, Integers]]:
 
 
 def hull(ends: Sequence[Integers]) -> Interval:
-    """By channel, what holds all of `ends`."""
+    """The interval of each channel that contains all of `ends`."""
     return Interval(np.minimum.reduce(ends), np.maximum.reduce(ends))
 
 
 def growing(function: Callable[[Integers, Integers], Integers]) -> Transfer:
-    """Of a function of two elements that falls with neither."""
+    """Ranges of a function of two elements that decreases in neither: its results for the intervals' ends."""
 
     def ranges(op: OperatorInstance, inputs: Inputs) -> Outputs:
         pair = broadcast_pair(op, inputs)

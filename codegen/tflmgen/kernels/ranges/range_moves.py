@@ -13,11 +13,11 @@ from tflmgen.kernels.rules import input_type
 from tflmgen.kernels.table import traits_of
 
 MOST_ELEMENTS = 1 << 20
-"""Of tensors whose elements are followed one by one; in larger ones every channel gets what any of them has."""
+"""Largest number of elements that are traced one by one; of more, every channel gets the range of all channels."""
 
 
 def moved_ranges(name: str, op: OperatorInstance, inputs: Inputs) -> Outputs:
-    """What moves by indices that are known moves the numbers of the elements, from which channels follow."""
+    """Ranges of an operator that moves elements: where indices are known, each channel's are those of its sources."""
     traits = traits_of(name)
     data = range(len(op.inputs)) if traits.joins else [traits.data]
     intervals = [interval for i in data if (interval := inputs[i]) is not None]
@@ -32,7 +32,7 @@ def moved_ranges(name: str, op: OperatorInstance, inputs: Inputs) -> Outputs:
 
 
 def _sources(name: str, op: OperatorInstance, data: Sequence[int]) -> list[Integers] | None:
-    """For each output, in rows as long as its last dimension, the channels of the data inputs that elements are from.
+    """Source channels in the data inputs of each output's elements, in rows as long as the output's last dimension.
 
     The channels of one input are numbered after those of the one before.
     """

@@ -38,7 +38,7 @@ def _transferred(name: str, op: OperatorInstance, inputs: Inputs) -> Outputs:
 
 
 def table_of(name: str, op: OperatorInstance) -> Integers | None:
-    """What a function of one element makes of each element of its input's type, from the least on.
+    """Table of a unary operator's results for each element of its input's type, from the least on.
 
     None for other operators, where the type has more than 8 bits, and where folding doesn't know it.
     """

@@ -37,7 +37,7 @@ _SHIFT = 24
 """Bits below an output in the scaled distance: the output is its upper byte."""
 
 _WIDEST = 2**20 - 1
-"""Of windows: d l must fit 32 bits."""
+"""Largest width of a window: its product with the low bits of the multiplier, d l, must fit 32 bits."""
 
 _FARTHEST = 2**21
 """Magnitude that a start must stay below: it shares a word with its fraction bits."""
@@ -60,7 +60,7 @@ class Bounded:
 
     @property
     def words(self) -> NDArray[np.uint32]:
-        """As the kernels read them, [channels, 3]; the low ten bits of the second one are 0."""
+        """The constants as the kernels read them, uint32 [channels, 3]; the low ten bits of the second one are 0."""
         columns = [self.starts, self.widths << _FRACTION_BITS, self.multipliers]
         return (np.stack(columns, axis=1) % 2**32).astype(np.uint32)
 
@@ -73,7 +73,9 @@ def bounded(layer: Layer) -> Bounded | None:
 
 @lru_cache(maxsize=2)
 def bounded_channels(layer: Layer) -> tuple[Bounded, Booleans] | None:
-    """Such constants, and of which channels [channels] they are exact; None where sums may overflow."""
+    """Constants as bounded() returns them, and whether they are exact for each channel, [channels]; None where sums may
+    overflow.
+    """
     least, greatest = (bound[:, None] for bound in accumulators(layer))
     left = np.maximum([[shift] for _, shift in layer.scales], 0)
     if (np.maximum(-least, greatest) << left).max() >= INT32_END:
@@ -102,7 +104,7 @@ def bounded_channels(layer: Layer) -> tuple[Bounded, Booleans] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """What a layer's channels give; least and greatest accumulators [channels, 1], thresholds [channels, 255]."""
+    """Search for constants: a layer's least and greatest accumulators [channels, 1], thresholds [channels, 255]."""
 
     layer: Layer
     least: Integers
@@ -161,10 +163,10 @@ class _Search:
             result: Integers = distance * high + ((distance * low) >> _LOW_BITS)
             return result
 
-        told_apart = (self.layer.low < OUTPUTS) & (self.layer.high >= OUTPUTS)
+        unclamped = (self.layer.low < OUTPUTS) & (self.layer.high >= OUTPUTS)
         at, least, greatest, bias = (part[:, None] for part in (self.thresholds, self.least, self.greatest, self._bias))
         before = at - 1
-        reached, missed = told_apart & (at <= greatest), told_apart & (before >= least)
+        reached, missed = unclamped & (at <= greatest), unclamped & (before >= least)
         widest = np.minimum((2**32 - 1) * 2**_LOW_BITS // multipliers, _WIDEST)
         missed = missed & (top - before <= widest)
         steps = INT32_END - (OUTPUTS.astype(np.int64) << _SHIFT)
@@ -180,8 +182,8 @@ class _Search:
         exact = (offset >= fewest) & (offset <= upper) & (np.abs(starts) < _FARTHEST) & (multipliers < 2**32)
         exact &= (~reached | ((top - at >= 0) & (top - at <= width))).all(axis=-1, keepdims=True)
         exact &= (~missed | (top - before >= 0)).all(axis=-1, keepdims=True)
-        highest = np.where(told_apart, at, -INT32_END).max(axis=-1, keepdims=True)
-        lowest = np.where(told_apart, at, INT32_END).min(axis=-1, keepdims=True)
+        highest = np.where(unclamped, at, -INT32_END).max(axis=-1, keepdims=True)
+        lowest = np.where(unclamped, at, INT32_END).min(axis=-1, keepdims=True)
         exact &= (top + 1 >= highest) | (greatest <= top)
         exact &= (top - width - 1 < lowest) | (least >= top - width)
         return exact, np.stack([multipliers, (starts << _FRACTION_BITS) + fraction, width])

@@ -64,7 +64,7 @@ def _of_product(request: MatrixProduct) -> Kernel | None:
 
 
 def _read(call: PackedCall) -> list[UnpackedPart]:
-    """Of each group of channels what FULLY_CONNECTED has."""
+    """Groups of channels one after the other, each packed like the units of a FULLY_CONNECTED."""
     groups, data, parts = call.number("groups"), call.words(), []
     step = call.channels // groups
     for group in range(groups):

@@ -131,7 +131,7 @@ def _read(call: PackedCall) -> list[UnpackedPart]:
 
 
 def _check_masks(weights: Integers, masks: NDArray[np.uint32]) -> None:
-    """That every eight rows whose products of four may leave a half have a 1, and that a 1 ends each mask.
+    """Checks the masks: every eight rows whose products of four may overflow 16 bits have a 1, and a 1 ends each mask.
 
     The first mask has 10 bits, for nine eights, every other one 32, for 31. Raises ValueError.
     """

@@ -17,7 +17,7 @@ from tflmgen.kernels.thumb.thumb_requantisation import own_requantisations
 
 HEADER = "depthwise_direct_thumb.h"
 TAP_BYTES = 8
-"""Of a window's tap in the table."""
+"""Bytes of the table for each tap of a window."""
 
 
 def depthwise_direct_thumb(request: DepthwiseConvolution) -> Kernel | None:

@@ -186,23 +186,26 @@ def _read(call: PackedCall) -> list[UnpackedPart]:
         constants.append(np.resize(words[at - (5 if far else 3) : at], 5))
     if at != len(words):
         raise ValueError("the stream has more than its channels")
-    packed, far_ones = np.array(rows).astype(np.int64), np.array(beyond)
+    packed, is_beyond = np.array(rows).astype(np.int64), np.array(beyond)
     if three:
-        _check_small(packed, far_ones)
+        _check_small(packed, is_beyond)
         packed[:, 9:11] = 0
-    if "_bounded" in call.function and far_ones.any():
+    if "_bounded" in call.function and is_beyond.any():
         raise ValueError("a channel has sums beyond a window")
     weights = without_padding(packed, taps)
     if _lines_are_columns(call):
         weights = weights.reshape(channels, call.taps[1], call.taps[0]).transpose(0, 2, 1).reshape(channels, taps)
     return [
         _part(np.flatnonzero(channels), weights, np.array(constants), far)
-        for far, channels in ((False, ~far_ones), (True, far_ones))
+        for far, channels in ((False, ~is_beyond), (True, is_beyond))
     ]
 
 
 def _lines_are_columns(call: PackedCall) -> bool:
-    """By how far apart values and lines are; of an input one value wide, lines are columns if they are longer."""
+    """Whether the kernel's lines are columns of the image: a step between values is then longer than one between lines.
+
+    The steps are equal for an input one value wide; then lines are columns if they have several values.
+    """
     step, row = call.number("input_step"), call.number("input_row")
     return row < step or (row == step and call.number("input_width") > 1)
 
@@ -215,7 +218,7 @@ def _part(rows: NDArray[np.int64], weights: Integers, words: NDArray[np.uint32],
 
 
 def _check_small(packed: Integers, beyond: NDArray[np.bool_]) -> None:
-    """That rows are called small only where the products of each fit a half. Raises ValueError."""
+    """Checks that only rows whose sum of products fits 16 bits are marked as small. Raises ValueError."""
     lines = packed[:, :9].reshape(-1, 3, 3)
     products = (
         (lines * np.where(lines < 0, -128, 127)).sum(axis=2),

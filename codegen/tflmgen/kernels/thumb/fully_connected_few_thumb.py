@@ -16,7 +16,7 @@ from tflmgen.kernels.thumb.thumb_requantisation import own_requantisations
 
 HEADER = "fully_connected_few_thumb.h"
 MOST_UNITS = 3
-"""Of four, groups take fewer instructions."""
+"""Largest number of units for this kernel: for four, the kernel of groups takes fewer instructions."""
 
 
 def fully_connected_few_thumb(request: MatrixProduct) -> Kernel | None:

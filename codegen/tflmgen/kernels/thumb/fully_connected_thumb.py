@@ -185,7 +185,8 @@ def read_units(data: bytes, units: int, depth: int, constants: int, masked: bool
 
 
 def _check_masks(weights: Integers, masks: NDArray[np.uint32]) -> None:
-    """That eight values are summed only where no sum of products leaves a half; weights: [groups, values, units].
+    """Checks that eight values are summed only where no sum of products overflows 16 bits; weights: [groups, values,
+    units].
 
     A value is 0 to 255 there. Raises ValueError.
     """

@@ -64,7 +64,7 @@ class Requantisations:
 
     @property
     def words(self) -> NDArray[np.uint32]:
-        """As the kernels read them: [channels, 3], or [channels, 5] where signed."""
+        """The constants as the kernels read them, uint32: [channels, 3], or [channels, 5] where signed."""
         return self.all_words if self.signed else self.all_words[:, :3]
 
     @property
@@ -113,30 +113,30 @@ def requantisations(layer: Layer, biases: Integers) -> Requantisations | None:
 
 @lru_cache(maxsize=2)
 def own_requantisations(layer: Layer) -> Requantisations | None:
-    """Those of sums that lack the layer's bias."""
+    """Requantisations of sums that lack the layer's bias."""
     return requantisations(layer, layer.bias)
 
 
 @lru_cache(maxsize=2)
 def raised_requantisations(layer: Layer) -> Requantisations | None:
-    """Those of sums of products to whose factors 128 was added; none for sums that could leave 32 bits."""
+    """Requantisations of sums of products with inputs to which 128 was added; None where sums could leave 32 bits."""
     if layer.weights.shape[1] > MOST_TERMS:
         return None
     return requantisations(layer, layer.bias - 128 * layer.weights.sum(axis=1))
 
 
 def factors(layer: Layer) -> NDArray[np.float64]:
-    """What accumulators are multiplied by, [channels, 1]."""
+    """Real factors from accumulators to outputs, [channels, 1]."""
     return np.array([[multiplier * 2.0 ** (shift - 31)] for multiplier, shift in layer.scales])
 
 
 def next_offsets(tried: int, channels: int) -> Integers:
-    """Those of OFFSETS that are tried together for some channels after `tried` ones: the fewer channels, the more."""
+    """The next of OFFSETS to try at once, after the first `tried`, for so many channels: more for fewer channels."""
     return np.array(OFFSETS[tried : tried + (max(1, _TOGETHER // channels) if tried else 1)])
 
 
 def finest_steps(layer: Layer, multipliers: Integers) -> Integers:
-    """By how much `multipliers` [channels, 1] are to change for one of OFFSETS."""
+    """Change of `multipliers` [channels, 1] for an offset of 1 (OFFSETS): at least 1."""
     steps: Integers = np.maximum(np.rint(multipliers * factors(layer) / (len(OUTPUTS) * _FINE)), 1).astype(np.int64)
     return steps
 
@@ -163,7 +163,7 @@ def thresholds(layer: Layer, least: Integers, greatest: Integers) -> Integers:
 
 @dataclass(frozen=True, slots=True)
 class _Staircase:
-    """What a layer's channels give; all but the layer [channels, 1], thresholds [channels, 255]."""
+    """Outputs as a step function of each channel's accumulator: thresholds [channels, 255], others [channels, 1]."""
 
     layer: Layer
     biases: Integers
@@ -215,10 +215,10 @@ class _Staircase:
             result: Integers = high * coarse + ((low * coarse + high * fine) >> _BITS)
             return result
 
-        told_apart = (self.layer.low < OUTPUTS) & (self.layer.high >= OUTPUTS)
+        unclamped = (self.layer.low < OUTPUTS) & (self.layer.high >= OUTPUTS)
         steps = (OUTPUTS + 128) << shifts
         before = at - 1
-        reached, missed = told_apart & (at <= greatest_sum), told_apart & (before >= least_sum)
+        reached, missed = unclamped & (at <= greatest_sum), unclamped & (before >= least_sum)
         least, greatest = steps - scaled(at), steps - 1 - scaled(before)
 
         def bounds(reached: Booleans, missed: Booleans) -> tuple[Integers, Integers]:

@@ -64,7 +64,7 @@ def transpose_conv_thumb(request: TransposedConvolution) -> Kernel | None:
 
 
 def _read(call: PackedCall) -> list[UnpackedPart]:
-    """Of each rest of the stride, rows first, what FULLY_CONNECTED has: the taps with this rest, turned round."""
+    """Phases of the stride one after the other, rows first, each packed like a FULLY_CONNECTED: its taps, reversed."""
     data, parts = call.words(), []
     for down in range(call.number("stride_height")):
         for across in range(call.number("stride_width")):

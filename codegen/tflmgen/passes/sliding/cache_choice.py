@@ -1,4 +1,4 @@
-"""Which caches of a hop are given up for less RAM: their rows are computed anew."""
+"""Choice of the caches of a hop that are given up for less RAM: their rows are recomputed."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from tflmgen.passes.sliding.track import Span, Track, hull, meet, size, union
 
 @dataclass(frozen=True, slots=True)
 class Cone:
-    """What a hop computes of a function.
+    """Dependency cone of a hop: the rows of a function's tensors that are computed for one hop of the window.
 
     tracks    of each sliding tensor
     maps      Op.id -> how its rows follow from those of its inputs; other operators run on whole tensors

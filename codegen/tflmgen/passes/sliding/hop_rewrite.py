@@ -28,7 +28,7 @@ from tflmgen.passes.sliding.track import Span
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """What the nodes of a hop compute.
+    """Results of a function for one hop, and the caches that it reads and writes.
 
     caches  name -> what stands for the rows or sums that an earlier hop left
     nexts   what each cache holds after this hop
@@ -169,7 +169,7 @@ class Rewrite:
         return self._rows(value, [(0, track.rows)], self._origin)
 
     def _nexts(self, value: Value, state: Sequence[Value]) -> tuple[Value, ...]:
-        """What the caches of a tensor hold after this invoke.
+        """Contents of a tensor's caches after this invoke.
 
         state: a ring's, or the caches of later windows, which become those of the ones before
         """

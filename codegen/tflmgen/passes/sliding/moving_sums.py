@@ -37,7 +37,7 @@ class MovingSum:
 
     @property
     def type(self) -> TensorType:
-        """Of the sums: one for each element of the output."""
+        """Type of the sums: int32, one for each element of the output."""
         return TensorType(DType.INT32, self.op.outputs[0].type.shape)
 
     @property

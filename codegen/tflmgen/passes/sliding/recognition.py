@@ -1,4 +1,4 @@
-"""Which operators keep rows of time apart, and how; for others time ends: they run anew on whole tensors."""
+"""Recognition of operators that keep rows of different time disjoint, and how. Others run anew on whole tensors."""
 
 from __future__ import annotations
 

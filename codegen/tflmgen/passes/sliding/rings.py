@@ -48,14 +48,14 @@ class Ring:
 
     @property
     def type(self) -> TensorType:
-        """Of the rows in the state: one chunk after the other."""
+        """Type of the cached rows in the state, [chunks, elements of a chunk]."""
         rows = self.chunks * self.track.hop
         elements = self._rows(rows).elements
         return self.value.type.with_shape((self.chunks, elements // self.chunks))
 
     @property
     def bytes(self) -> int:
-        """Of the state: rows and position."""
+        """Bytes of the state: the cached rows and the position of the oldest chunk."""
         return self.type.bytes + POSITION.bytes
 
     def _rows(self, count: int) -> TensorType:

@@ -1,4 +1,4 @@
-"""How rows of an operator's output follow from rows of its inputs, and the operator that computes some of them."""
+"""Maps from rows of an operator's output to the rows of its inputs that they depend on, and operators of some rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RowMap(Protocol):
 
     @property
     def tracks(self) -> tuple[Track, ...]:
-        """How the rows of each output move as the window slides."""
+        """Tracks of the outputs: how the rows of each move as the window slides."""
 
     def reads(self, span: Span) -> Reads:
         """Rows of the inputs that rows `span` of the outputs follow from."""

@@ -28,7 +28,10 @@ class Stop:
 
 
 def stop_of(function: Function, cone: Cone, constants: Mapping[str, bytes], operators: Operators) -> Stop | None:
-    """Where rows end; None if every operator keeps them apart, or none reads a window."""
+    """The first operator that combines rows of different time.
+
+    None if every operator keeps them disjoint, or none reads a window.
+    """
     for node in function.body.nodes:
         if node.id in cone.maps or not any(value in cone.tracks for value in values_read(node)):
             continue
@@ -41,7 +44,7 @@ def stop_of(function: Function, cone: Cone, constants: Mapping[str, bytes], oper
 def _reason(
     op: Op, function: Function, cone: Cone, constants: Mapping[str, bytes], operators: Operators
 ) -> tuple[str, ...]:
-    """What completes the sentence, and the advice where it is a special one."""
+    """Why rows end at an operator, as the predicate of a sentence, and special advice where there is some."""
     others = [v for v in operands_of(op) if v not in cone.tracks and not v.is_constant]
     traits = traits_of(op.operator, operators)
     if others:

@@ -62,7 +62,7 @@ class Windowed:
         output, values = self.op.outputs[0], [inputs[0], *self.op.inputs[1:]]
         type_ = rows_of(output.type, self.tracks[0].axis, span[1] - span[0])
         if self._has_lines(span) and self._line(span) > 1:
-            return self._over_lines(span, values, type_, builder)
+            return self._build_by_lines(span, values, type_, builder)
         attributes = replace(self.op.attributes, steps=self._steps(span))
         return builder.op(self.op.operator, values, ((output.name, type_),), attributes, self.op.origin)
 
@@ -81,7 +81,7 @@ class Windowed:
             return padded
         return replace(padded, dilation_height=1) if self.dim == 0 else replace(padded, dilation_width=1)
 
-    def _over_lines(
+    def _build_by_lines(
         self, span: Span, values: Sequence[Value | None], type_: TensorType, builder: GraphBuilder
     ) -> Sequence[Value]:
         """The operator, over an image of one line for each tap; `type_` is the output's."""

@@ -15,7 +15,7 @@ __all__ = ("execute_command", "start_emulation")
 
 
 class SuiteMonitor(Monitor):
-    """In a suite a command fails where its output has an error."""
+    """Monitor of a suite, in which a command fails if its output reports an error."""
 
     def fail_download(self, address: str) -> None:
         raise MonitorError(f"There was an error executing command:\nFailed to download {address}, see log for details.")

@@ -1,4 +1,4 @@
-"""As much of Renode's monitor as tflmgen's scripts and suites need, behaving as Renode 1.16.1 was seen to.
+"""The subset of Renode's monitor that tflmgen's scripts and suites need, with the behaviour of Renode 1.16.1.
 
 Tokens are those of Renode's own tokenizer: a path runs from @ to the next space that has no backslash before it. A
 variable directly before what is no token is put in as text, which is how $ORIGIN/board.repl becomes a path.

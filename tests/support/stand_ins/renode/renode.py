@@ -48,7 +48,7 @@ class Renode:
         os._exit(code)
 
     def read_commands(self) -> None:
-        """With --console; at the end of its input Renode quits."""
+        """Reads standard input, for --console, and quits at its end as Renode does."""
         while os.read(0, 4096):
             pass
         self.leave(0)

@@ -1,4 +1,4 @@
-"""As a builder of PlatformIO's own: tools and upload actions of its own, soft-float flags for bare metal."""
+"""A platform's builder as PlatformIO's own are: its own tools and upload actions, soft-float flags for bare metal."""
 
 import sys
 from pathlib import Path

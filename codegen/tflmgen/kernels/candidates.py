@@ -106,5 +106,7 @@ def _packed_bytes(kernel: Kernel) -> int:
 
 def on_fpu(kernel: Kernel, target: Target) -> Kernel:
     """Named for the floating-point unit that a float32 kernel's loops have instructions for (rows_f32.h, lanes_f32.h),
-    where there is one."""
-    return replace(kernel, variant="fpu") if "fpu" in target.features and kernel.function.endswith("_f32") else kernel
+    where there is one; without a cost model elsewhere."""
+    if not kernel.function.endswith("_f32"):
+        return kernel
+    return replace(kernel, variant="fpu") if "fpu" in target.features else replace(kernel, family="")

@@ -81,7 +81,7 @@ class KernelDeclaration:
         return [self._described(kernel, request) for kernel in kernels]
 
     def _described(self, kernel: Kernel, request: Request) -> Kernel:
-        """With the numbers of the layer, and the family where the declaration has a single one."""
+        """With the numbers of the request before its own, and the family where the declaration has a single one."""
         family = next(iter(self.costs)) if len(self.costs) == 1 else kernel.family
         smaller = tuple(self._described(other, request) for other in kernel.smaller)
-        return replace(kernel, layer=request.numbers, family=family, smaller=smaller)
+        return replace(kernel, numbers=(*request.numbers, *kernel.numbers), family=family, smaller=smaller)

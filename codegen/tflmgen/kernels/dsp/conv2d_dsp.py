@@ -88,7 +88,9 @@ def _kernel(request: Convolution, pitch: int) -> Kernel | None:
     distance = window.block_distance(channels, BLOCK)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     kernel = Kernel(f"tflmgen_conv2d_dsp{kind}_s8", HEADER, operands, fields, overlaps, request.macs, "dsp")
-    kernel = replace(kernel, family="conv2d_dsp", smaller=_split(op, window, layer, special, kernel))
+    numbers = (("own_scales", not exact.common_shift), ("signed", exact.signed))
+    smaller = _split(op, window, layer, special, kernel)
+    kernel = replace(kernel, numbers=numbers, family="conv2d_dsp", smaller=smaller)
     pixels = window.flat.input[2]
     return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK))
 
@@ -123,7 +125,7 @@ def _split(op: OperatorInstance, window: Window, layer: Layer, special: bool, wh
     operands = (Input(0), ConstantArray.of("stream", values, DType.UINT32), scratch, Output(0))
     function = f"tflmgen_conv2d_split_dsp{'_relu_uniform' if exact.common_shift else ''}_s8"
     kernel = Kernel(function, "conv2d_split_dsp.h", operands, fields, whole.overlaps, whole.macs, "dsp")
-    return (replace(kernel, family="conv2d_split_dsp"),)
+    return (replace(kernel, numbers=(("signed", not exact.common_shift),), family="conv2d_split_dsp"),)
 
 
 def _requantisations(layer: Layer, special: bool) -> Requantisations | None:

@@ -70,7 +70,8 @@ def depthwise_patch_mve(request: DepthwiseConvolution) -> list[Kernel]:
         if width <= pixels and over_input:
             over_input += (Overlap(0, 0, distance_of_pixels(window, lines), multiple=channels),)
         function, operands = f"tflmgen_{name}{relu}_s8", (Input(0), stream, Output(0))
-        return Kernel(function, HEADER, operands, fields, over_input, request.macs, "mve", family=name)
+        numbers = (("signed", exact.signed),)
+        return Kernel(function, HEADER, operands, fields, over_input, request.macs, "mve", numbers=numbers, family=name)
 
     width = window.width.output
     line = kernel("depthwise_line_mve" if steps.stride_width == 1 else "depthwise_half_line_mve", 1)

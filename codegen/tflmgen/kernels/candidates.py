@@ -24,10 +24,10 @@ from tflmgen.kernels.requests import (
 from tflmgen.kernels.tuning import TUNING
 
 PER_CHANNEL = 12
-"""Bytes of a bias, a multiplier and a shift."""
+"""Bytes of a channel's bias, multiplier and shift, 32 bits each."""
 
 ROW_PADDING = 8
-"""Bytes that fill a row of weights up to whole vectors of 16, on average."""
+"""Bytes of zeros behind a row of weights, on average: rows are whole vectors of 16."""
 
 VECTORISED, ANYWHERE = ("mve", "dsp"), ("thumb",)
 """Instruction sets. Kernels for Armv6-M run anywhere, are slow to prove, and left to what no others compute."""

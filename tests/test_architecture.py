@@ -92,11 +92,10 @@ NAMES_OPERATORS = {
         "reference.work_budget"
     ),
     "importer of control flow and of dimensions known at run time: recognises and makes operators": (
-        "frontend.affine_functions frontend.bidirectional frontend.case_operators frontend.constant_cuts "
-        "frontend.empty_products "
-        "frontend.fused_lstm_loops frontend.import_block frontend.lstm_loops "
-        "frontend.import_build frontend.import_row_readers frontend.import_row_shapes "
-        "frontend.import_row_windows frontend.import_row_wise frontend.tensor_lists frontend.trips"
+        "frontend.affine_functions frontend.bidirectional frontend.case_operators frontend.empty_products "
+        "frontend.fused_lstm_loops frontend.import_block frontend.lstm_loops frontend.import_build "
+        "frontend.import_row_readers frontend.import_row_shapes frontend.import_row_windows frontend.import_row_wise "
+        "frontend.tensor_lists"
     ),
     "faults of another runtime: slices that TFLite Micro plans with a wrong size": "compare.oracle",
     "Circle: its own operators, and those that they become": "frontend.tflite.circle",
@@ -111,11 +110,10 @@ NAMES_OPERATORS = {
         "frontend.onnx.lower_sample frontend.onnx.lower_signal frontend.onnx.lower_detection"
     ),
     "passes that replace a pattern of certain operators by others": (
-        "passes.activation_functions passes.affine passes.attention passes.channel_links passes.dilation "
-        "passes.drop_channels passes.embedding_tables passes.fuse_lookups passes.identities passes.matrix_products "
-        "passes.merge_transposes passes.mixed_depthwise passes.move_transposes passes.normalization passes.padding "
-        "passes.permutation passes.permuted passes.quantization passes.quantize_boundaries "
-        "passes.refine_by_comparison passes.transposed_weights"
+        "passes.activation_functions passes.affine passes.attention passes.dilation passes.embedding_tables "
+        "passes.fuse_lookups passes.identities passes.matrix_products passes.merge_transposes passes.mixed_depthwise "
+        "passes.move_transposes passes.normalization passes.permutation passes.quantization "
+        "passes.quantize_boundaries passes.transposed_weights"
     ),
     "sliding windows: cuts, joins and adds tensors": (
         "passes.sliding.graph_builder passes.sliding.moving_sums passes.sliding.rings passes.sliding.stage_hops"
@@ -126,9 +124,8 @@ NAMES_OPERATORS = {
     ),
     "quantisation: operators with weights, conversions, and operators that others stand in for": (
         "quantize.constant_moves quantize.equalization quantize.fake_quantization quantize.float_simplification "
-        "quantize.bias_moves quantize.hoisted_products quantize.integer_forms quantize.integer_rewrite "
-        "quantize.layer_inputs quantize.list_rows quantize.loop_counters quantize.model_quantization "
-        "quantize.saturation quantize.trained_weights quantize.web_types"
+        "quantize.hoisted_products quantize.integer_forms quantize.integer_rewrite quantize.list_rows "
+        "quantize.loop_counters quantize.saturation quantize.trained_weights"
     ),
 }
 """Why -> the modules outside kernels/operators that name operators; all others ask for traits (kernels/traits.py)."""

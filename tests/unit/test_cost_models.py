@@ -39,7 +39,7 @@ def kernel(name: str, *operands: Scratch, variant: str = "dsp", family: str = ""
 def convolution(family: str, **numbers: int) -> Kernel:
     sizes: dict[str, Any] = {f"{tensor}_{along}": 8 for tensor in ("input", "output") for along in ("height", "width")}
     windows: dict[str, Any] = {"filter_height": 3, "filter_width": 3, "padding_top": 1, "padding_left": 1, "steps": 18}
-    channels = {"input_channels": 8, "output_channels": 16}
+    channels = {"input_channels": 8, "output_channels": 16, "own_scales": 1, "signed": 1}
     known: dict[str, Any] = {"batches": 1, **channels, **sizes, **windows, **numbers}
     return kernel(f"{family}_s8", family=family, **known)
 

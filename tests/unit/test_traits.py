@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.present import present
 from tflmgen.ir import DType, OperatorInstance, Target, TensorType, View
-from tflmgen.kernels import OPERATORS, Comparison, Operator, Traits, fold, traits_of
+from tflmgen.kernels import OPERATORS, Comparison, Connective, Operator, Traits, fold, traits_of
 from tflmgen.plugin import CustomOperator, Kernel, Shape
 
 TYPES = (DType.FLOAT32, DType.INT32, DType.BOOL)
@@ -101,6 +101,23 @@ def test_comparisons_negated_and_mirrored() -> None:
         assert forward is not None
         np.testing.assert_array_equal(outcome[comparison.negated][0], np.logical_not(forward))
         np.testing.assert_array_equal(outcome[comparison.mirrored][0], backward)
+
+
+def test_connectives_hold_of_their_operands() -> None:
+    for traits, name in ((operator.traits, name) for name, operator in OPERATORS.items()):
+        if traits.connective is None:
+            continue
+        call = instance(OPERATORS[name], DType.BOOL, (2, 3, 4))
+        assert call is not None
+        values = present(call.constants)
+        holds = {Connective.AND: np.all(values, axis=0), Connective.OR: np.any(values, axis=0)}
+        np.testing.assert_array_equal(evaluated(name, call, values), holds.get(traits.connective, ~values[0]))
+
+
+@pytest.mark.parametrize(("name", "call", "sign"), [(*p.values, sign) for sign in (1, -1) for p in calls(adds=sign)])
+def test_sums_have_a_sign(name: str, call: OperatorInstance, sign: int) -> None:
+    first, second = present(call.constants)
+    np.testing.assert_array_equal(evaluated(name, call, [first, second]), first + sign * second)
 
 
 @pytest.mark.parametrize(("name", "call"), calls(unary=True))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tflmgen.frontend.tensor_values import constant_values
 from tflmgen.frontend.tflite.model import Operator, SubGraph
 from tflmgen.ir import DType
+from tflmgen.kernels import traits_of
 
 
 def constant_cut(op: Operator, graph: SubGraph) -> tuple[range, ...] | None:
@@ -14,7 +15,7 @@ def constant_cut(op: Operator, graph: SubGraph) -> tuple[range, ...] | None:
 
     None, too, for new dimensions, an ellipsis, ends that count from the beginnings, and bounds that do not fit.
     """
-    if op.name not in ("SLICE", "STRIDED_SLICE"):
+    if not traits_of(op.name).cuts:
         return None
     rows, *bounds = (graph.tensors[i] for i in op.inputs)
     is_static = all(dim > 0 for dim in rows.shape_signature or rows.shape)

@@ -270,7 +270,7 @@ def _max_dims(context: Context, subgraph: SubGraph, output_bounds: OutputBounds)
         if traits.is_row_wise_by_shape and op.outputs and max_dims.get(op.outputs[0]):
             rank = len(subgraph.tensors[op.outputs[0]].shape)
             for index in op.inputs:
-                if index >= 0 and op.name != "CONCATENATION" and is_open(subgraph.tensors[index]):
+                if index >= 0 and not traits.concatenates and is_open(subgraph.tensors[index]):
                     has_equal_axes = traits.elementwise and len(subgraph.tensors[index].shape) == rank
                     output_dims = max_dims[op.outputs[0]]
                     input_dims = max_dims.setdefault(index, {})

@@ -91,7 +91,7 @@ def _key(call: RowCall, traits: Traits, index: int, axis: int) -> object:
     if traits.elementwise:
         return axis if traits.aligns_leading else axis - ranks[index]
     if traits.joins:
-        along = normalize_axis(int(options.get("axis", 0)), ranks[index]) if name == "CONCATENATION" else None
+        along = normalize_axis(int(options.get("axis", 0)), ranks[index]) if traits.concatenates else None
         return (index, axis) if axis == along else axis
     if name == "BATCH_MATMUL" and index < 2:
         is_transposed = bool(options.get(("adj_x", "adj_y")[index], False))

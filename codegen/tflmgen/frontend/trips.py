@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflmgen.ir import Op, Value, While, constant_array
-from tflmgen.kernels import Activation, Comparison, Fused, traits_of
+from tflmgen.kernels import Activation, Comparison, Connective, Fused, traits_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Counter:
 
 def counters(loop: While, constants: Mapping[str, bytes]) -> dict[Value, Counter]:
     """Counting variables of a loop, each of one element."""
-    producers = {op.outputs[0]: op for op in loop.body.nodes if isinstance(op, Op) and op.operator in ("ADD", "SUB")}
+    producers = {op.outputs[0]: op for op in loop.body.nodes if isinstance(op, Op) and traits_of(op.operator).adds}
     counting = {}
     for variable, init, following in zip(loop.variables, loop.inits, loop.body.results, strict=True):
         start, op = _number(init, constants), producers.get(following)
@@ -64,11 +64,12 @@ def _count(
     op = producers.get(test)
     if op is None:
         return None
-    if op.operator == "LOGICAL_AND":
+    traits = traits_of(op.operator)
+    if traits.connective is Connective.AND:
         counts = [_count(v, producers, counting, constants, at_most) for v in op.inputs if v is not None]
         known_counts = [count for count in counts if count is not None]
         return min(known_counts, default=None) if at_most or len(known_counts) == len(counts) else None
-    comparison = traits_of(op.operator).compares
+    comparison = traits.compares
     if comparison is None or comparison is Comparison.EQUAL:
         return None
     counted, bound = op.inputs
@@ -100,11 +101,11 @@ def first_failure(counter: Counter, comparison: Comparison, limit: int) -> int |
 
 def _step(op: Op, variable: Value, constants: Mapping[str, bytes]) -> int | None:
     """Constant increment of `variable` by the operator: c of variable + c and c + variable, -c of variable - c."""
-    left, right = op.inputs
+    (left, right), sign = op.inputs, traits_of(op.operator).adds
     if left == variable:
         step = _number(right, constants)
-        return step if step is None or op.operator == "ADD" else -step
-    return _number(left, constants) if right == variable and op.operator == "ADD" else None
+        return None if step is None else sign * step
+    return _number(left, constants) if right == variable and sign > 0 else None
 
 
 def _number(value: Value | None, constants: Mapping[str, bytes]) -> int | None:

@@ -111,9 +111,9 @@ class Kernel:
     error: the status to return where the C function returns false; empty where it returns nothing. backward: the same
     on the same operands from the last element to the first, for an output that lies over its input and behind it.
     smaller: slower kernels that compute the same with less scratch, the fastest first. counts: fields of `params` that
-    are int32 scalars of the run time: the last operands, in this order, which the C function does not get. layer:
-    numbers of the request that estimates of cycles count with, such as a filter's size, beside those in params. family:
-    of cost models, the one that estimates it, by its name in the kernel's declaration; empty where none does.
+    are int32 scalars of the run time: the last operands, in this order, which the C function does not get. numbers:
+    what estimates of cycles count with beside params, such as a filter's size, and flags of the C function. family: of
+    cost models, the one that estimates it, by its name in the kernel's declaration; empty where none does.
     """
 
     function: str
@@ -127,7 +127,7 @@ class Kernel:
     backward: Kernel | None = None
     smaller: tuple[Kernel, ...] = ()
     counts: tuple[str, ...] = ()
-    layer: tuple[tuple[str, ParamValue], ...] = ()
+    numbers: tuple[tuple[str, ParamValue], ...] = ()
     family: str = ""
 
 

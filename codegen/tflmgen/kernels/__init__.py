@@ -73,7 +73,7 @@ from tflmgen.kernels.rules import (
 )
 from tflmgen.kernels.selection import Selection, Selector, without_overlap
 from tflmgen.kernels.table import OPERATORS, traits_of, with_custom
-from tflmgen.kernels.traits import ELEMENTWISE, Comparison, Sliding, Sums, Traits
+from tflmgen.kernels.traits import ELEMENTWISE, Comparison, Connective, Sliding, Sums, Traits
 from tflmgen.kernels.tuning import TUNING
 
 __all__ = [
@@ -104,6 +104,7 @@ __all__ = [
     "Axes",
     "BatchMatmulAttributes",
     "Comparison",
+    "Connective",
     "CustomOperator",
     "Cut",
     "Dimensions",

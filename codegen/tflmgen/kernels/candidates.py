@@ -24,10 +24,10 @@ from tflmgen.kernels.requests import (
 from tflmgen.kernels.tuning import TUNING
 
 PER_CHANNEL = 12
-"""Bytes of a bias, a multiplier and a shift."""
+"""Bytes of a channel's bias, multiplier and shift, 32 bits each."""
 
 ROW_PADDING = 8
-"""Bytes that fill a row of weights up to whole vectors of 16, on average."""
+"""Bytes of zeros behind a row of weights, on average: rows are whole vectors of 16."""
 
 VECTORISED, ANYWHERE = ("mve", "dsp"), ("thumb",)
 """Instruction sets. Kernels for Armv6-M run anywhere, are slow to prove, and left to what no others compute."""
@@ -106,5 +106,7 @@ def _packed_bytes(kernel: Kernel) -> int:
 
 def on_fpu(kernel: Kernel, target: Target) -> Kernel:
     """Named for the floating-point unit that a float32 kernel's loops have instructions for (rows_f32.h, lanes_f32.h),
-    where there is one."""
-    return replace(kernel, variant="fpu") if "fpu" in target.features and kernel.function.endswith("_f32") else kernel
+    where there is one; without a cost model elsewhere."""
+    if not kernel.function.endswith("_f32"):
+        return kernel
+    return replace(kernel, variant="fpu") if "fpu" in target.features else replace(kernel, family="")

@@ -81,7 +81,7 @@ class KernelDeclaration:
         return [self._described(kernel, request) for kernel in kernels]
 
     def _described(self, kernel: Kernel, request: Request) -> Kernel:
-        """The kernel and its smaller variants with the layer's numbers, and the family if the declaration has one."""
+        """The kernel and its smaller variants, with the numbers of the request and the family, if there is only one."""
         family = next(iter(self.costs)) if len(self.costs) == 1 else kernel.family
         smaller = tuple(self._described(other, request) for other in kernel.smaller)
-        return replace(kernel, layer=request.numbers, family=family, smaller=smaller)
+        return replace(kernel, numbers=(*request.numbers, *kernel.numbers), family=family, smaller=smaller)

@@ -104,6 +104,14 @@ _MIRRORED = {
 }
 
 
+class Connective(Enum):
+    """What a logical connective is true for."""
+
+    AND = "all of its operands are true"
+    OR = "any of its operands is true"
+    NOT = "its operand is false"
+
+
 @dataclass(frozen=True, slots=True)
 class Traits:
     """Facts about an operator; whatever they say holds for every attribute and every type that its rules let through.
@@ -120,10 +128,12 @@ class Traits:
     moves           its outputs are elements of input `data` (of every one if it `joins`), at places that no element
                     decides
     joins           every input is data, and all agree in every dimension but the one along which they are joined
+    concatenates    it joins along an axis that its inputs have, the attribute `axis`, not along a new one
     pads            input 1 has the padding of each dimension, input 2, if any, what it consists of
     reduces         input 1 lists the axes that become one element each; the attribute keep_dims
     sums            the sums of elements that its output follows from
     along_named     input 1 is the one axis along which it looks for elements, and which its output lacks
+    converts        each element of the output is the real number of input 0 in another type, as near as it has
     along_last      each row along the last dimension is computed from the same row, by one function
     reshapes_rows   sees input 0 under another shape: it may make several rows in place of each row, in order
     row_wise        whether it keeps the rows along an axis apart, if the shapes that it infers do (import_row_wise)
@@ -142,6 +152,8 @@ class Traits:
     clamped         the attribute `activation` clamps the output, after rounding (in recurrent operators it does not)
     clamp           it does nothing but clamp to this range
     compares        its output is whether the operands compare so
+    connective      its output is whether this holds of the operands
+    adds            it is the sum of its two operands (1), or their difference (-1)
     commutative     operands may change places
     tabled          its kernel of int8 is a table of the 256 results
     tabulable       its elements may become entries of a table: evaluated for every int8, also through floats
@@ -164,10 +176,12 @@ class Traits:
     moves: bool = False
     data: int = 0
     joins: bool = False
+    concatenates: bool = False
     pads: bool = False
     reduces: bool = False
     sums: SumsRule | None = None
     along_named: bool = False
+    converts: bool = False
     along_last: bool = False
     reshapes_rows: bool = False
     row_wise: RowRule = no_axis
@@ -182,6 +196,8 @@ class Traits:
     clamped: bool = False
     clamp: Activation | None = None
     compares: Comparison | None = None
+    connective: Connective | None = None
+    adds: int = 0
     commutative: bool = False
     tabled: bool = False
     tabulable: bool = False

@@ -10,8 +10,9 @@ class Tuning:
     """Limits and exchange rates of the search for a plan; nothing that a model computes depends on them.
 
     Each has what it gains: how plans change where the field has a value that switches it off, on a Cortex-M4 and an
-    M55. The figures of dead_channel_gain and packing_effort are of 50 plans with 101.9 million estimated
-    cycles, those of packed_share and padding_bytes of 50 with 239.8 million.
+    M55. The figures of dead_channel_gain and packing_effort are of 50 plans with 101.9 million estimated cycles, those
+    of packed_share and padding_bytes of 50 with 239.8 million, those of copied_operators to table_elements of 374 with
+    2,565 million.
 
     balanced_slowdown: part of the fastest plan's cycles that --optimize balanced may take beyond them, for slower
     kernels that save at least as great a part of the memory. Off, which is --optimize speed, of 191 plans on an M4:
@@ -40,6 +41,20 @@ class Tuning:
     convolutions loses the points of its curve that stream, for these seem to cost nothing.
     loop_invariant_bytes: bytes by which what is computed before a loop may enlarge what is live through it: a few
     scalars. Off, of 117 plans on an M4: 4 bytes of RAM fewer and 51 cycles more (2.6 %, one nest of loops).
+    copied_operators, copied_sites: a function of so many operators is copied to its call sites, if these are no more.
+    Off: 64 bytes of RAM and 480 copied bytes more (eight plans). Any number of sites: no change.
+    specialized_bytes, specialized_nodes: a constant argument of so many bytes justifies a copy of the function, for
+    weights would be copied from flash to RAM at each call, and a counter is little; all copies of a function together
+    have no more nodes. Off: no change, but three calls with 1,024 bytes of weights copy these, and take as much RAM.
+    folded_bytes: bytes by which a folded result of more elements may exceed the constants that it is made of, and the
+    greatest size of a value that is the same for every input. Off: 76 bytes of RAM, 30,806 cycles and 19,592 bytes of
+    flash more (four plans). Without a limit: 1,310,720 bytes of flash in place of as many of RAM (one model).
+    table_elements: elements from which a table is worth its 256 bytes of flash, where none of the operators in its
+    place has one anyway. Off: no change, but a product in float between 15 int8 elements takes 252 bytes of flash more
+    and 44 of RAM fewer.
+    dropped_caches: numbers of caches of windows that slide which are traded for work: each is a graph for which plans
+    are searched, in seconds of CPU. Off, of 20 curves of cycles against RAM: the smallest plans take 33,156 bytes more
+    (12 curves).
     fused_loop_ram: part of the memory that the loop of an LSTM layer must save for --optimize balanced to keep it: it
     stores one row of outputs where the fused operator stores all. It takes 14 % to 44 % more instructions on an M4.
     Off, an LSTM of 49 steps and 32 units whose last row is read takes 7,040 bytes instead of 3,140.
@@ -54,6 +69,15 @@ class Tuning:
     packing_patience: how many nodes per block one try of a packing goes on without getting further, for the duration
     of a search has a heavy-tailed distribution. Off, eight nodes in all: no change of 191 plans, but three of
     MiniMalloc's eleven instances take 15 to 29 % more bytes in the same effort.
+    packing_noise: part by which the priorities of buffers are shifted at random, round by round: first not at all, then
+    to break ties anew. After the last the rounds begin again, with twice the patience; in every other round it is twice
+    as much. Off (0 alone), of 71 plans whose first fit misses the bound: no change, but three of MiniMalloc's eleven
+    instances take 0.3 to 3.2 % more bytes in 125 times the effort.
+    packing_grain: packings are sought between the bound and the best one in steps of no less than the bound divided by
+    these numbers, in the first such round and later. Off (1, 1), by the same plans and effort: no change, but two
+    instances take 22 and 24 % more. Steps of single bytes: one instance takes 0.2 % more.
+    packing_retries: every other round is for so many tries that came furthest, so many times each. Off, by the same
+    plans and effort: no change; one instance takes 1.3 % more bytes, another 0.6 % less.
     stream_packing_effort: the effort for the line buffers of one stream. Off, of 191 plans for least RAM: 448 bytes
     more (one plan).
     """
@@ -68,11 +92,21 @@ class Tuning:
     rotation_bytes: int = 16
     row_call_cycles: int = 100
     loop_invariant_bytes: int = 16
+    copied_operators: int = 2
+    copied_sites: int = 4
+    specialized_bytes: int = 16
+    specialized_nodes: int = 200
+    folded_bytes: int = 4096
+    table_elements: int = 16
+    dropped_caches: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12)
     fused_loop_ram: float = 1 / 4
     ram_slowdown: float = 1 / 3
     order_effort: int = 2_000_000
     packing_effort: int = 400_000
     packing_patience: float = 0.2
+    packing_noise: tuple[float, ...] = (0, 1e-6, 0.03, 0.3)
+    packing_grain: tuple[int, int] = (128, 512)
+    packing_retries: tuple[int, int] = (4, 6)
     stream_packing_effort: int = 20_000
 
 

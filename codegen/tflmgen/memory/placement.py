@@ -89,4 +89,5 @@ def _canonical(
 
 
 NODE, CELLS = 400, 100
-"""Duration of a node of the search in pairs of blocks: NODE, plus 1 per CELLS blocks times steps."""
+"""Duration of a node of the search, as that of looking at pairs of blocks: NODE of them, and one more for every CELLS
+of blocks times steps. A unit of effort then takes as long in either search."""

@@ -11,23 +11,13 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 
 from tflmgen.kernels import TUNING
 from tflmgen.memory.canonical import Rule, pack_within
 from tflmgen.memory.packing_problem import FAR, Instance, Ints
-
-NOISE = (0, 1e-6, 0.03, 0.3)
-"""Round by round, the part by which the priorities of blocks are shifted at random: first ties alone are broken anew.
-Then all over again, with twice the patience (Tuning.packing_patience); promising tries have twice as much."""
-
-COARSE, FINE = 128, 512
-"""Packings are sought between the bound and the best one in steps of no less than these parts of the bound: coarse ones
-in the first round, fine ones later."""
-
-ROUNDS = 64
-"""Rounds over all orders and rules at most; a search ends before when its effort is used up or the bound is reached."""
 
 ORDERS = ("degree end", "size", "area", "load length area", "length", "degree start")
 RULES = (Rule.LOWEST_TIGHT, Rule.BALANCED, Rule.MOSTLY_LOWEST, Rule.LOWEST_SECTION, Rule.LOWEST)
@@ -36,9 +26,6 @@ TURNS = tuple(
     (order, RULES[(turn + place) % len(RULES)]) for turn in range(len(RULES)) for place, order in enumerate(ORDERS)
 )
 """All pairs (order, rule); every order occurs once before any occurs twice."""
-
-PROMISING, DRAWS = 4, 6
-"""Every other round is for so many turns that came furthest, so many times each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +42,7 @@ def tighten(instance: Instance, known_bytes: int, bound: int, nodes: int) -> Tig
     More nodes continue where fewer end: the result is never worse.
     """
     search = _Tightening(instance, known_bytes, bound, nodes)
-    for number in range(ROUNDS):
+    for number in count():
         if not search.round(number):
             break
     return Tightened(search.best, search.bytes)
@@ -80,7 +67,7 @@ class _Tightening:
     def _halve(self, number: int) -> None:
         """Bisection from twice the bound, independent of the known packing, so that equal problems behave equally."""
         low, high = self.least, 2 * self.least
-        while self._left > 0 and high - low > max(1, self.least // COARSE):
+        while self._left > 0 and high - low > max(1, self.least // TUNING.packing_grain[0]):
             capacity = (low + high) // 2
             if capacity >= self.bytes or self._try(capacity, number):
                 high = min(capacity, self.bytes)
@@ -88,7 +75,7 @@ class _Tightening:
                 low = capacity
 
     def _descend(self, number: int) -> None:
-        granule = step = max(1, self.least // FINE)
+        granule = step = max(1, self.least // TUNING.packing_grain[1])
         while self._left > 0 and self.bytes > self.least:
             if self._try(max(self.least, self.bytes - step), number):
                 step *= 2
@@ -99,13 +86,14 @@ class _Tightening:
 
     def _try(self, capacity: int, number: int) -> bool:
         """Whether one of a round's turns finds a packing within `capacity` bytes."""
-        patience = max(8, int(TUNING.packing_patience * len(self._instance.size))) << number // len(NOISE) + number % 2
+        cycle, at = divmod(number, len(TUNING.packing_noise))
+        patience = max(8, int(TUNING.packing_patience * len(self._instance.size))) << cycle + number % 2
         generator = random.Random(number)
         for turn in self._turns(number):
             if self._left <= 0:
                 return False
             order, rule = TURNS[turn]
-            priority = self._priority(order, NOISE[number % len(NOISE)], generator)
+            priority = self._priority(order, TUNING.packing_noise[at], generator)
             outcome = pack_within(self._instance, capacity, priority, rule, self._left, patience)
             self._left -= outcome.nodes + 1
             if outcome.offsets is not None:
@@ -121,7 +109,8 @@ class _Tightening:
     def _turns(self, number: int) -> Sequence[int]:
         """Indices of a round's turns, the most promising first; in odd rounds only these, several times each."""
         by_promise = sorted(range(len(TURNS)), key=lambda turn: (self._fewest[turn], turn))
-        return by_promise[:PROMISING] * DRAWS if number % 2 else by_promise
+        turns, times = TUNING.packing_retries
+        return by_promise[:turns] * times if number % 2 else by_promise
 
     def _priority(self, order: str, noise: float, generator: random.Random) -> Ints:
         first, *further = (self._keys[name] for name in order.split())

@@ -9,6 +9,7 @@ import numpy as np
 
 from tflmgen.ir import DType, If, Module, Node, Op, Removed, Rewriter, Value, While
 from tflmgen.kernels import (
+    TUNING,
     Activation,
     Interval,
     activation_range,
@@ -18,13 +19,12 @@ from tflmgen.kernels import (
     traits_of,
 )
 from tflmgen.passes.constant_pool import Pool
-from tflmgen.passes.fold import GROWTH_LIMIT
 from tflmgen.passes.macs import macs_of
 from tflmgen.passes.range_analysis import Ranges
 
 
 def use_known_values(module: Module, ranges: Ranges) -> Module:
-    """Replaces values that are equal for every model input by constants, up to GROWTH_LIMIT bytes.
+    """Replaces values that are equal for every model input by constants, up to TUNING.folded_bytes.
 
     An operator that changes no element in its input's range (RELU of positive values, MINIMUM with a number that no
     element exceeds, REQUANTIZE to the same numbers) is replaced by its input; such fused activations are removed. An
@@ -83,7 +83,7 @@ class _RangeRewriter(Rewriter):
     def _replace(self, value: Value) -> bool:
         """Maps a value to a constant if it is constant for every input and small; whether it did."""
         interval, kind = self._ranges.of(value), value.type
-        if interval is None or not interval.known.all() or not kind.is_static or kind.bytes > GROWTH_LIMIT:
+        if interval is None or not interval.known.all() or not kind.is_static or kind.bytes > TUNING.folded_bytes:
             return False
         array = np.broadcast_to(interval.low, kind.max_shape) if kind.shape else interval.low.reshape(())
         self.mapping[value] = self.pool.add(array, value)

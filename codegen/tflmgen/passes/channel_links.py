@@ -27,7 +27,7 @@ def links_of(op: Op, instance: OperatorInstance) -> list[Link] | None:
 def cuts_constants(op: Op) -> bool:
     """Whether constant operands must drop the same channels as the output."""
     traits = traits_of(op.operator)
-    return op.operator == "CONCATENATION" or (traits.elementwise and traits.channelwise and len(op.inputs) > 1)
+    return traits.concatenates or (traits.elementwise and traits.channelwise and len(op.inputs) > 1)
 
 
 def _equal(source: Value, result: Value) -> list[Link] | None:
@@ -114,9 +114,8 @@ def _weighted(op: Op, instance: OperatorInstance) -> list[Link] | None:
 
 def _rule(op: Op) -> Callable[[Op, OperatorInstance], list[Link] | None] | None:
     traits = traits_of(op.operator)
-    if op.operator == "CONCATENATION":
-        return _concatenation
     rules = (
+        (traits.concatenates, _concatenation),
         (traits.channelwise, _channelwise),
         (traits.view, _view),
         (traits.depth_axis is not None, _weighted),

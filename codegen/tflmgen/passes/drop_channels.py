@@ -56,7 +56,7 @@ class _Dropper(Rewriter):
         elif traits.view:
             assert new.inputs[0] is not None
             new = view(new, new.id, new.inputs[0], new.outputs[0])
-        elif new.operator == "CONCATENATION":
+        elif traits.concatenates:
             new = replace(new, inputs=self._parts(old, new))
         elif cuts_constants(new):
             new = replace(new, inputs=tuple(self._sliced(v, old.outputs[0]) for v in new.inputs))

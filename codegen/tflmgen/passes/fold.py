@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tflmgen.ir import Module, Node, Op, Rewriter
-from tflmgen.kernels import Operators, fold, instance_of
+from tflmgen.kernels import TUNING, Operators, fold, instance_of
 from tflmgen.passes.constant_pool import Pool
-
-GROWTH_LIMIT = 4096
-"""Bytes by which a folded result may exceed the operator's constant inputs; results of equal elements have no limit."""
 
 
 def fold_pass(operators: Operators) -> Callable[[Module], Module]:
@@ -49,8 +46,8 @@ class _Fold(Rewriter):
 
 
 def _is_small(op: Op) -> bool:
-    """Whether the result takes at most GROWTH_LIMIT bytes more than the constants that it replaces."""
+    """Whether the result takes at most TUNING.folded_bytes more than the constants that it replaces."""
     inputs = [v.type for v in op.inputs if v is not None and v.is_constant]
     outputs = [v.type for v in op.outputs]
     widens = sum(t.elements for t in outputs) <= sum(t.elements for t in inputs)
-    return widens or sum(t.bytes for t in outputs) <= sum(t.bytes for t in inputs) + GROWTH_LIMIT
+    return widens or sum(t.bytes for t in outputs) <= sum(t.bytes for t in inputs) + TUNING.folded_bytes

@@ -7,15 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.ir import DType, Module, Op, OperatorInstance, TensorType, Value, resolve
-from tflmgen.kernels import ENTRIES, Array, fold, per_tensor, traits_of
+from tflmgen.kernels import ENTRIES, TUNING, Array, fold, per_tensor, traits_of
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fused_regions import Region
 from tflmgen.passes.fusion import RegionFuser
 
 TABLE = TensorType(DType.INT8, (ENTRIES,))
-LEAST_ELEMENTS = 16
-"""Elements from which a table is worth its 256 bytes of flash, if none of the fused operators has a table anyway."""
 
 
 def fuse_lookups(module: Module) -> Module:
@@ -58,7 +56,7 @@ class _Lookups(RegionFuser):
         if source.shape != result.shape or not all(t.dtype is DType.INT8 and per_tensor(t) for t in (source, result)):
             return None
         tables = any(traits_of(o.operator).tabled for o in region.ops)
-        if source.elements < LEAST_ELEMENTS and not tables:
+        if source.elements < TUNING.table_elements and not tables:
             return None
         table = self._table(region)
         if table is None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.ir import If, Module, Node, Op, Rewriter, Value
-from tflmgen.kernels import Activation, Traits, traits_of
+from tflmgen.kernels import Activation, Connective, Traits, traits_of
 from tflmgen.passes.constant_pool import Pool
 
 
@@ -45,14 +45,14 @@ class _Identities(Rewriter):
         first, *others = op.inputs or (None,)
         if first is None:
             return None
-        if traits_of(op.operator).view:
+        traits = traits_of(op.operator)
+        if traits.view:
             self._viewed[op.outputs[0]] = self._viewed.get(first, first)
             return self._viewed[op.outputs[0]]
-        if op.operator == "LOGICAL_NOT":
+        if traits.connective is Connective.NOT:
             if first.type == op.outputs[0].type:
                 self._negated[op.outputs[0]] = first
             return self._negated.get(first)
-        traits = traits_of(op.operator)
         if traits.same_if_typed:
             return first if first.type.is_static else None
         if traits.idempotent and first == others[0]:

@@ -7,11 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tflmgen.ir import Call, Function, Ids, Module, Node, Op, Rewriter, clone, substitute, walk
-
-MAX_COPIED_OPERATORS = 2
-"""Operators at most in a function that is copied to several call sites."""
-MAX_COPIED_SITES = 4
-"""Call sites at most of a function that is copied to several of them."""
+from tflmgen.kernels import TUNING
 
 
 def inline(module: Module) -> Module:
@@ -30,9 +26,8 @@ def inline(module: Module) -> Module:
 def _is_cheap(function: Function, sites: int) -> bool:
     """Whether a function is tiny. One that calls others is not: inlining chains would grow exponentially."""
     nodes = function.body.nodes
-    return (
-        len(nodes) <= MAX_COPIED_OPERATORS and sites <= MAX_COPIED_SITES and all(isinstance(node, Op) for node in nodes)
-    )
+    is_small = len(nodes) <= TUNING.copied_operators and sites <= TUNING.copied_sites
+    return is_small and all(isinstance(node, Op) for node in nodes)
 
 
 class _Inline(Rewriter):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -120,7 +121,7 @@ class _Padding(Fuser):
             return None
         lowest = np.finfo(np.float32).min if source.type.dtype.is_float else source.type.dtype.limits[0]
         never_wins = filled is not None and (filled <= lowest or (filled == zero and self._is_positive(source)))
-        if op.operator == "MAX_POOL_2D" and never_wins:
+        if traits_of(op.operator).neutral == -math.inf and never_wins:
             return False
         return True if filled == zero and not _window(op).reaches_out else None
 

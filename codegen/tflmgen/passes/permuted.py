@@ -57,7 +57,7 @@ def move_before(op: Op, web: Mapping[Value, Untransposed], flow: Dataflow, pool:
         template = op.inputs[1]
         assert template is not None
         changed = replace(op, inputs=(source, pool.add(table, template), *op.inputs[2:]))
-    elif op.operator == "CONCATENATION" and all(v in web for v in operands):
+    elif traits.concatenates and all(v in web for v in operands):
         axis = permutation[op.attributes.axis]
         attributes = replace(op.attributes, axis=axis)
         changed = replace(op, inputs=tuple(web[v].value for v in operands), attributes=attributes)

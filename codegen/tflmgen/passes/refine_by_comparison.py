@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from tflmgen.ir import DType, Op, Value
-from tflmgen.kernels import Comparison, Interval, traits_of
+from tflmgen.kernels import Comparison, Connective, Interval, traits_of
 
 Scope = dict[Value, Interval]
 Reader = Callable[[Value, Scope], Interval | None]
@@ -21,14 +21,15 @@ def refined(condition: Value, truth: bool, producers: Mapping[Value, Op], scope:
     op = producers.get(condition)
     if op is None:
         return
-    if op.operator == "LOGICAL_NOT" and op.inputs[0] is not None:
+    traits = traits_of(op.operator)
+    if traits.connective is Connective.NOT and op.inputs[0] is not None:
         refined(op.inputs[0], not truth, producers, scope, read)
-    elif op.operator == ("LOGICAL_AND" if truth else "LOGICAL_OR"):
+    elif traits.connective is (Connective.AND if truth else Connective.OR):
         for value in op.inputs:
             if value is not None and value.type.elements == 1:
                 refined(value, truth, producers, scope, read)
-    elif (comparison := traits_of(op.operator).compares) is not None:
-        _compared(op, comparison if truth else comparison.negated, scope, read)
+    elif traits.compares is not None:
+        _compared(op, traits.compares if truth else traits.compares.negated, scope, read)
 
 
 def _compared(op: Op, comparison: Comparison, scope: Scope, read: Reader) -> None:

@@ -6,11 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tflmgen.ir import Call, Function, Ids, Module, Node, Rewriter, Value, clone, walk
-
-MIN_CONSTANT_BYTES = 16
-"""Smallest constant, in bytes, that justifies a copy of the function: weights do, a counter doesn't."""
-NODES_LIMIT = 200
-"""Largest total number of nodes in the copies of one function."""
+from tflmgen.kernels import TUNING
 
 Key = tuple[Value | None, ...]
 
@@ -31,7 +27,7 @@ def specialize(module: Module) -> Module:
     for function in module.functions:
         groups = keys.get(function.name, [])
         size = len(groups) * sum(1 for _ in walk(function.body))
-        if function.name not in entries and len(groups) > 1 and size <= NODES_LIMIT:
+        if function.name not in entries and len(groups) > 1 and size <= TUNING.specialized_nodes:
             for number, key in enumerate(groups):
                 name = _free_name(function.name, number, used_names)
                 names[function.name, key] = name
@@ -46,7 +42,7 @@ def specialize(module: Module) -> Module:
 
 
 def _key(call: Call) -> Key:
-    return tuple(v if v.is_constant and v.type.bytes >= MIN_CONSTANT_BYTES else None for v in call.inputs)
+    return tuple(v if v.is_constant and v.type.bytes >= TUNING.specialized_bytes else None for v in call.inputs)
 
 
 def _free_name(name: str, number: int, used_names: set[str]) -> str:

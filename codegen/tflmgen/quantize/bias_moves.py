@@ -46,7 +46,7 @@ def _with_moved_biases(graph: SubGraph) -> SubGraph:
 
 def _moved(graph: SubGraph, last: Operator) -> SubGraph | None:
     """The subgraph without an ADD of a constant; None if it is another operator, or no product takes the constant."""
-    if last.name != "ADD":
+    if traits_of(last.name).adds != 1:
         return None
     for tensor, constant in (last.inputs, last.inputs[::-1]):
         bias, values, result = (graph.tensors[t] for t in (constant, tensor, last.outputs[0]))
@@ -86,7 +86,7 @@ class _Search:
             return op if is_constant else None
         if traits_of(op.name).view:
             return self.product(op.inputs[0])
-        if op.name == "ADD":
+        if traits_of(op.name).adds == 1:
             return next(filter(None, map(self.product, op.inputs)), None)
         return None
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from tflmgen.frontend import Model, Operator, OperatorKey, Shape, SubGraph, TensorKey, find_bounds, import_model
 from tflmgen.ir import Op, Target, walk
-from tflmgen.kernels import OPERATORS, Selector, cycles_of
+from tflmgen.kernels import OPERATORS, Selector, cycles_of, traits_of
 from tflmgen.passes import run_passes
-from tflmgen.quantize.web_types import CONVERSIONS
 
 CORE = "Cortex-M4"
 _TARGET = Target("cortex-m4", frozenset({"dsp", "fpu"}))
@@ -59,4 +58,4 @@ def by_source(source: Model, rewritten: Model, cycles: Mapping[OperatorKey, int]
 
 
 def _computing(graph: SubGraph) -> list[Operator]:
-    return [op for op in graph.operators if op.name not in CONVERSIONS]
+    return [op for op in graph.operators if not traits_of(op.name).converts]

@@ -107,10 +107,7 @@ def rewrite(
     )
     rewritten = without_unused(replace(model, subgraphs=graphs, signatures=signatures, sha256=""))
     conversions = tuple(
-        (graph.index, op.name)
-        for graph in rewritten.subgraphs
-        for op in graph.operators
-        if op.name in ("QUANTIZE", "DEQUANTIZE")
+        (graph.index, op.name) for graph in rewritten.subgraphs for op in graph.operators if traits_of(op.name).converts
     )
     return Rewrite(with_own_buffers(rewritten), conversions)
 
@@ -177,7 +174,7 @@ class _SubGraphRewriter:
             self._fuse(op, fusion)
         elif runs:
             self._pass(op, [(self._model.subgraphs[b.subgraph], b.operands) for b in runs][-1])
-        elif op.name in ("QUANTIZE", "DEQUANTIZE"):
+        elif traits_of(op.name).converts:
             self._convert_again(op)
         elif op.name == "ASSIGN_VARIABLE":
             variable = self._assignment.webs.variables.get(

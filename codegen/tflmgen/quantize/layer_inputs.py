@@ -15,6 +15,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from tflmgen.frontend import Model, Operator, OperatorKey, SubGraph, TensorKey, constant_values
+from tflmgen.kernels import traits_of
 from tflmgen.quantize.integer_forms import WeightOperands, bias_operand, weight_operands
 from tflmgen.quantize.value_sources import origins, value_sources
 
@@ -34,12 +35,13 @@ _ROWS_PER_PRODUCT, _FEWEST_ROWS = 32, 4096
 class Layer:
     """Operators with the same constant weights.
 
+    is_depthwise  whether each output depends on one channel of the input
     weights  real numbers [outputs, products]; a depthwise filter has one row per output channel, too
     groups   number of separate covariances: input channels of a depthwise layer, 1 for others
     has_bias whether each of the operators has a constant bias
     """
 
-    name: str
+    is_depthwise: bool
     places: WeightOperands
     shape: tuple[int, ...]
     weights: Array
@@ -82,7 +84,7 @@ class Layer:
 
     def filter_of(self, rows: Array) -> Array:
         """Weights [outputs, products] in the shape of the file."""
-        if self.name != "DEPTHWISE_CONV_2D":
+        if not self.is_depthwise:
             return rows.reshape(self.shape)
         return np.ascontiguousarray(rows.T).reshape(self.shape)
 
@@ -151,17 +153,18 @@ def _layer(op: Operator, graph: SubGraph, places: WeightOperands) -> Layer | Non
     """A layer without measurements; None for transposed and grouped convolutions, and weights that are no numbers."""
     weights = constant_values(graph.tensors[op.inputs[places.weights]]).astype(np.float64)
     source = graph.tensors[op.inputs[places.source]].shape
-    if op.name == "TRANSPOSE_CONV" or not weights.size or not np.isfinite(weights).all() or not source:
+    traits = traits_of(op.name)
+    if traits.channel_axis is None or not weights.size or not np.isfinite(weights).all() or not source:
         return None
-    groups = 1
-    if op.name == "DEPTHWISE_CONV_2D":
+    groups, is_depthwise = 1, traits.depth_axis is None
+    if is_depthwise:
         groups = source[-1]
         flat = weights.reshape(-1, weights.shape[3]).T
     else:
         flat = weights.reshape(len(weights), -1)
-        if op.name == "CONV_2D" and weights.shape[3] != source[-1]:
+        if traits.window is not None and weights.shape[3] != source[-1]:
             return None
-    layer = Layer(op.name, places, weights.shape, flat, groups)
+    layer = Layer(is_depthwise, places, weights.shape, flat, groups)
     layer.sums = np.zeros((groups, flat.shape[1]))
     if flat.shape[1] <= MOST_PRODUCTS:
         layer.products = np.zeros((groups, flat.shape[1], flat.shape[1]))
@@ -174,7 +177,7 @@ def _operator(model: Model, key: OperatorKey) -> Operator:
 
 def input_rows(op: Operator, layer: Layer, value: Array) -> Array:
     """Rows [count, groups, products] of what the weights are multiplied with, at most _ROWS_AT_ONCE."""
-    if layer.name == "FULLY_CONNECTED":
+    if traits_of(op.name).window is None:
         rows = value.reshape(-1, 1, layer.weights.shape[1])
         return rows[_evenly_spaced(len(rows))]
     height, width = layer.shape[1:3]
@@ -182,7 +185,7 @@ def input_rows(op: Operator, layer: Layer, value: Array) -> Array:
     count = int(np.prod(windows.shape[:3]))
     places = np.unravel_index(_evenly_spaced(count), windows.shape[:3])
     chosen = windows[places]  # [count, channels, height, width]
-    if layer.name == "DEPTHWISE_CONV_2D":
+    if layer.is_depthwise:
         return chosen.reshape(len(chosen), chosen.shape[1], height * width)
     return chosen.transpose(0, 2, 3, 1).reshape(len(chosen), 1, -1)
 

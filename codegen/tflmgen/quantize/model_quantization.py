@@ -20,6 +20,7 @@ from tflmgen.frontend import (
     write_model,
 )
 from tflmgen.ir import DType
+from tflmgen.kernels import traits_of
 from tflmgen.quantize.carried_inputs import carry_inputs
 from tflmgen.quantize.float_simplification import simplify, with_own_buffers
 from tflmgen.quantize.fused_lstm import MOST_CELL
@@ -81,14 +82,14 @@ def prepare_float(model: Model, fuses_lstm: bool = False, keeps_state: bool = Tr
     Raises ModelError for one that has no float operators.
     """
     simplified = simplify(model, fuses_lstm, keeps_state)
-    computing = {
-        op.name
+    computes = any(
+        index >= 0 and graph.tensors[index].dtype is DType.FLOAT32 and graph.tensors[index].data is None
         for graph in simplified.subgraphs
         for op in graph.operators
+        if not traits_of(op.name).converts
         for index in (*op.inputs, *op.outputs)
-        if index >= 0 and graph.tensors[index].dtype is DType.FLOAT32 and graph.tensors[index].data is None
-    }
-    if not computing - {"QUANTIZE", "DEQUANTIZE"}:
+    )
+    if not computes:
         rule = "it has no operators on float32 values, so that there is nothing to quantise"
         raise ModelError([Problem(Location(model.name), rule, "Give the float model from before quantisation")])
     return simplified

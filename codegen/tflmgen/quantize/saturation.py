@@ -119,10 +119,11 @@ class _Readers:
             return [_Reader(_EVERYTHING)]
         if form.shares and _moves(op):
             return [_Reader(result=result) for result in results]
-        if op.name in ("ADD", "SUB") and float_instance(op, graph).attributes.activation is Activation.NONE:
+        sign = traits_of(op.name).adds
+        if sign and float_instance(op, graph).attributes.activation is Activation.NONE:
             low, high = self._range(graph, op.inputs[1 - place])
-            if math.isfinite(high - low) and (op.name == "ADD" or place == 0):
-                return [_Reader(result=results[0], moved=(-high, -low) if op.name == "ADD" else (low, high))]
+            if math.isfinite(high - low) and (sign > 0 or place == 0):
+                return [_Reader(result=results[0], moved=(-high, -low) if sign > 0 else (low, high))]
         return [_Reader(_ENDS.get(op.name, _EVERYTHING))]
 
     def _range(self, graph: SubGraph, tensor: int) -> Range:

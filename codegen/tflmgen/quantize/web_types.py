@@ -36,7 +36,6 @@ OperatorKey = tuple[int, int]
 
 Range = tuple[float, float]
 _UNBOUNDED = (-math.inf, math.inf)
-CONVERSIONS = frozenset({"QUANTIZE", "DEQUANTIZE"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +140,7 @@ class TypeSolver:
 
     def _is_computing(self, op: Operator) -> bool:
         """Whether an operator computes, rather than move values to subgraphs and variables or convert them."""
-        return not bindings(op) and op.name not in CONVERSIONS and not op.name.endswith("_VARIABLE")
+        return not bindings(op) and not traits_of(op.name).converts and not op.name.endswith("_VARIABLE")
 
     def _ranges(self) -> dict[TensorKey, Range]:
         """Least and greatest value of each web that calibration reached, with the constants assigned to it."""

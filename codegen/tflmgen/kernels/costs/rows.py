@@ -91,10 +91,10 @@ MATRIX_TERMS: dict[str, Term[Matrix]] = {
     "lone": Term("units of layers with less than a block", lambda m: m.outputs * (m.units < m.by.channels)),
     "rest": Term("units beyond whole blocks", lambda m: m.rest),
     "rest_mac": Term("products of units beyond whole blocks", lambda m: m.rest * m.depth),
-    "own_scale": Term("outputs with a scale of their own", lambda m: m.flag("own_scales") * m.outputs),
-    "signed": Term("outputs of kernels whose results may be negative", lambda m: m.flag("signed") * m.outputs),
+    "own_scale": Term("outputs with a scale of their own", lambda m: m.n["own_scales"] * m.outputs),
+    "signed": Term("outputs of kernels whose results may be negative", lambda m: m.n["signed"] * m.outputs),
     "clamp": Term("outputs clamped in a pass of their own", lambda m: m.outputs * is_clamped(m.n)),
-    "rectified": Term("float outputs with a lower limit", lambda m: m.outputs * m.flag("rectified")),
+    "rectified": Term("float outputs with a lower limit", lambda m: m.outputs * m.n["rectified"]),
 }
 
 
@@ -239,8 +239,8 @@ SVDF_TERMS: dict[str, Term[Filters]] = {
     "step": Term("steps of values of blocks of filters", lambda s: s.steps),
     "mac": Term("products with the input", lambda s: s.filters * s.n["inputs"]),
     "state": Term("values of the state", lambda s: s.filters * s.n["memory"]),
-    "state_word": Term("words of states", lambda s: s.filters * s.n["memory"] * (1 + s.flag("wide")) / 4),
-    "wide_state": Term("values of a state of int16", lambda s: s.flag("wide") * s.filters * s.n["memory"]),
+    "state_word": Term("words of states", lambda s: s.filters * s.n["memory"] * (1 + s.n["wide"]) / 4),
+    "wide_state": Term("values of a state of int16", lambda s: s.n["wide"] * s.filters * s.n["memory"]),
 }
 
 

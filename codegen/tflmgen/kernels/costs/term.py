@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 Numbers = Mapping[str, int]
-"""The layer's numbers and the fields of a call's const struct, of arrays each element (extent0, extent1), and its
-function's flags."""
+"""Numbers of a kernel and the fields of a call's const struct, of arrays each element (extent0, extent1)."""
 
 Work = TypeVar("Work")
 

@@ -271,11 +271,9 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
         lambda w: w.pixels * (w.taps > 1 or w.n["input_width"] != w.pixels),
     ),
     "output": Term("outputs", lambda w: w.pixels * w.outputs),
-    "signed": Term(
-        "outputs of kernels whose results may be negative", lambda w: w.flag("signed") * w.pixels * w.outputs
-    ),
+    "signed": Term("outputs of kernels whose results may be negative", lambda w: w.n["signed"] * w.pixels * w.outputs),
     "clamp": Term("outputs clamped in a pass of their own", lambda w: w.pixels * w.outputs * is_clamped(w.n)),
-    "limited": Term("float outputs with an upper limit", lambda w: w.pixels * w.outputs * w.flag("limited")),
+    "limited": Term("float outputs with an upper limit", lambda w: w.pixels * w.outputs * w.n["limited"]),
     # Windows and their values
     "border": Term("windows that reach out of the input", lambda w: w.border),
     "border_tap": Term("taps of windows that reach out of the input", lambda w: w.border * w.taps),
@@ -317,7 +315,7 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
     "block": Term("blocks of pixels by output channels", lambda w: w.blocks * w.groups),
     "scaled_block": Term(
         "blocks whose channels have scales of their own, twice where results may be negative",
-        lambda w: (w.flag("own_scales") + w.flag("signed")) * w.blocks * w.groups,
+        lambda w: (w.n["own_scales"] + w.n["signed"]) * w.blocks * w.groups,
     ),
     "step": Term("steps of values in blocks", lambda w: w.groups * (w.blocks - w.spared_rows / w.rows) * w.steps),
     "window_part": Term("parts of windows in blocks", lambda w: w.blocks * w.groups * w.window_parts),

@@ -19,7 +19,6 @@ from tflmgen.ir import (
     OperatorInstance,
     Output,
     Outputs,
-    Overlap,
     PackedCall,
     Scratch,
     UnpackedPart,
@@ -41,7 +40,7 @@ from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
 from tflmgen.kernels.numeric.packed_readers import agreeing, pairs_of, records, without_padding
-from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
+from tflmgen.kernels.numeric.weights import FORWARD, go_backward, overlaps, params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import Convolution
 from tflmgen.kernels.rules import input_type, zero_point
@@ -87,21 +86,17 @@ def _kernel(request: Convolution, pitch: int) -> Kernel | None:
     )
     column = 2 * BLOCK * steps + (0 if window.input[3] % 4 == 0 else steps)
     spared = PaddingRows.worth_sparing(window, channels, Blocking(*BLOCKING)) if special and pitch % 4 == 0 else None
-    edges = _edge_starts(op, window, spread, starts, spared)
-    stream = np.append(channel_pairs(words, starts, exact), edges)
+    pairs = np.append(channel_pairs(words, starts, exact), _edge_starts(op, window, spread, starts, spared))
+    stream = ConstantArray.of("stream", pairs, DType.UINT32)
     parts = f"{'_odd' if steps % 2 else ''}{'_edges' if spared else ''}"
     kind = f"{_kind(exact)}{parts}" if special else f"_compact{_kind(exact)}"
     scratch = Null() if column <= STACK_WORDS else Scratch(4 * column)
-    operands: tuple[Operand, ...] = (
-        Input(0),
-        ConstantArray.of("stream", stream, DType.UINT32),
-        scratch,
-        Output(0),
-    )
-    distance = window.block_distance(channels, BLOCK)
-    overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
-    kernel = Kernel(f"tflmgen_conv2d_dsp{kind}_s8", HEADER, operands, fields, overlaps, request.macs, "dsp")
-    kernel = replace(kernel, family="conv2d_dsp", smaller=_split(op, window, layer, special, kernel))
+    operands: tuple[Operand, ...] = (Input(0), stream, scratch, Output(0))
+    input_overlaps = overlaps(op.outputs[0], window.block_distance(channels, BLOCK))
+    kernel = Kernel(f"tflmgen_conv2d_dsp{kind}_s8", HEADER, operands, fields, input_overlaps, request.macs, "dsp")
+    flags = (("own_scales", not exact.common_shift), ("signed", exact.signed), ("spares_rows", spared is not None))
+    smaller = _split(op, window, layer, special, kernel)
+    kernel = replace(kernel, numbers=flags, family="conv2d_dsp", smaller=smaller)
     pixels = window.flat.input[2]
     return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK))
 
@@ -139,7 +134,7 @@ def _split(op: OperatorInstance, window: Window, layer: Layer, special: bool, wh
     operands = (Input(0), ConstantArray.of("stream", values, DType.UINT32), scratch, Output(0))
     function = f"tflmgen_conv2d_split_dsp{'_relu_uniform' if exact.common_shift else ''}_s8"
     kernel = Kernel(function, "conv2d_split_dsp.h", operands, fields, whole.overlaps, whole.macs, "dsp")
-    return (replace(kernel, family="conv2d_split_dsp"),)
+    return (replace(kernel, numbers=(("signed", not exact.common_shift),), family="conv2d_split_dsp"),)
 
 
 def _requantisations(layer: Layer, special: bool) -> Requantisations | None:

@@ -65,7 +65,8 @@ def conv2d_winograd_dsp(request: Convolution) -> Kernel | None:
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     unrolled = f"_{inputs}" if inputs in WINOGRAD_CHANNELS else ""
     function = f"tflmgen_conv2d_winograd_dsp{unrolled}{'' if exact.signed else '_relu'}_s8"
-    return Kernel(function, HEADER, operands, fields, overlaps, request.macs, "winograd")
+    numbers = (("signed", exact.signed),)
+    return Kernel(function, HEADER, operands, fields, overlaps, request.macs, "winograd", numbers=numbers)
 
 
 def _stream(weights: Integers, exact: Requantisations) -> NDArray[np.uint32]:

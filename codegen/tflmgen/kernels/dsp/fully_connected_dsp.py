@@ -53,6 +53,7 @@ def fully_connected_dsp(request: MatrixProduct) -> Kernel | None:
         (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
         request.macs,
         "dsp",
+        numbers=(("own_scales", scale is None),),
         family=f"fully_connected_dsp{'' if widened else '_long'}",
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,7 +16,6 @@ from tflmgen.ir import (
     Operand,
     Output,
     Outputs,
-    Overlap,
     PackedCall,
     Scratch,
     UnpackedPart,
@@ -26,7 +27,7 @@ from tflmgen.kernels.mve.mve_requantisation import fit, padded_bytes, words
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer
 from tflmgen.kernels.numeric.kernel_requantisation import Rounding
 from tflmgen.kernels.numeric.packed_readers import agreeing, pairs_of, records, without_padding
-from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
+from tflmgen.kernels.numeric.weights import FORWARD, go_backward, overlaps, params
 from tflmgen.kernels.numeric.window import Fields, Window
 from tflmgen.kernels.requests import Convolution
 from tflmgen.kernels.rules import input_type, zero_point
@@ -51,7 +52,7 @@ COLUMN_BYTES = BLOCK * CHUNK
 def conv2d_mve(request: Convolution) -> Kernel | None:
     """The kernel, of single pixels or of any windows; None where it would not be exact."""
     op, window, layer = request.op, request.window, request.layer
-    channels, inputs = len(layer.weights), window.input[3]
+    channels, inputs, pixels = len(layer.weights), window.input[3], window.flat.input[2]
     exact = fit(layer)
     if exact is None:
         return None
@@ -61,7 +62,6 @@ def conv2d_mve(request: Convolution) -> Kernel | None:
     name, table = "conv2d_pixels_mve" if is_line else "conv2d_mve", None
     fields: Fields
     if is_line:
-        pixels = window.flat.input[2]
         fields = (("pixels", pixels), ("input_channels", inputs), ("output_channels", channels))
     else:
         fields = (*window.fields(channels), *window.dilation_fields, ("padding_value", zero_point(input_type(op, 0))))
@@ -70,7 +70,7 @@ def conv2d_mve(request: Convolution) -> Kernel | None:
             if table is None:
                 return None
     ends = (layer.low, layer.high) if exact.clamped else (-128, 127)
-    numbers = params(
+    call_params = params(
         f"tflmgen_{name}_s8",
         fields,
         (("chunks", chunks), ("output_zero_point", layer.zero_point), ("lost", int(exact.signed))),
@@ -80,23 +80,13 @@ def conv2d_mve(request: Convolution) -> Kernel | None:
     pairs, column = pair_stream(packed, layer), COLUMN_BYTES * chunks
     stream = ConstantArray.of("stream", pairs if table is None else np.concatenate([table, pairs]), DType.UINT32)
     scratch = Null() if column <= STACK_BYTES else Scratch(column)
-    function = _function(name, chunks, exact.signed)
+    signed = exact.signed or chunks > SHORT
+    function = f"tflmgen_{name}{'_long' if is_line and chunks > SHORT else '' if signed else '_relu'}_s8"
     operands: tuple[Operand, ...] = (Input(0), stream, scratch, Output(0))
-    distance = window.block_distance(channels, BLOCK)
-    overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
-    kernel = Kernel(function, f"{name}.h", operands, numbers, overlaps, request.macs, "mve", family=name)
-    firsts = range(window.flat.input[2] % BLOCK, window.flat.input[2], BLOCK)
-    return go_backward(op, kernel, window, firsts) if is_line else kernel
-
-
-def _function(name: str, chunks: int, signed: bool) -> str:
-    """The C function for windows of so many chunks. signed: negative accumulators need the sign fix.
-
-    Without it short windows have _relu, for outputs clamped at the zero point. Of single pixels, long ones have _long.
-    """
-    if chunks > SHORT:
-        return f"tflmgen_{name}{'_long' if 'pixels' in name else ''}_s8"
-    return f"tflmgen_{name}{'' if signed else '_relu'}_s8"
+    input_overlaps = overlaps(op.outputs[0], window.block_distance(channels, BLOCK))
+    kernel = Kernel(function, f"{name}.h", operands, call_params, input_overlaps, request.macs, "mve", family=name)
+    kernel = replace(kernel, numbers=(("own_scales", True), ("signed", signed)))
+    return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK)) if is_line else kernel
 
 
 def table_of(window: Window, channels: int) -> NDArray[np.uint32] | None:

@@ -66,11 +66,12 @@ def depthwise_patch_mve(request: DepthwiseConvolution) -> list[Kernel]:
             (("output_min", layer.low if exact.clamped else -128),),
             (("output_max", layer.high if exact.clamped else 127),),
         )
-        input_overlaps = overlaps(op.outputs[0], distance(window, lines, pixels))
-        if width <= pixels and input_overlaps:
-            input_overlaps += (Overlap(0, 0, distance_of_pixels(window, lines), multiple=channels),)
+        claims = overlaps(op.outputs[0], distance(window, lines, pixels))
+        if width <= pixels and claims:
+            claims += (Overlap(0, 0, distance_of_pixels(window, lines), multiple=channels),)
         function, operands = f"tflmgen_{name}{relu}_s8", (Input(0), stream, Output(0))
-        return Kernel(function, HEADER, operands, fields, input_overlaps, request.macs, "mve", family=name)
+        numbers = (("signed", exact.signed),)
+        return Kernel(function, HEADER, operands, fields, claims, request.macs, "mve", numbers=numbers, family=name)
 
     width = window.width.output
     line = kernel("depthwise_line_mve" if steps.stride_width == 1 else "depthwise_half_line_mve", 1)

@@ -288,9 +288,9 @@ OPERATORS = (
         _sum(1),
         np.add,
         _sum_fits,
-        replace(COMMUTATIVE, neutral=0, monotone_from=MONOTONE),
+        replace(COMMUTATIVE, adds=1, neutral=0, monotone_from=MONOTONE),
     ),
-    _row("sub", ADD_RULES, _add_fields, _sum(-1), np.subtract, _sum_fits, replace(ARITHMETIC, neutral=0)),
+    _row("sub", ADD_RULES, _add_fields, _sum(-1), np.subtract, _sum_fits, replace(ARITHMETIC, adds=-1, neutral=0)),
     _row(
         "mul",
         MUL_RULES,

@@ -17,7 +17,7 @@ from tflmgen.kernels.operators.binary import BROADCASTS, SUFFIX, Fields, binary_
 from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs, Transfer
 from tflmgen.kernels.ranges.range_elements import broadcast_pair, growing
 from tflmgen.kernels.rules import input_is, input_type, output_is, per_tensor, same_quantization, scale, zero_point
-from tflmgen.kernels.traits import ELEMENTWISE, Comparison
+from tflmgen.kernels.traits import ELEMENTWISE, Comparison, Connective
 
 HEADER = "comparison.h"
 GREATEST_SCALE = 64.0
@@ -136,8 +136,9 @@ def _comparison(comparison: Comparison, function: Callable[[Any, Any], Any], *ty
 
 
 def _logical(
-    name: str, function: Callable[[Any, Any], Any], extreme: Callable[[Any, Any], Any], neutral: int
+    connective: Connective, function: Callable[[Any, Any], Any], extreme: Callable[[Any, Any], Any], neutral: int
 ) -> Operator:
+    name = f"logical_{connective.name.lower()}"
     return Operator(
         name.upper(),
         no_attributes,
@@ -148,7 +149,7 @@ def _logical(
         plain_kernel(name, HEADER),
         fold=plain(function),
         value_range=growing(extreme),
-        traits=replace(LOGICAL, neutral=neutral, absorbing=1 - neutral),
+        traits=replace(LOGICAL, connective=connective, neutral=neutral, absorbing=1 - neutral),
     )
 
 
@@ -159,6 +160,6 @@ OPERATORS = (
     _comparison(Comparison.GREATER_EQUAL, np.greater_equal),
     _comparison(Comparison.EQUAL, np.equal, DType.BOOL),
     _comparison(Comparison.NOT_EQUAL, np.not_equal, DType.BOOL),
-    _logical("logical_and", np.logical_and, np.minimum, 1),
-    _logical("logical_or", np.logical_or, np.maximum, 0),
+    _logical(Connective.AND, np.logical_and, np.minimum, 1),
+    _logical(Connective.OR, np.logical_or, np.maximum, 0),
 )

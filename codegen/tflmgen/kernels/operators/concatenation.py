@@ -295,7 +295,7 @@ OPERATORS = (
         CONCATENATION_RULES,
         lambda op: (_concatenated(op),),
         _concatenation,
-        traits=replace(BY_AXIS, joins=True, takes_nothing=True, moves=True, monotone_from=MONOTONE),
+        traits=replace(BY_AXIS, joins=True, concatenates=True, takes_nothing=True, moves=True, monotone_from=MONOTONE),
     ),
     Operator(
         "PACK",

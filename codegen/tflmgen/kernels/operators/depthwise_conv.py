@@ -12,6 +12,7 @@ from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import layer_of
 from tflmgen.kernels.numeric.int16_layer import int16_layer
+from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX
 from tflmgen.kernels.numeric.weights import (
     TYPE_RULES,
     bias_operand,
@@ -100,6 +101,7 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
             fields,
             input_overlaps,
             macs,
+            numbers=(("limited", op.attributes.activation.bounds[1] < FLOAT_MAX),),
             family="depthwise_conv2d_f32",
         )
     if output.dtype is DType.INT16:

@@ -57,7 +57,7 @@ from tflmgen.kernels.rules import (
     per_tensor,
     tensors,
 )
-from tflmgen.kernels.traits import UNARY
+from tflmgen.kernels.traits import UNARY, Connective
 
 
 def _type_rules(plain_types: tuple[DType, ...], int8: bool, int16: bool) -> tuple[Rule, ...]:
@@ -97,6 +97,7 @@ class Function:
     parse: Callable[[Options | None], Any] = no_attributes
     by_rows: bool = False
     clamp: Activation | None = None
+    connective: Connective | None = None
     spelled_out: tuple[Any, ...] = ()
 
     @property
@@ -110,6 +111,7 @@ class Function:
             tabulable=self.int8 is not None or self.folds is not None,
             channelwise=True,
             clamp=self.clamp,
+            connective=self.connective,
             spelled_out=self.spelled_out,
         )
         return Operator(
@@ -172,7 +174,7 @@ FUNCTIONS = (
     ),
     Function("SIGN", of_elements(np.sign), (DType.FLOAT32, DType.INT32)),
     Function("SQUARE", of_elements(np.square), (DType.FLOAT32, DType.INT32), folds=np.square),
-    Function("LOGICAL_NOT", None, (DType.BOOL,), folds=np.logical_not),
+    Function("LOGICAL_NOT", None, (DType.BOOL,), folds=np.logical_not, connective=Connective.NOT),
     Function("SQRT", of_elements(np.sqrt), folds=np.sqrt),
     Function("RSQRT", of_elements(lambda x: 1.0 / np.sqrt(x)), int8=rsqrt_table, int16=rsqrt_s16, rules=(ROOT_FITS,)),
     Function("EXP", EXP, int8=of_real(EXP), int16=interpolated_s16(EXP), rules=(SMALL_SCALE,)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from tflmgen.kernels.numeric.int8_layer import layer_of
 from tflmgen.kernels.numeric.int16_layer import int16_layer
 from tflmgen.kernels.numeric.matrix_overlap import overlap_distance
 from tflmgen.kernels.numeric.packed import packed_kernel, stays_packed
-from tflmgen.kernels.numeric.quantize_math import Activation, fused_activation
+from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX, Activation, fused_activation
 from tflmgen.kernels.numeric.rows_f32 import last_rows
 from tflmgen.kernels.numeric.weights import (
     TYPE_RULES,
@@ -156,7 +156,8 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     operands = (Input(0), weights, bias, Output(0))
     if op.outputs[0].dtype is DType.FLOAT32:
         fields = params("tflmgen_fully_connected_f32", sizes, results)
-        return _costed("fully_connected_f32", operands, fields, input_overlaps, macs)
+        numbers = (("rectified", op.attributes.activation.bounds[0] > -FLOAT_MAX),)
+        return replace(_costed("fully_connected_f32", operands, fields, input_overlaps, macs), numbers=numbers)
     if op.outputs[0].dtype is DType.INT16:
         fields = params("tflmgen_fully_connected_s16", sizes, range_fields(op, op.attributes.activation))
         function = f"tflmgen_fully_connected_s16_{sum_suffix(op)}"

@@ -162,7 +162,7 @@ OPERATORS = (
         Operator(name, parse, (1, 1), 1, RULES, infer, _kernel(kind), value_range=_value_range, traits=traits)
         for name, kind, traits in (
             ("AVERAGE_POOL_2D", "average", replace(POOL, sums=_sums)),
-            ("MAX_POOL_2D", "max", POOL),
+            ("MAX_POOL_2D", "max", replace(POOL, neutral=-math.inf)),
         )
     ),
     Operator("L2_POOL_2D", parse, (1, 1), 1, L2_RULES, infer, _kernel("l2"), traits=Traits(row_wise=first_axis)),

@@ -209,7 +209,7 @@ OPERATORS = (
         _quantize,
         fold=quantize,
         value_range=_quantize_range,
-        traits=replace(UNARY, by_rows=True, channelwise=True, tabulable=True),
+        traits=replace(UNARY, converts=True, by_rows=True, channelwise=True, tabulable=True),
     ),
     Operator(
         "DEQUANTIZE",
@@ -220,6 +220,6 @@ OPERATORS = (
         same_shape,
         _dequantize,
         fold=dequantize,
-        traits=replace(UNARY, by_rows=True, tabulable=True),
+        traits=replace(UNARY, converts=True, by_rows=True, tabulable=True),
     ),
 )

@@ -71,6 +71,6 @@ OPERATORS = (
         same_shape,
         _kernel,
         fold=_fold,
-        traits=replace(UNARY, by_rows=True, channelwise=True, tabulable=True),
+        traits=replace(UNARY, converts=True, by_rows=True, channelwise=True, tabulable=True),
     ),
 )

@@ -28,9 +28,9 @@ BIAS, STATE = 3, 4
 
 def fast_kernel(op: OperatorInstance, variant: str, stream: ConstantArray, fields: Params, kind: str = "") -> Kernel:
     """The kernel of one instruction set, by its packed weights. kind: part of the C function's name, as `any_`."""
-    suffix = "s8" if input_type(op, STATE).dtype is DType.INT8 else "s8_s16"
+    wide = input_type(op, STATE).dtype is DType.INT16
     return Kernel(
-        f"tflmgen_svdf_{variant}_{kind}{suffix}",
+        f"tflmgen_svdf_{variant}_{kind}{'s8_s16' if wide else 's8'}",
         f"svdf_{variant}.h",
         (
             Input(0),
@@ -45,6 +45,7 @@ def fast_kernel(op: OperatorInstance, variant: str, stream: ConstantArray, field
         (Overlap(STATE, 1),),
         products(op),
         variant,
+        numbers=(("wide", wide),),
     )
 
 

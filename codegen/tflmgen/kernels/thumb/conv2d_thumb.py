@@ -61,6 +61,7 @@ def conv2d_thumb(request: Convolution) -> Kernel | None:
         overlaps,
         request.macs,
         "thumb",
+        numbers=(("signed", isinstance(exact, Requantisations)),),
     )
     pixels = window.flat.input[2]
     return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK))

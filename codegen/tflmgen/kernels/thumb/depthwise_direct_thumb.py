@@ -54,6 +54,7 @@ def depthwise_direct_thumb(request: DepthwiseConvolution) -> Kernel | None:
         (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
         request.macs,
         "thumb",
+        numbers=(("signed", within is None),),
     )
 
 

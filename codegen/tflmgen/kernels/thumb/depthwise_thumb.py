@@ -85,6 +85,7 @@ def depthwise_thumb(request: WindowRequest) -> tuple[Kernel, ...]:
             (Overlap(0, 0, 0, exact=True),) if in_place else (),
             request.macs,
             "thumb",
+            numbers=(("signed", bool(beyond.any())),),
             family=family,
         )
         for strip in strips

@@ -71,6 +71,7 @@ def fully_connected_thumb(request: MatrixProduct) -> Kernel | None:
         (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
         request.macs,
         "thumb",
+        numbers=(("signed", exact.signed),),
         family=family,
     )
 

@@ -22,7 +22,7 @@ from tflmgen.ir import (
     verify,
     walk,
 )
-from tflmgen.kernels import Operators, normalize_axis
+from tflmgen.kernels import TUNING, Operators, normalize_axis
 from tflmgen.passes.macs import macs_of
 from tflmgen.passes.sliding.cache_choice import cone_with_fewer_caches
 from tflmgen.passes.sliding.cone import cache_bytes, cone_of
@@ -35,8 +35,6 @@ from tflmgen.passes.sliding.window_request import WindowRequest
 from tflmgen.passes.sliding.work import layers_of
 
 COUNTER = "pushes until the first window"
-DROPPED = (1, 2, 3, 4, 6, 8, 12)
-"""Numbers of caches that are traded for work: each is a graph for which plans are searched, in seconds of CPU."""
 
 
 def slide_inputs(
@@ -73,7 +71,7 @@ def slide_trade_offs(
     Raises as slide_inputs does.
     """
     modules = [slide_inputs(module, requests, operators, phases)]
-    for dropped in (0, *DROPPED):
+    for dropped in (0, *TUNING.dropped_caches):
         try:
             variant = slide_inputs(module, requests, operators, phases, dropped, rings=False)
         except ModelError:

@@ -36,8 +36,8 @@ struct tflmgen_conv2d_split_dsp_s8 {
 /* What a part of a block needs to know, in the order in which the assembly reads it. */
 struct tflmgen_conv2d_split_dsp_part {
     int32_t last;  /* bytes of the column in front of the last pass over the part's steps, see conv2d_block_dsp.h */
-    int32_t skip;  /* bytes of code that the first pass leaves out */
-    int32_t begin; /* the same, or where a single step is in front of it */
+    int32_t skip;  /* bytes of code that the first pass leaves out, from the loop's first instruction on */
+    int32_t begin; /* bytes from there to where it begins: that pass, a single step, or behind all */
     int32_t channels;
     tflmgen_u32 *sums;
     tflmgen_u32 *sums_end;
@@ -51,10 +51,10 @@ enum { TFLMGEN_CONV2D_SPLIT_DSP_GOES_ON, TFLMGEN_CONV2D_SPLIT_DSP_BIASES, TFLMGE
 typedef void tflmgen_conv2d_split_dsp_last_part(const tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,
                                                 const struct tflmgen_conv2d_split_dsp_part *part);
 
-/* A part's steps, in front of them a single one, where their number is odd: 33 instructions for two, 18 for that. sp at
- * #16: where they begin, `passes`: the entry of the first pass. */
+/* A part's steps: 33 instructions for two, and 18 for the single one in front of them where their number is odd.
+ * passes: where on the stack the entry of the first pass is. */
 #define TFLMGEN_CONV2D_SPLIT_DSP_SINGLE_BYTES 80
-#define TFLMGEN_CONV2D_SPLIT_DSP_PASS_BYTES (TFLMGEN_CONV2D_SPLIT_DSP_SINGLE_BYTES + 12) /* in front of it, 8 */
+#define TFLMGEN_CONV2D_SPLIT_DSP_PASS_BYTES (TFLMGEN_CONV2D_SPLIT_DSP_SINGLE_BYTES + 12) /* to pass all steps by */
 /* clang-format off */
 #define TFLMGEN_CONV2D_SPLIT_DSP_COUNTED(passes)                                                                       \
     ".p2align 2\n\t"                                                                                                   \
@@ -62,7 +62,8 @@ typedef void tflmgen_conv2d_split_dsp_last_part(const tflmgen_u32 *column, const
     "ldr pc, [sp, " passes "]\n"                                                                                       \
     TFLMGEN_CONV2D_DSP_REST(TFLMGEN_CONV2D_SPLIT_DSP_TWOS, TFLMGEN_CONV2D_DSP_MORE)
 
-/* The first instructions of a part: r4 its last, r5 the first pass, r6 where it begins, r7 to r9 what is behind. */
+/* The first instructions of a part: afterwards r5 is the entry of the first pass, r10 where to begin, r11 the column in
+ * the last pass; r7, r8 and r9 are channels, sums and their end. */
 #define TFLMGEN_CONV2D_SPLIT_DSP_BEGIN                                                                                 \
     "push {r4-r11, lr}\n\t"                                                                                            \
     "ldmia.w r3, {r4, r5, r6, r7, r8, r9}\n\t"                                                                         \
@@ -311,6 +312,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const tflm
     part.channels = channels;
     part.sums = scratch;
     part.sums_end = scratch + 6 * pairs;
+    part.starts = stream;
     for (int32_t pixel = 0; pixel < all; pixel += 3, output += 3 * channels) {
         const tflmgen_u32 *weights = stream;
         const int32_t x = out_x * p->stride_width - p->padding_left;

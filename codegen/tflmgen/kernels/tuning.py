@@ -29,8 +29,8 @@ class Tuning:
     6,250,952 cycles more, 9,456 bytes of flash fewer (14 plans). Without a limit: no change, but a layer of many
     groups would take as many times its flash.
     spared_share: part of the weights' bytes that sums may take with which convolutions leave out rows of padding. Off,
-    which leaves none out, of 28 plans with 227.8 million estimated cycles: 1,003,800 cycles more, 4,512 bytes of flash
-    and 1,084 of RAM fewer (nine plans). Without a limit: 676,156 cycles more, for packed_share refuses some kernels.
+    which leaves none out, of 28 plans with 227.7 million estimated cycles: 1,023,902 cycles more, 4,640 bytes of flash
+    and 1,084 of RAM fewer (nine plans). Without a limit: 633,390 cycles more, for packed_share refuses some kernels.
     dead_channel_gain: factor by which the cycles without dead channels must be fewer than with them, for estimates
     err. Off: 13,693 cycles fewer by the estimates themselves (one plan).
     rotation_bytes: bytes per iteration up to which a loop's back edge copies instead of exchanging pointers: a

@@ -39,7 +39,7 @@ struct tflmgen_conv2d_dsp_edge {
 typedef void tflmgen_conv2d_dsp_blocks(tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,
                                        struct tflmgen_conv2d_dsp_run *run);
 
-/* Bytes of code of one step and of two; how many of them a pass of the loop has, and one pass of all twos. */
+/* Bytes of code of one step and of two; how many a pass has: steps in the least code, twos, and steps at edges. */
 #define TFLMGEN_CONV2D_DSP_PIXELS 3 /* of a block */
 #define TFLMGEN_CONV2D_DSP_STEP_BYTES 68
 #define TFLMGEN_CONV2D_DSP_TWICE_BYTES 132
@@ -49,6 +49,7 @@ typedef void tflmgen_conv2d_dsp_blocks(tflmgen_u32 *column, const tflmgen_u32 *s
 #define TFLMGEN_CONV2D_DSP_STEPS 16
 #endif
 #define TFLMGEN_CONV2D_DSP_UNROLLED 8
+#define TFLMGEN_CONV2D_DSP_EDGE_STEPS 4
 
 /* Words of a column on the stack, which is of 21 fours at most: with them, the deepest call of a layer takes 1 KiB. */
 #define TFLMGEN_CONV2D_DSP_STACK_WORDS (6 * 21)
@@ -314,9 +315,9 @@ typedef void tflmgen_conv2d_dsp_blocks(tflmgen_u32 *column, const tflmgen_u32 *s
     TFLMGEN_CONV2D_DSP_COUNTED_BLOCK(KIND, odd)
 
 /* Windows without some rows, of any number of fours. */
-#define TFLMGEN_CONV2D_DSP_EDGE_BLOCK(KIND)                                                                 \
-    TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_##KIND##_edge, TFLMGEN_CONV2D_DSP_FIRST_edge,         \
-                             TFLMGEN_CONV2D_DSP_REST(TFLMGEN_CONV2D_DSP_UNROLLED, TFLMGEN_CONV2D_DSP_STEP), \
+#define TFLMGEN_CONV2D_DSP_EDGE_BLOCK(KIND)                                                                   \
+    TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_##KIND##_edge, TFLMGEN_CONV2D_DSP_FIRST_edge,           \
+                             TFLMGEN_CONV2D_DSP_REST(TFLMGEN_CONV2D_DSP_EDGE_STEPS, TFLMGEN_CONV2D_DSP_STEP), \
                              TFLMGEN_CONV2D_DSP_PASS_BELOW TFLMGEN_CONV2D_DSP_FINISH_##KIND)
 
 /* Outputs not clamped at the zero point; those that are, with a shift for each channel or one for all. Those that are

@@ -10,9 +10,17 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
-/* What computes outputs, see conv2d_block_dsp.h. edge: blocks without rows of windows that lie outside, or NULL. */
+struct tflmgen_conv2d_dsp_kind;
+
+typedef void tflmgen_conv2d_dsp_in_line(struct tflmgen_conv2d_dsp_run *run, const tflmgen_u32 *stream, int8_t *output,
+                                        int32_t out_y, const struct tflmgen_conv2d_dsp_s8 *p,
+                                        const struct tflmgen_conv2d_dsp_kind *kind);
+
+/* What computes outputs, see conv2d_block_dsp.h. in_line: of one line, by `edge` without rows of windows that lie
+ * outside; both are NULL where none are left out. */
 struct tflmgen_conv2d_dsp_kind {
     tflmgen_conv2d_dsp_blocks *blocks;
+    tflmgen_conv2d_dsp_in_line *in_line;
     tflmgen_conv2d_dsp_blocks *edge;
     int32_t sign_fix;
     bool uniform;
@@ -107,10 +115,11 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_in_line(struct tflmgen_conv2d_dsp_run
     const int32_t place = rows.first ? rows.first - 1 : most_above + below - 1;
     const int32_t pair_words = 2 * p->steps + (kind->uniform ? 6 : 7);
     const int32_t steps = p->row_pitch / 4;
-    struct tflmgen_conv2d_dsp_edge edge = {
-        tflmgen_conv2d_dsp_run_of(steps * (rows.end - rows.first), p->output_channels, TFLMGEN_CONV2D_DSP_UNROLLED, 1),
-        stream + (p->output_channels + 1) / 2 * (pair_words + 2 * place), 8 + 8 * steps * rows.first,
-        8 * steps * below};
+    struct tflmgen_conv2d_dsp_edge edge = {tflmgen_conv2d_dsp_run_of(steps * (rows.end - rows.first),
+                                                                     p->output_channels, TFLMGEN_CONV2D_DSP_EDGE_STEPS,
+                                                                     1),
+                                           stream + (p->output_channels + 1) / 2 * (pair_words + 2 * place),
+                                           8 + 8 * steps * rows.first, 8 * steps * below};
     kind->edge(run->column + 6 * steps * rows.first, stream, output, &edge.run);
 }
 
@@ -194,8 +203,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const tflmgen_u3
         } else {
             blocks = 1;
             tflmgen_conv2d_dsp_gather_lanes(column, 0, TFLMGEN_CONV2D_DSP_PIXELS, last, &next, p);
-            if (kind->edge && next.out_x >= TFLMGEN_CONV2D_DSP_PIXELS) {
-                tflmgen_conv2d_dsp_run_in_line(&run, stream, at, next.out_y, p, kind);
+            if (kind->in_line && next.out_x >= TFLMGEN_CONV2D_DSP_PIXELS) {
+                kind->in_line(&run, stream, at, next.out_y, p, kind);
             } else {
                 tflmgen_conv2d_dsp_run_blocks(&run, stream, at, 1, tflmgen_conv2d_dsp_filled, kind);
             }
@@ -219,36 +228,39 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_on_stack(const int8_t *input, const t
 }
 
 /* column: scratch, or NULL where TFLMGEN_CONV2D_DSP_STACK_WORDS are enough. */
-#define TFLMGEN_CONV2D_DSP(name, BLOCKS, EDGE, SIGN_FIX, UNIFORM, COMPACT)                                 \
-    TFLMGEN_SHARED void name(const int8_t *input, const tflmgen_u32 *stream, void *column, int8_t *output, \
-                             const struct tflmgen_conv2d_dsp_s8 *p)                                        \
-    {                                                                                                      \
-        static const struct tflmgen_conv2d_dsp_kind kind = {BLOCKS, EDGE, SIGN_FIX, UNIFORM, COMPACT};     \
-        if (column) {                                                                                      \
-            tflmgen_conv2d_dsp_run(input, stream, (tflmgen_u32 *)column, output, p, &kind);                \
-        } else {                                                                                           \
-            tflmgen_conv2d_dsp_run_on_stack(input, stream, output, p, &kind);                              \
-        }                                                                                                  \
+#define TFLMGEN_CONV2D_DSP(name, BLOCKS, IN_LINE, EDGE, SIGN_FIX, UNIFORM, COMPACT)                             \
+    TFLMGEN_SHARED void name(const int8_t *input, const tflmgen_u32 *stream, void *column, int8_t *output,      \
+                             const struct tflmgen_conv2d_dsp_s8 *p)                                             \
+    {                                                                                                           \
+        static const struct tflmgen_conv2d_dsp_kind kind = {BLOCKS, IN_LINE, EDGE, SIGN_FIX, UNIFORM, COMPACT}; \
+        if (column) {                                                                                           \
+            tflmgen_conv2d_dsp_run(input, stream, (tflmgen_u32 *)column, output, p, &kind);                     \
+        } else {                                                                                                \
+            tflmgen_conv2d_dsp_run_on_stack(input, stream, output, p, &kind);                                   \
+        }                                                                                                       \
     }
 
 /* Windows of an even number of fours, or of an odd one; edges: without the rows of padding above and below. */
-#define TFLMGEN_CONV2D_DSP_COUNTED(kind, BLOCK, SIGN_FIX, UNIFORM)                                                \
-    TFLMGEN_CONV2D_DSP(tflmgen_conv2d_dsp##kind##_s8, tflmgen_conv2d_dsp_block_##BLOCK##_even, NULL, SIGN_FIX,    \
-                       UNIFORM, false)                                                                            \
-    TFLMGEN_CONV2D_DSP(tflmgen_conv2d_dsp##kind##_odd_s8, tflmgen_conv2d_dsp_block_##BLOCK##_odd, NULL, SIGN_FIX, \
-                       UNIFORM, false)                                                                            \
-    TFLMGEN_CONV2D_DSP(tflmgen_conv2d_dsp##kind##_edges_s8, tflmgen_conv2d_dsp_block_##BLOCK##_even,              \
-                       tflmgen_conv2d_dsp_block_##BLOCK##_edge, SIGN_FIX, UNIFORM, false)                         \
-    TFLMGEN_CONV2D_DSP(tflmgen_conv2d_dsp##kind##_odd_edges_s8, tflmgen_conv2d_dsp_block_##BLOCK##_odd,           \
-                       tflmgen_conv2d_dsp_block_##BLOCK##_edge, SIGN_FIX, UNIFORM, false)
+#define TFLMGEN_CONV2D_DSP_COUNTED(kind, BLOCK, SIGN_FIX, UNIFORM)                                                   \
+    TFLMGEN_CONV2D_DSP(tflmgen_conv2d_dsp##kind##_s8, tflmgen_conv2d_dsp_block_##BLOCK##_even, NULL, NULL, SIGN_FIX, \
+                       UNIFORM, false)                                                                               \
+    TFLMGEN_CONV2D_DSP(tflmgen_conv2d_dsp##kind##_odd_s8, tflmgen_conv2d_dsp_block_##BLOCK##_odd, NULL, NULL,        \
+                       SIGN_FIX, UNIFORM, false)                                                                     \
+    TFLMGEN_CONV2D_DSP(tflmgen_conv2d_dsp##kind##_edges_s8, tflmgen_conv2d_dsp_block_##BLOCK##_even,                 \
+                       tflmgen_conv2d_dsp_run_in_line, tflmgen_conv2d_dsp_block_##BLOCK##_edge, SIGN_FIX, UNIFORM,   \
+                       false)                                                                                        \
+    TFLMGEN_CONV2D_DSP(tflmgen_conv2d_dsp##kind##_odd_edges_s8, tflmgen_conv2d_dsp_block_##BLOCK##_odd,              \
+                       tflmgen_conv2d_dsp_run_in_line, tflmgen_conv2d_dsp_block_##BLOCK##_edge, SIGN_FIX, UNIFORM,   \
+                       false)
 
 /* Any outputs; those clamped at the zero point (relu), with a shift for each channel or one for all (uniform). Compact:
  * windows of any number of fours, in the least code. Those that are not called are not compiled. */
 TFLMGEN_CONV2D_DSP_COUNTED(, signed, 128, false)
 TFLMGEN_CONV2D_DSP_COUNTED(_relu, clamped, 0, false)
 TFLMGEN_CONV2D_DSP_COUNTED(_relu_uniform, uniform, 0, true)
-TFLMGEN_CONV2D_DSP(tflmgen_conv2d_dsp_compact_s8, tflmgen_conv2d_dsp_block_compact_signed, NULL, 128, false, true)
-TFLMGEN_CONV2D_DSP(tflmgen_conv2d_dsp_compact_relu_s8, tflmgen_conv2d_dsp_block_compact_clamped, NULL, 0, false, true)
+TFLMGEN_CONV2D_DSP(tflmgen_conv2d_dsp_compact_s8, tflmgen_conv2d_dsp_block_compact_signed, NULL, NULL, 128, false, true)
+TFLMGEN_CONV2D_DSP(tflmgen_conv2d_dsp_compact_relu_s8, tflmgen_conv2d_dsp_block_compact_clamped, NULL, NULL, 0, false,
+                   true)
 
 #endif
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from support.repository import ROOT
+from tflmgen.compiler import compile_model
 from tflmgen.kernels.costs.term import Blocking
 from tflmgen.kernels.costs.windows import Windows
 from tflmgen.kernels.dsp.padding_rows import PaddingRows
 from tflmgen.kernels.numeric.window import Steps, Window
+from tflmgen.options import BuildOptions, Optimize
+from tflmgen.project.board import load_board
 
 BLOCKING = Blocking(3, 2, 4)
 
@@ -61,6 +67,7 @@ def test_rows_are_counted(window: Window) -> None:
         ((8, 8), (3, 3), 4, False),  # sums for edges would take 22 % of the weights
         ((8, 2), (3, 3), 16, False),  # no block of three pixels is in one line
         ((2, 8), (5, 3), 16, False),  # windows reach out above and below
+        ((1, 8), (2, 3), 16, False),  # a line of a stream
     ],
 )
 def test_worth(size: tuple[int, int], taps: tuple[int, int], channels: int, is_worth: bool) -> None:
@@ -77,3 +84,12 @@ def test_sums_begin_with_what_padding_adds() -> None:
         left_out = weights[:, rows].reshape(6, -1)
         added = 256 * padding * left_out.sum(axis=1) + 127 * left_out[:, 0::2].sum(axis=1)
         assert ((case - (starts + added)) % 2**32 == 0).all()
+
+
+def test_lines_of_a_stream_share_their_weights() -> None:
+    target, model = load_board("mps2_an386").target, ROOT / "examples" / "gate.tflite"
+    by_lines, whole = (
+        compile_model(model, replace(target, optimize=optimize.value), BuildOptions(optimize=optimize)).plan["weights"]
+        for optimize in (Optimize.RAM, Optimize.SPEED)
+    )
+    assert by_lines["bytes"] <= whole["bytes"]

@@ -27,6 +27,7 @@ class PaddingRows:
     ) -> PaddingRows | None:
         """Those of a window; None where there are none to spare, or few weights.
 
+        None for a single line of output either: in a stream, the calls for all lines share the same weights.
         part_steps: of kernels that leave out parts of windows, the steps of one. A row outside takes 4 bytes of each
         channel, for what its products with the padding add up to.
         """
@@ -39,7 +40,7 @@ class PaddingRows:
             max(0, rows - max(0, -((last - window.input[1]) // steps.dilation_height))),
         )
         most_bytes = TUNING.spared_share * rows * columns * window.input[3]
-        if not windows.spared_rows or 4 * (outside.above + outside.below) > most_bytes:
+        if window.height.output == 1 or not windows.spared_rows or 4 * (outside.above + outside.below) > most_bytes:
             return None
         return outside
 

@@ -31,7 +31,7 @@ EXCEPTIONS = {("Cortex-M55", "CONV_2D"): 1.11}
 PER_BYTE = {
     ("Cortex-M0", "RESIZE_NEAREST_NEIGHBOR"): 6.9,
     ("Cortex-M0", "PAD"): 0.8,
-    ("Cortex-M0", "CONCATENATION"): 3.0,
+    ("Cortex-M0", "CONCATENATION"): 3.05,
     ("Cortex-M0", "STRIDED_SLICE"): 1.3,
     ("Cortex-M4", "RESIZE_NEAREST_NEIGHBOR"): 2.1,
     ("Cortex-M4", "PAD"): 0.55,

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 import pytest
+from onnx import TensorProto, helper
 from support.commands import tflmgen
 from support.litert import run_litert_model
 from support.onnx_models import branch, halving, image_loop, separable_net
@@ -47,6 +48,20 @@ def test_what_is_written_is_read_as_the_same_model(name: str, tmp_path: Path) ->
     build, shape = MODELS[name]
     model = read_source(build(tmp_path / "m.onnx"), SourceOptions(shape=[_shape(shape)]))
     assert replace(parse_model(write_model(model), model.name), sha256=model.sha256) == model
+
+
+def test_hard_sigmoid_becomes_operators_of_tflite_micro(tmp_path: Path) -> None:
+    """It has no RELU_0_TO_1."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 8]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("HardSigmoid", ["x"], ["y"], alpha=0.5)], "gate", [x], [y])
+    opset = [helper.make_opsetid("", 17)]
+    data = helper.make_model(graph, opset_imports=opset, ir_version=9).SerializeToString()
+    (tmp_path / "m.onnx").write_bytes(data)
+    model = read_source(tmp_path / "m.onnx", SourceOptions())
+    assert "RELU_0_TO_1" not in model.operator_names
+    numbers = np.linspace(-3, 3, 8, dtype=np.float32)[None]
+    (expected,) = onnxruntime.InferenceSession(data).run(None, {"x": numbers})
+    np.testing.assert_array_equal(run_litert_model(write_model(model), [numbers])[0], expected)
 
 
 def test_channels_last_at_the_input(tmp_path: Path) -> None:

@@ -42,6 +42,20 @@ def product_in_a_loop() -> Any:
     return _function(run, (2, 3), (3, 3))
 
 
+def named_results() -> Any:
+    """A dictionary whose keys are not in the order of the alphabet."""
+    return _function(lambda x: {"y": x * 2.0, "count": tf.reduce_sum(x)}, (3,))
+
+
+def growing_variable() -> Any:
+    """TensorFlow refuses it: a variable of a loop changes its shape."""
+
+    def run(x: Any) -> Any:
+        return tf.while_loop(lambda v: tf.size(v) < 9, lambda v: [tf.concat([v, v], 0)], [x])
+
+    return _function(run, (3,))
+
+
 def choice() -> Any:
     def run(i: Any, x: Any) -> Any:
         return tf.switch_case(i, [lambda: x + 1.0, lambda: x * 2.0, lambda: tf.tanh(x), lambda: x - 5.0])

@@ -109,6 +109,19 @@ def test_what_the_converter_breaks_is_mended(process: TensorFlowProcess, name: s
     assert taken == count
 
 
+def test_results_in_a_dictionary_keep_their_names(process: TensorFlowProcess) -> None:
+    model = converted(process, f"{MODELS}:named_results").model
+    (signature,) = model.signatures
+    tensors = model.subgraphs[signature.subgraph].tensors
+    assert {name: tuple(tensors[index].shape) for name, index in signature.outputs} == {"count": (), "y": (3,)}
+
+
+def test_what_tensorflow_refuses_is_said_with_its_place(process: TensorFlowProcess) -> None:
+    with pytest.raises(ModelError, match=r"(?s)shape.*tensorflow_models\.py") as raised:
+        converted(process, f"{MODELS}:growing_variable")
+    assert "input_signature" not in str(raised.value)
+
+
 @pytest.mark.parametrize(
     ("name", "has"),
     [

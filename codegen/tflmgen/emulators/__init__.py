@@ -8,6 +8,7 @@ from tflmgen.emulators.cycle_models import CYCLE_MODELS, CycleModel
 from tflmgen.emulators.execute import STATUS, Result, StatusError, run_set, run_sets
 from tflmgen.emulators.firmware_session import check_session_options, running
 from tflmgen.emulators.frozen_inputs import Frozen, freeze_inputs
+from tflmgen.emulators.host import EXACT
 from tflmgen.emulators.input_bounds import shapes_of_inputs
 from tflmgen.emulators.input_files import arrays_by_name, files_of_inputs, has_inputs_only, read_input_sets
 from tflmgen.emulators.invoke_cost import NO_CYCLES, NO_WAITS, NOTHING, Cycles, Tally, Waits
@@ -29,6 +30,7 @@ from tflmgen.emulators.step_counts import Blocks, blocks_of
 
 __all__ = [
     "CYCLE_MODELS",
+    "EXACT",
     "FAULT",
     "LARGEST_FRAME",
     "NOTHING",

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.backend import Sources, emit, lower
-from tflmgen.emulators import STATUS, StatusError, VectorSet
+from tflmgen.emulators import EXACT, STATUS, StatusError, VectorSet
 from tflmgen.errors import InternalError
 from tflmgen.explore import plan_without_overlap
 from tflmgen.frontend import Model, Shape, TensorKey, find_bounds, import_model
@@ -35,7 +35,7 @@ from tflmgen.quantize.observed_steps import MARKS, ObservedStep, observed_steps
 
 Array = NDArray[Any]
 
-FLAGS = ("-std=c99", "-O2", "-ffp-contract=off", "-fno-math-errno", "-shared", "-fPIC", "-w")
+FLAGS = ("-std=c99", "-O2", *EXACT, "-shared", "-fPIC", "-w")
 _ENDED = -1
 """Status of an invoke that the observer ended."""
 _NAME = "observed"

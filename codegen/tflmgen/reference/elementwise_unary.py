@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from tflmgen.reference.operation import Array, Evaluation, Operation, quantized,
 
 Real = Callable[[Any], Any]
 
-_ERF = np.vectorize(math.erf, otypes=[np.float64])
+_ERF, _ERFC = (np.vectorize(function, otypes=[np.float64]) for function in (math.erf, math.erfc))
 
 
 def _logistic(x: Any) -> Any:
@@ -40,6 +41,15 @@ def _gelu(x: Any) -> Any:
 
 def _gelu_by_tanh(x: Any) -> Any:
     return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def single_gelu(x: Any, by_tanh: bool) -> Any:
+    """In single precision, as LiteRT's gelu.h computes the entries of its tables."""
+    x, half = np.asarray(x, np.float32), np.float32(0.5)
+    if not by_tanh:
+        return half * x * _ERFC(x * np.float32(-math.sqrt(0.5))).astype(np.float32)
+    inner = np.float32(math.sqrt(2 / math.pi)) * (x + np.float32(0.044715) * x * x * x)
+    return half * x * (np.float32(1) + np.tanh(inner.astype(np.float64)).astype(np.float32))
 
 
 def _hard_swish(x: Any) -> Any:
@@ -305,8 +315,10 @@ def _round_half_even(x: Any) -> Any:
 
 
 def _gelu_of(op: Operation) -> Sequence[Array]:
-    function = _gelu_by_tanh if op.options.get("approximate") else _gelu
-    return of_floats_or_tables(function)(op)
+    by_tanh = bool(op.options.get("approximate"))
+    if op.gives_floats:
+        return of_reals(_gelu_by_tanh if by_tanh else _gelu)(op)
+    return of_floats_or_tables(partial(single_gelu, by_tanh=by_tanh))(op)
 
 
 EVALUATIONS: Mapping[str, Evaluation] = {

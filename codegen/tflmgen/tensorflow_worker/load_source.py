@@ -203,9 +203,10 @@ def _traced(function: Any, request: Request, owner: Any) -> Program:
         try:
             concrete = function.get_concrete_function()
         except (ValueError, TypeError) as error:
-            lines = str(error).splitlines()
-            rule = f"the tf.function cannot be traced: {lines[0] if lines else type(error).__name__}"
-            raise SourceError(rule, "Give it an input_signature=[tf.TensorSpec(...)]") from None
+            advice = (
+                "" if getattr(function, "input_signature", None) else "Give it an input_signature=[tf.TensorSpec(...)]"
+            )
+            raise SourceError(f"the tf.function cannot be traced: {_reason(error)}", advice) from None
     positional, named = concrete.structured_input_signature
     flat = [spec for spec in tf.nest.flatten((positional, named)) if isinstance(spec, tf.TensorSpec)]
     names = [spec.name or f"input_{i}" for i, spec in enumerate(flat)]
@@ -219,8 +220,18 @@ def _traced(function: Any, request: Request, owner: Any) -> Program:
         return concrete(*args, **kwargs)
 
     results = concrete.structured_outputs
-    outputs = list(results) if isinstance(results, dict) else []
+    # tf.nest.flatten(), which takes the values, sorts a dictionary by its keys.
+    outputs = sorted(results) if isinstance(results, dict) else []
     return Program([_entry("serving_default", names, specs, run, outputs)], owner)
+
+
+def _reason(error: Exception) -> str:
+    """What TensorFlow says of an error, and where: it quotes the program in between, from the outermost call on."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    places = [line for line in lines if line.startswith("File ")]
+    if not places:
+        return lines[0] if lines else type(error).__name__
+    return f"{lines[-1]} ({places[-1].rstrip('*').strip()})"
 
 
 def _entry(

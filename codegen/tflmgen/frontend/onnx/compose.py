@@ -179,6 +179,11 @@ relu, round_even, square, atan2 = function("RELU"), function("ROUND"), function(
 xor, right_shift = function("BITWISE_XOR"), function("RIGHT_SHIFT")
 
 
+def clamped_to_1(g: Graph, value: Value) -> Value:
+    """Values clamped to 0 and 1, by operators that TFLite Micro has: no RELU_0_TO_1."""
+    return minimum(g, relu(g, value), 1.0)
+
+
 def absolute(g: Graph, value: Value) -> Value:
     """|value|, by ABS, or of int64, which ABS lacks, by the maximum of the value and its negation."""
     return maximum(g, value, neg(g, value)) if value.dtype is I64 else elementwise(g, "ABS", value)

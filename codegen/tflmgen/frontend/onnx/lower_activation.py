@@ -59,11 +59,7 @@ def thresholded_relu(node: Node) -> Value:
 def hard_sigmoid(node: Node) -> Value:
     """HardSigmoid: alpha * x + beta, clamped to 0 and 1."""
     alpha, beta = float(node.attribute("alpha", 0.2)), float(node.attribute("beta", 0.5))
-    return _clamped_to_1(node.graph, c.add(node.graph, c.mul(node.graph, node[0], alpha), beta))
-
-
-def _clamped_to_1(g: Graph, value: Value) -> Value:
-    return c.elementwise(g, "RELU_0_TO_1", value)
+    return c.clamped_to_1(node.graph, c.add(node.graph, c.mul(node.graph, node[0], alpha), beta))
 
 
 @lowers("HardSwish")

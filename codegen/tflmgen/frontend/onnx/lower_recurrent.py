@@ -35,7 +35,7 @@ def _activation(name: str, alpha: float | None, beta: float | None) -> Function:
         "relu": c.relu,
         "affine": lambda g, x: c.add(g, c.mul(g, x, _or(a, 1.0)), _or(b, 0.0)),
         "scaledtanh": lambda g, x: c.mul(g, c.tanh(g, c.mul(g, x, _or(b, 1.0))), _or(a, 1.0)),
-        "hardsigmoid": lambda g, x: c.elementwise(g, "RELU_0_TO_1", c.add(g, c.mul(g, x, _or(a, 0.2)), _or(b, 0.5))),
+        "hardsigmoid": lambda g, x: c.clamped_to_1(g, c.add(g, c.mul(g, x, _or(a, 0.2)), _or(b, 0.5))),
         "leakyrelu": lambda g, x: c.elementwise(g, "LEAKY_RELU", x, options={"alpha": _or(a, 0.01)}),
         "thresholdedrelu": lambda g, x: c.where(g, c.greater(g, x, _or(a, 1.0)), x, 0.0),
         "softsign": lambda g, x: c.div(g, x, c.add(g, c.absolute(g, x), 1.0)),

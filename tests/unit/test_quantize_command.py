@@ -75,6 +75,24 @@ def test_an_operator_that_tflite_micro_lacks_in_any_type_is_in_integers() -> Non
     assert types_of("model-int8.tflite") == ["int8"] * 3
 
 
+@pytest.mark.parametrize(("divisor", "operators"), [(3.0, {"MUL"}), (0.0, {"DEQUANTIZE", "DIV", "QUANTIZE"})])
+def test_a_division_by_a_constant_is_a_multiplication(divisor: float, operators: set[str]) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, middle, divided, y = (graph.tensor(label, DType.FLOAT32, SHAPE) for label in ("x", "middle", "divided", "y"))
+    number = graph.constant("number", np.array([divisor], np.float32))
+    graph.operator("TANH", [x], [middle])
+    graph.operator("DIV", [middle, number], [divided], {"fused_activation_function": 1})
+    graph.operator("TANH", [divided], [y])
+    graph.inputs, graph.outputs = [x], [y]
+    Path("model.tflite").write_bytes(write_model(builder.model()))
+    finished = tflmgen("quantize", "model.tflite", "--calibration", "good.npz", "--io", "int8", "-o", "q.tflite")
+    assert finished.code == 0, finished.err
+    written = read_model(Path("q.tflite")).subgraphs[0].operators
+    assert {op.name for op in written} == {"TANH", *operators}
+    assert [op.options for op in written if op.name in ("MUL", "DIV")] == [{"fused_activation_function": 1}]
+
+
 def infinite(name: str, values: list[list[float]]) -> None:
     """model.tflite: max(tanh(x) with `values` by the operator PADV2 or MAXIMUM, x)."""
     builder = ModelBuilder()

@@ -89,7 +89,7 @@ def _without_dequantize(graph: SubGraph) -> SubGraph:
 
 
 def _with_kernels(graph: SubGraph) -> SubGraph:
-    """NEG, SQUARE and SELECT, which have no int8 kernel, as SUB, MUL and SELECT_V2.
+    """NEG, SQUARE, SELECT and DIV by constants, which have no int8 kernel, as SUB, MUL, SELECT_V2 and MUL.
 
     BATCH_MATMUL with one constant matrix as FULLY_CONNECTED, which has a scale for each of its columns.
     """
@@ -106,6 +106,9 @@ def _with_kernels(graph: SubGraph) -> SubGraph:
             name, inputs = "SUB", [zero.index, *inputs]
         elif op.name == "SQUARE":
             name, inputs = "MUL", [inputs[0], inputs[0]]
+        elif op.name == "DIV" and (factor := _reciprocal(tensors[op.inputs[1]])) is not None:
+            name, inputs = "MUL", [inputs[0], len(tensors)]
+            tensors.append(replace(factor, index=len(tensors)))
         elif op.name == "SELECT" and tensors[inputs[0]].shape in ((), tensors[op.outputs[0]].shape):
             name = "SELECT_V2"
         elif op.name == "BATCH_MATMUL" and (matrix := _matrix(op, tensors)) is not None:
@@ -127,8 +130,18 @@ def _matrix(op: Operator, tensors: Sequence[Tensor]) -> Tensor | None:
     return replace(right, shape=weights.shape, shape_signature=None, data=data)
 
 
+def _reciprocal(divisor: Tensor) -> Tensor | None:
+    """The constant by which to multiply in place of a division; None for what is no constant, or has no reciprocal."""
+    if divisor.data is None or divisor.dtype is not DType.FLOAT32:
+        return None
+    with np.errstate(divide="ignore", over="ignore"):
+        factors = np.float32(1) / constant_values(divisor)
+    return replace(divisor, data=contents(factors, DType.FLOAT32)) if np.isfinite(factors).all() else None
+
+
 def _renamed(op: Operator, name: str, inputs: list[int], tensors: list[Tensor]) -> Operator:
-    options = options_with_defaults(name, {"keep_num_dims": True} if name == "FULLY_CONNECTED" else {})
+    activation = {key: value for key, value in (op.options or {}).items() if key == "fused_activation_function"}
+    options = options_with_defaults(name, {"keep_num_dims": True} if name == "FULLY_CONNECTED" else activation)
     operands = [None if i < 0 else tensors[i] for i in inputs]
     version = operator_version(name, operands, [tensors[i] for i in op.outputs], options)
     return replace(op, name=name, inputs=tuple(inputs), options=options, version=version)

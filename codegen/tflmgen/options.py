@@ -211,7 +211,7 @@ class QuantizeOptions:
     """What a quantised model is to be.
 
     max_error      largest absolute difference of an output on the sets that errors are measured on; None: any
-    min_agreement  least share of sets whose largest output element stays, and of decisions of control flow; None: any
+    min_agreement  least share of outputs' rows whose largest element stays, and of control flow's decisions; None: any
     strict         operators that would stay in float are an error
     fuse_lstm      loops that are LSTM layers become one operator, whose state persists between invokes
     report         page to write, with tables and pictures

@@ -28,6 +28,7 @@ from tflmgen.quantize import (
     run_sets,
     web_values,
 )
+from tflmgen.quantize.evaluation import rows_that_agree
 
 SETS = 12
 LOOP = (2, 0), (2, 2), (0, 2)
@@ -71,6 +72,20 @@ def test_errors_are_those_of_the_outputs_themselves(build: ObservedBuild) -> Non
     assert evaluation.sqnr_db == pytest.approx(10 * np.log10((exact**2).sum() / noise))
     agreeing = (rounded.argmax(axis=-1) == exact.argmax(axis=-1)).mean()
     assert evaluation.agreement == pytest.approx(agreeing)
+
+
+@pytest.mark.parametrize(
+    ("shape", "agreeing"),
+    [((1, 4), 0), ((2, 4), 1), ((1, 2, 4), 1), ((2, 2, 4), None), ((1, 1), None)],
+    ids=["classes", "batch", "sequence", "image", "number"],
+)
+def test_rows_are_compared(shape: tuple[int, ...], agreeing: int | None) -> None:
+    """The last row's largest element is elsewhere."""
+    wanted = np.tile(np.arange(shape[-1], dtype=np.float64), (*shape[:-1], 1))
+    got = wanted.copy()
+    got.reshape(-1, shape[-1])[-1, 0] = 9
+    rows = rows_that_agree(wanted, got)
+    assert rows == ([] if agreeing is None else [True] * agreeing + [False])
 
 
 def test_flipped_decisions_are_counted(build: ObservedBuild) -> None:

@@ -34,7 +34,7 @@ class OutputError:
 
     max_abs    largest absolute difference
     sqnr_db    signal-to-quantisation-noise ratio in decibels; infinite without an error
-    agreement  share of sets in which the largest element is at the same place; None for outputs of one element
+    agreement  share of rows whose largest element is at the same place; None for images and outputs of one element
     """
 
     signature: str
@@ -78,7 +78,7 @@ class Evaluation:
 
     @property
     def agreement(self) -> float:
-        """Share of sets whose largest element is at the same place, in the worst output of several elements."""
+        """Share of rows whose largest element is at the same place, in the worst output that has such rows."""
         return min((o.agreement for o in self.outputs if o.agreement is not None), default=1.0)
 
     @property
@@ -215,11 +215,12 @@ def _dequantised(array: Array, port: Port) -> Array:
 
 def _output_error(signature: Signature, place: int, pairs: Sequence[tuple[Array, Array]]) -> OutputError:
     noise = signal = largest = 0.0
-    agreeing = 0
+    rows: list[bool] = []
     for expected, actual in pairs:
         wanted, got = (np.atleast_1d(array).astype(np.float64) for array in (expected, actual))
         if wanted.shape != got.shape:
             noise, largest = math.inf, math.inf
+            rows.append(False)
             continue
         with np.errstate(invalid="ignore"):
             difference = np.abs(got - wanted)
@@ -229,11 +230,21 @@ def _output_error(signature: Signature, place: int, pairs: Sequence[tuple[Array,
         largest = max(largest, float(difference.max(initial=0)))
         noise += float((difference**2).sum())
         signal += float((wanted[np.isfinite(wanted)] ** 2).sum())
-        is_defined = np.array_equal(np.isnan(got), np.isnan(wanted))
-        agreeing += int(wanted.size == 0 or (is_defined and wanted.argmax() == got.argmax()))
-    ranks = any(expected.size > 1 for expected, _ in pairs)
+        rows += rows_that_agree(wanted, got)
     name = signature.outputs[place].name
-    return OutputError(signature.key, name, largest, _ratio_db(signal, noise), agreeing / len(pairs) if ranks else None)
+    return OutputError(signature.key, name, largest, _ratio_db(signal, noise), sum(rows) / len(rows) if rows else None)
+
+
+def rows_that_agree(wanted: Array, got: Array) -> list[bool]:
+    """Whether the largest element is at the same place, of each row along the last axis: samples of a batch, steps of a
+    sequence. Of an image none, whose last axis need not be its classes.
+    """
+    shape = tuple(n for n in wanted.shape if n > 1)
+    if not shape or len(shape) > 2 or wanted.size == 0:
+        return []
+    is_defined = np.array_equal(np.isnan(got), np.isnan(wanted))
+    places = (array.reshape(-1, shape[-1]).argmax(axis=1) for array in (wanted, got))
+    return [bool(is_defined and a == b) for a, b in zip(*places, strict=True)]
 
 
 def _ratio_db(signal: float, noise: float) -> float:

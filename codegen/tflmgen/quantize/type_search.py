@@ -31,7 +31,7 @@ class Limits:
     """Limits on held-out sets.
 
     max_error      largest absolute difference of an output, in its unit; None: any
-    min_agreement  share of sets whose largest output element stays, and of decisions of control flow; None: any
+    min_agreement  share of rows of outputs whose largest element stays, and of decisions of control flow; None: any
     """
 
     max_error: float | None = None

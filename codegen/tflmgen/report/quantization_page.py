@@ -43,7 +43,11 @@ def _tiles(contents: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         ("File", readable(after), f"{share(after, before)} % of {readable(before)}"),
         ("Webs", count(len(webs)), listed or "none"),
         ("SQNR", "exact" if worst is None else f"{worst:.1f} dB", "of the worst output, calibration sets"),
-        ("Same result", "none" if same is None else f"{same:.1%}", "place of the largest output element"),
+        (
+            "Same result",
+            "none" if same is None else f"{same:.1%}",
+            "share of rows whose largest element is at the same place",
+        ),
         ("Branches", count(differing), f"of {count(total)} decisions differ" if total else "nothing decides"),
     ]
 

@@ -2,8 +2,8 @@
  * column (see conv2d_block_dsp.h) stays short. Between the parts the sums are in scratch memory.
  *
  * The stream has the parts one after the other, in each of them the channel pairs: bias0 bias1 in the first part, the
- * weights of the part's steps, and m0 ra0 m1 ra1 | s0 + 256 s1 + 65536 * (to the next pair) in the last part. Where parts
- * outside the input are left out, biases for lines of the output follow as in conv2d_dsp.h.
+ * weights of the part's steps, and m0 ra0 m1 ra1 | s0 + 256 s1 + 65536 * (to the next pair) in the last part. Behind it
+ * are biases as in conv2d_dsp.h where parts outside the input are left out.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_SPLIT_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_SPLIT_DSP_H

@@ -79,9 +79,9 @@ def _gathered(op: Operator, graph: SubGraph) -> _Pick | None:
 
 
 def _moving(op: Operator, graph: SubGraph, counters: Mapping[int, Bounds]) -> _Pick | None:
-    """The pick of a STRIDED_SLICE at a place that a loop counts; None where the place may lie outside of the list.
+    """The pick of a STRIDED_SLICE at a place that a loop counts; None where the place may lie outside of the tensor.
 
-    There STRIDED_SLICE counts from the end, and TFLite Micro's SLICE reads what is beside the list.
+    There STRIDED_SLICE counts from the end, and TFLite Micro's SLICE reads what is beside the tensor.
     """
     options = op.options or {}
     if op.name != "STRIDED_SLICE" or any(options.get(n) for n in ("ellipsis_mask", "new_axis_mask", "offset")):

@@ -25,11 +25,12 @@ class PaddingRows:
     def worth_sparing(
         cls, window: Window, channels: int, blocking: Blocking, part_steps: int = 0
     ) -> PaddingRows | None:
-        """Those of a window; None where there are none to spare, or few weights.
+        """The rows of padding that a kernel leaves out; None where there are none, or where they take too much flash.
 
-        None for a single line of output either: in a stream, the calls for all lines share the same weights.
-        part_steps: of kernels that leave out parts of windows, the steps of one. A row outside takes 4 bytes of each
-        channel, for what its products with the padding add up to.
+        Each takes 4 bytes of each output channel, for the sum of its products with the padding. None for a single line
+        of output, too: calls for the lines of a stream share their weights, which would differ with these sums.
+        channels: of the output. blocking: what the kernel computes at a time. part_steps: steps of a part, of kernels
+        that compute windows in parts and leave out whole parts; else 0.
         """
         steps, (rows, columns) = window.steps, window.taps
         numbers = {name: int(value) for name, value in (*window.fields(channels), *window.dilation_fields)}

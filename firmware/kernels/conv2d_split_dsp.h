@@ -28,7 +28,7 @@ struct tflmgen_conv2d_split_dsp_s8 {
     int32_t padding_value;
     int32_t steps;      /* fours of values in a window */
     int32_t part_steps; /* of these at a time, either whole rows, or no more than are left of a row */
-    bool spares_rows;   /* parts of rows above or below the input are left out */
+    bool skips_padding; /* parts of rows above or below the input are left out */
     int32_t output_min;
     int32_t output_max;
 };
@@ -324,7 +324,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const tflm
         }
         struct tflmgen_taps computed = {0, 0, p->filter_height};
         int32_t begins = TFLMGEN_CONV2D_SPLIT_DSP_BIASES;
-        if (p->spares_rows && (y < 0 || y >= y_end) && out_x + 3 <= p->output_width) {
+        if (p->skips_padding && (y < 0 || y >= y_end) && out_x + 3 <= p->output_width) {
             computed = tflmgen_conv2d_split_dsp_rows(out_y, tflmgen_max_s32(p->part_steps / row, 1), p);
             const int32_t below = p->filter_height - computed.end;
             if (computed.first > 0 || below > 0) {

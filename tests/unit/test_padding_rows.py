@@ -50,11 +50,11 @@ def test_rows_are_counted(window: Window) -> None:
     width, pixels = window.width.output, window.input[0] * len(lines) * window.width.output
     firsts = [first for first in range(0, pixels - 2, 3) if first % width + 3 <= width]
     cut = [lines[first // width % len(lines)] for first in firsts]
-    spared = sum(max(rows) for rows in cut if min(rows) == 0 and max(rows) < window.taps[0])
+    skipped = sum(max(rows) for rows in cut if min(rows) == 0 and max(rows) < window.taps[0])
     numbers = {name: int(value) for name, value in (*window.fields(8), *window.dilation_fields)}
-    assert Windows({**numbers, "spares_rows": 1}, BLOCKING, 16).spared_rows == spared
-    assert Windows(numbers, BLOCKING, 16).spared_rows == 0
-    rows = PaddingRows.worth_sparing(window, 8, BLOCKING)
+    assert Windows({**numbers, "skips_padding": 1}, BLOCKING, 16).skipped_rows == skipped
+    assert Windows(numbers, BLOCKING, 16).skipped_rows == 0
+    rows = PaddingRows.worth_skipping(window, 8, BLOCKING)
     if rows is not None:
         assert (rows.above, rows.below) == (lines[0][0], lines[-1][1])
 
@@ -72,7 +72,7 @@ def test_rows_are_counted(window: Window) -> None:
 )
 def test_worth(size: tuple[int, int], taps: tuple[int, int], channels: int, is_worth: bool) -> None:
     window = Window(Steps(True, 1, 1), (1, *size, channels), taps)
-    assert (PaddingRows.worth_sparing(window, 8, BLOCKING) is not None) == is_worth
+    assert (PaddingRows.worth_skipping(window, 8, BLOCKING) is not None) == is_worth
 
 
 def test_sums_begin_with_what_padding_adds() -> None:

@@ -28,9 +28,10 @@ class Tuning:
     144 bytes of RAM and 286,626 cycles more, 1,864 bytes of flash fewer (two plans). Bytes off: 9,392 bytes of RAM and
     6,250,952 cycles more, 9,456 bytes of flash fewer (14 plans). Without a limit: no change, but a layer of many
     groups would take as many times its flash.
-    spared_share: part of the weights' bytes that sums may take with which convolutions leave out rows of padding. Off,
-    which leaves none out, of 28 plans with 227.7 million estimated cycles: 1,023,902 cycles more, 4,640 bytes of flash
-    and 1,084 of RAM fewer (nine plans). Without a limit: 633,390 cycles more, for packed_share refuses some kernels.
+    padding_sums_share: part of the weights' bytes that sums may take with which convolutions leave out rows of padding.
+    Off, which leaves none out, of 28 plans with 227.7 million estimated cycles: 1,023,902 cycles more, 4,640 bytes of
+    flash and 1,084 of RAM fewer (nine plans). Without a limit: 633,390 cycles more, for packed_share refuses some
+    kernels.
     dead_channel_gain: factor by which the cycles without dead channels must be fewer than with them, for estimates
     err. Off: 13,693 cycles fewer by the estimates themselves (one plan).
     rotation_bytes: bytes per iteration up to which a loop's back edge copies instead of exchanging pointers: a
@@ -87,7 +88,7 @@ class Tuning:
     unknown_slowdown: int = 8
     packed_share: float = 1.25
     padding_bytes: int = 1024
-    spared_share: float = 1 / 8
+    padding_sums_share: float = 1 / 8
     dead_channel_gain: float = 1.01
     rotation_bytes: int = 16
     row_call_cycles: int = 100

@@ -130,7 +130,7 @@ class Windows:
         return self.pixels - block * int(together.sum())
 
     @cached_property
-    def spared_rows(self) -> int:
+    def skipped_rows(self) -> int:
         """Rows above or below the input, not both, in blocks of pixels of one line, where kernels leave them out."""
         block, stride = self.by.pixels, self.n.get("stride_height", 1)
         first = np.arange(self.pixels // block) * block
@@ -140,7 +140,7 @@ class Windows:
         above = (self.rows - self.down) // self.part_rows * self.part_rows
         below = self.rows - np.minimum(-(-self.down // self.part_rows) * self.part_rows, self.rows)
         outside = np.where(origin < 0, above, below) * (is_cut_once & (self.down > 0))
-        return self.n.get("spares_rows", 0) * int(outside[line].sum())
+        return self.n.get("skips_padding", 0) * int(outside[line].sum())
 
     @cached_property
     def split(self) -> int:
@@ -317,7 +317,7 @@ WINDOW_TERMS: dict[str, Term[Windows]] = {
         "blocks whose channels have scales of their own, twice where results may be negative",
         lambda w: (w.n["own_scales"] + w.n["signed"]) * w.blocks * w.groups,
     ),
-    "step": Term("steps of values in blocks", lambda w: w.groups * (w.blocks - w.spared_rows / w.rows) * w.steps),
+    "step": Term("steps of values in blocks", lambda w: w.groups * (w.blocks - w.skipped_rows / w.rows) * w.steps),
     "window_part": Term("parts of windows in blocks", lambda w: w.blocks * w.groups * w.window_parts),
     "full_step": Term("steps in blocks, the last pixel apart", lambda w: w.full_blocks * w.groups * w.steps),
     "left_over": Term("steps where pixels are left over", lambda w: (w.pixels % w.by.pixels > 0) * w.groups * w.steps),

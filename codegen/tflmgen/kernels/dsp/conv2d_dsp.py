@@ -85,16 +85,16 @@ def _kernel(request: Convolution, pitch: int) -> Kernel | None:
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
     column = 2 * BLOCK * steps + (0 if window.input[3] % 4 == 0 else steps)
-    spared = PaddingRows.worth_sparing(window, channels, Blocking(*BLOCKING)) if special and pitch % 4 == 0 else None
-    pairs = np.append(channel_pairs(words, starts, exact), _edge_starts(op, window, spread, starts, spared))
+    skipped = PaddingRows.worth_skipping(window, channels, Blocking(*BLOCKING)) if special and pitch % 4 == 0 else None
+    pairs = np.append(channel_pairs(words, starts, exact), _edge_starts(op, window, spread, starts, skipped))
     stream = ConstantArray.of("stream", pairs, DType.UINT32)
-    parts = f"{'_odd' if steps % 2 else ''}{'_edges' if spared else ''}"
+    parts = f"{'_odd' if steps % 2 else ''}{'_edges' if skipped else ''}"
     kind = f"{_kind(exact)}{parts}" if special else f"_compact{_kind(exact)}"
     scratch = Null() if column <= STACK_WORDS else Scratch(4 * column)
     operands: tuple[Operand, ...] = (Input(0), stream, scratch, Output(0))
     input_overlaps = overlaps(op.outputs[0], window.block_distance(channels, BLOCK))
     kernel = Kernel(f"tflmgen_conv2d_dsp{kind}_s8", HEADER, operands, fields, input_overlaps, request.macs, "dsp")
-    flags = (("own_scales", not exact.common_shift), ("signed", exact.signed), ("spares_rows", spared is not None))
+    flags = (("own_scales", not exact.common_shift), ("signed", exact.signed), ("skips_padding", skipped is not None))
     smaller = _split(op, window, layer, special, kernel)
     kernel = replace(kernel, numbers=flags, family="conv2d_dsp", smaller=smaller)
     pixels = window.flat.input[2]
@@ -118,19 +118,19 @@ def _split(op: OperatorInstance, window: Window, layer: Layer, special: bool, wh
     scratch = Scratch(8 * BLOCK * pairs + (-(-BLOCK * channels // 4) * 4 if pixels % BLOCK else 0))
     if len(firsts) < 2 or scratch.bytes >= sum(o.bytes for o in whole.operands if isinstance(o, Scratch)):
         return ()
-    spared = PaddingRows.worth_sparing(window, channels, Blocking(*BLOCKING), part) if special else None
+    skipped = PaddingRows.worth_skipping(window, channels, Blocking(*BLOCKING), part) if special else None
     fields = params(
         "tflmgen_conv2d_split_dsp_s8",
         window.fields(channels),
         (("dilation_height", window.steps.dilation_height), ("padding_value", zero_point(input_type(op, 0)))),
-        (("steps", steps), ("part_steps", part), ("spares_rows", spared is not None)),
+        (("steps", steps), ("part_steps", part), ("skips_padding", skipped is not None)),
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
     starts = first_sums(layer, exact)
     rows = channel_pairs(words, starts, exact).reshape(pairs, -1)
     cuts = [0, *(2 + 2 * n for n in firsts[1:]), rows.shape[1]]
     values = np.concatenate([rows[:, a:b].reshape(-1) for a, b in pairwise(cuts)])
-    values = np.append(values, _edge_starts(op, window, layer, starts, spared))
+    values = np.append(values, _edge_starts(op, window, layer, starts, skipped))
     operands = (Input(0), ConstantArray.of("stream", values, DType.UINT32), scratch, Output(0))
     function = f"tflmgen_conv2d_split_dsp{'_relu_uniform' if exact.common_shift else ''}_s8"
     kernel = Kernel(function, "conv2d_split_dsp.h", operands, fields, whole.overlaps, whole.macs, "dsp")
@@ -192,13 +192,13 @@ def _first_channels(channels: int) -> list[int]:
 
 
 def _edge_starts(
-    op: OperatorInstance, window: Window, layer: Layer, starts: NDArray[np.uint32], spared: PaddingRows | None
+    op: OperatorInstance, window: Window, layer: Layer, starts: NDArray[np.uint32], skipped: PaddingRows | None
 ) -> NDArray[np.uint32]:
     """What the sums of each pair of channels begin with where rows of padding are left out; nothing if none are."""
-    if spared is None:
+    if skipped is None:
         return np.zeros(0, dtype=np.uint32)
     weights = layer.weights.reshape(len(layer.weights), window.taps[0], -1)
-    cases = spared.starts(weights, starts, zero_point(input_type(op, 0)))
+    cases = skipped.starts(weights, starts, zero_point(input_type(op, 0)))
     return cases[:, [n for first in _first_channels(len(weights)) for n in (first, first + 1)]].reshape(-1)
 
 
@@ -268,7 +268,7 @@ def _check_edges(call: PackedCall, weights: Integers, pairs: bytes, behind: byte
     """Raises ValueError where what sums begin with at edges is not what rows of padding add to them; where no rows are
     left out, nothing may be behind the pairs.
     """
-    if not ("_edges" in call.function or call.fields.get("spares_rows")):
+    if not ("_edges" in call.function or call.fields.get("skips_padding")):
         if behind:
             raise ValueError("there is something behind the last pair of channels")
         return

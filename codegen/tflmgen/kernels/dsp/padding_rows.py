@@ -22,7 +22,7 @@ class PaddingRows:
     below: int
 
     @classmethod
-    def worth_sparing(
+    def worth_skipping(
         cls, window: Window, channels: int, blocking: Blocking, part_steps: int = 0
     ) -> PaddingRows | None:
         """The rows of padding that a kernel leaves out; None where there are none, or where they take too much flash.
@@ -34,14 +34,14 @@ class PaddingRows:
         """
         steps, (rows, columns) = window.steps, window.taps
         numbers = {name: int(value) for name, value in (*window.fields(channels), *window.dilation_fields)}
-        windows = Windows({**numbers, "spares_rows": 1, "part_steps": part_steps}, blocking, window.input[3])
+        windows = Windows({**numbers, "skips_padding": 1, "part_steps": part_steps}, blocking, window.input[3])
         last = (window.height.output - 1) * steps.stride_height - window.height.padding
         outside = cls(
             -(-window.height.padding // steps.dilation_height),
             max(0, rows - max(0, -((last - window.input[1]) // steps.dilation_height))),
         )
-        most_bytes = TUNING.spared_share * rows * columns * window.input[3]
-        if window.height.output == 1 or not windows.spared_rows or 4 * (outside.above + outside.below) > most_bytes:
+        most_bytes = TUNING.padding_sums_share * rows * columns * window.input[3]
+        if window.height.output == 1 or not windows.skipped_rows or 4 * (outside.above + outside.below) > most_bytes:
             return None
         return outside
 

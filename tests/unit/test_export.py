@@ -149,7 +149,11 @@ def test_platformio_metadata(tmp_path: Path) -> None:
     folder = exported(GATE, "platformio", tmp_path)
     library = json.loads((folder / "library.json").read_text(encoding="utf-8"))
     assert "license" not in library, "PlatformIO would download SPDX's list to check it"
-    assert library["build"]["flags"] == ["-ffp-contract=off", "-DTFLMGEN_FLAGS_GIVEN"]
+    assert library["build"]["flags"] == [
+        "-ffp-contract=off",
+        "-fno-delete-null-pointer-checks",
+        "-DTFLMGEN_FLAGS_GIVEN",
+    ]
     assert (folder / library["build"]["includeDir"] / library["headers"]).is_file()
     for example in library["examples"]:
         assert all((folder / example["base"] / name).is_file() for name in example["files"])

@@ -18,7 +18,7 @@ from tflmgen.proof.c_fault_checks import FaultText
 from tflmgen.proof.c_syntax import Node, field, integer, literal, parse, parts, text_of, unwrapped, words_of
 from tflmgen.proof.signature_functions import BLOB_HEADER_BYTES, Entry, dimension_verb
 
-FLAGS = {"-ffp-contract=off", "-DTFLMGEN_FLAGS_GIVEN"}
+FLAGS = {"-ffp-contract=off", "-fno-delete-null-pointer-checks", "-DTFLMGEN_FLAGS_GIVEN"}
 _DEFINE = re.compile(r"^#define (\w+) (.+)$", re.MULTILINE)
 _CONVERSION = re.compile(r"^#define (\w+\(\w*\)) (?:\\\n *)?(.+)$", re.MULTILINE)
 """A macro with a parameter; its text may stand in the next line."""

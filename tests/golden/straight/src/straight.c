@@ -2,12 +2,13 @@
  *
  * The execution plan: each operator of the model is one call, at fixed places of one arena. */
 
-/* Every float operation is to be rounded: no product is fused with a sum. A build that gives -ffp-contract=off itself
- * also defines TFLMGEN_FLAGS_GIVEN. */
+/* Every float operation is to be rounded: no product is fused with a sum. Accesses from address 0, which GCC 12 makes of
+ * places in one array, are not to be taken for undefined: calls would be lost. A build that gives -ffp-contract=off and
+ * -fno-delete-null-pointer-checks itself also defines TFLMGEN_FLAGS_GIVEN. */
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
 #elif defined(__GNUC__) && !defined(TFLMGEN_FLAGS_GIVEN)
-#pragma GCC optimize("fp-contract=off")
+#pragma GCC optimize("fp-contract=off", "no-delete-null-pointer-checks")
 #endif
 
 #include "straight.h"

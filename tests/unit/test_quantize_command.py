@@ -28,14 +28,14 @@ def _working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.savez("name.npz", y=samples)
 
 
-def write_model_of(operators: list[str]) -> None:
+def write_model_of(operators: list[str], options: dict[str, float] | None = None) -> None:
     builder = ModelBuilder()
     graph = builder.subgraph("main")
     tensor = graph.tensor("x", DType.FLOAT32, SHAPE)
     graph.inputs = [tensor]
     for name in operators:
         result = graph.tensor(name.lower(), DType.FLOAT32, SHAPE)
-        graph.operator(name, [tensor], [result])
+        graph.operator(name, [tensor], [result], options)
         tensor = result
     graph.outputs = [tensor]
     Path("model.tflite").write_bytes(write_model(builder.model()))
@@ -66,6 +66,13 @@ def test_an_operator_without_a_kernel_stays_in_float() -> None:
     (note,) = finished.json["in_float"]
     assert (note["name"], note["reason"]) == ("EXP", "TFLite Micro has no int8 kernel of EXP")
     assert types_of("model-int8.tflite") == ["int8", "int8", "float32", "float32", "int8", "int8", "float32"]
+
+
+def test_the_rule_that_scales_break_is_the_reason_for_float() -> None:
+    write_model_of(["SOFTMAX"], {"beta": 0.001})
+    np.savez("tiny.npz", x=np.linspace(-1e-8, 1e-8, 160, dtype=np.float32).reshape(40, 1, 4))
+    (note,) = tflmgen("quantize", "model.tflite", "--calibration", "tiny.npz", "--json").json["in_float"]
+    assert note["reason"].startswith("SOFTMAX in int8 requires an input scale times beta of more than 2^-26")
 
 
 def test_an_operator_that_tflite_micro_lacks_in_any_type_is_in_integers() -> None:

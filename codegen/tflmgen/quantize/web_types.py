@@ -113,7 +113,7 @@ class TypeSolver:
 
     def solve(self) -> Assignment:
         """The types; forms whose rules the real scales break are given up until none does."""
-        refused: set[OperatorKey] = set()
+        refused: dict[OperatorKey, str] = {}
         while True:
             dtypes = self._web_dtypes(refused)
             types = self._typed(dtypes)
@@ -126,7 +126,7 @@ class TypeSolver:
             broken = self._broken(assignment)
             if not broken:
                 return assignment
-            refused |= broken
+            refused.update(broken)
 
     def _operators(self) -> Iterable[tuple[SubGraph, Operator]]:
         for graph in self.model.subgraphs:
@@ -173,8 +173,11 @@ class TypeSolver:
         is_float = root not in self.ranges or root in self.trained
         return DType.FLOAT32 if is_float else self.wanted.get(root, self.activations)
 
-    def _web_dtypes(self, refused: set[OperatorKey]) -> dict[TensorKey, DType]:
-        """Element types of webs, and the forms that go with them, without those of `refused`."""
+    def _web_dtypes(self, refused: Mapping[OperatorKey, str]) -> dict[TensorKey, DType]:
+        """Element types of webs, and the forms that go with them.
+
+        refused  operators that stay in float, and why
+        """
         self._forms, self._notes = {}, {}
         touching: dict[TensorKey, list[OperatorKey]] = {}
         for graph, op in self._operators():
@@ -204,15 +207,17 @@ class TypeSolver:
             if tensor.dtype is DType.FLOAT32 and tensor.data is None
         }
 
-    def _form(self, graph: SubGraph, op: Operator, roots: list[TensorKey], refused: set[OperatorKey]) -> Form | str:
+    def _form(
+        self, graph: SubGraph, op: Operator, roots: list[TensorKey], refused: Mapping[OperatorKey, str]
+    ) -> Form | str:
         wanted = {self._wanted(root) for root in roots}
         if DType.FLOAT32 in wanted:
             if self.trained.intersection(roots):
                 return "the model trains weights with it"
             unseen = any(root not in self.ranges for root in roots)
             return "calibration never reached it" if unseen else "its operands or results are kept in float32"
-        if (graph.index, op.index) in refused:
-            return "its scales break a rule of its kernel"
+        if rule := refused.get((graph.index, op.index)):
+            return rule
         reason: Form | str = ""
         for dtype in sorted(wanted, key=lambda dtype: -dtype.bits):
             reason = find_form(op, graph, dtype)
@@ -283,15 +288,16 @@ class TypeSolver:
         keys = [key for key in self.calibration.tensors if self.webs.root(key) in set(roots)]
         return ElementType(dtype, range_quantization(*self.choose_range(keys, dtype, (low, high)), dtype))
 
-    def _broken(self, assignment: Assignment) -> set[OperatorKey]:
-        """Operators whose form breaks a rule with the scales of an assignment."""
-        broken = set()
+    def _broken(self, assignment: Assignment) -> dict[OperatorKey, str]:
+        """The rule that the form of an operator breaks with the scales of an assignment, as a sentence."""
+        broken = {}
         for graph, op in self._operators():
             form = assignment.forms.get((graph.index, op.index))
             if form is not None and traits_of(op.name).compares is None:
                 typed = operand_types(assignment, graph, op, form)
-                if check_form(op, graph, form, lambda side, place, typed=typed: typed[side, place]):  # type: ignore[misc]
-                    broken.add((graph.index, op.index))
+                rule = check_form(op, graph, form, lambda side, place, typed=typed: typed[side, place])  # type: ignore[misc]
+                if rule:
+                    broken[graph.index, op.index] = rule
         return broken
 
 

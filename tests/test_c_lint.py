@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.repository import ROOT, page_named, tracked_files
+from support.sampling import sampled
 from support.tools import may_lack
 from tflmgen.compiler import compile_model
 from tflmgen.options import BuildOptions, Optimize
@@ -84,7 +85,7 @@ def test_compilers_accept_the_generated_c(compiler: str, board: str, tmp_path: P
         run(compiler, *BOARDS[board].cpu_flags, *WARNINGS, *includes(folder), path, "-o", path.with_suffix(".o"))
 
 
-@pytest.mark.parametrize("board", [pytest.param("mps2_an385_m0", marks=pytest.mark.sweep), "mps2_an386", "mps3_an547"])
+@pytest.mark.parametrize("board", sampled(["mps3_an547", "mps2_an386", "mps2_an385_m0"], 3))
 def test_each_kernel_header_stands_alone_on_each_core(board: str) -> None:
     for header in KERNELS:
         run("arm-none-eabi-gcc", *BOARDS[board].cpu_flags, *WARNINGS, "-fsyntax-only", "-xc", header)

@@ -21,7 +21,7 @@ WITHIN = 0.15
 SLACK = 100
 """Cycles of a small layer that are nothing to choose by."""
 
-LAYERS, LAYERS_ALONE = 9, 3
+LAYERS, LAYERS_ALONE = 6, 2
 """Of each family; of those in models of their own."""
 
 BOARDS = {"mps2_an385_m0": ("_thumb",), "mps2_an386": ("_dsp", "_f32"), "mps3_an547": ("_mve",)}

@@ -12,6 +12,7 @@ from onnx import numpy_helper
 from support.commands import tflmgen
 from support.model_writer import ModelWriter
 from support.onnx_models import separable_net
+from support.sampling import sampled
 from support.tools import requires_compiler, requires_qemu
 
 pytestmark = [pytest.mark.emulator, requires_compiler, requires_qemu]
@@ -61,7 +62,7 @@ def _instructions(source: Path, samples: Path, *options: object) -> int:
     return int(json.loads(done.out)["total"]["instructions"])
 
 
-@pytest.mark.parametrize("quantised", [False, True])
+@pytest.mark.parametrize("quantised", sampled([True, False], 2))
 def test_layout_costs_nothing(quantised: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The net takes NHWC images; with NCHW images one TRANSPOSE is more, which no Keras net has."""
     monkeypatch.chdir(tmp_path)  # the quantised file is kept where the command runs

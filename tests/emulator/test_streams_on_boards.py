@@ -11,7 +11,10 @@ from support.random_chain import random_chain
 pytestmark = pytest.mark.emulator
 
 
-@pytest.mark.parametrize(("board", "seed"), [("mps2_an386", 11), ("mps3_an547", 3), ("mps2_an385_m0", 5)])
+@pytest.mark.parametrize(
+    ("board", "seed"),
+    [("mps2_an386", 11), ("mps3_an547", 3), pytest.param("mps2_an385_m0", 5, marks=pytest.mark.sweep)],
+)
 def test_streams_on_boards(board: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     model = tmp_path / "chain.tflite"

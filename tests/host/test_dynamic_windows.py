@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,17 @@ import pytest
 from support.dynamic_axes import ARGUMENT, Shape, agrees, vary
 from support.dynamic_models import one_graph
 from support.model_writer import SubgraphWriter
+from support.sampling import sampled
 from support.sliding_models import filters, pools, quantized
 
 SIZES = ((9, 11), (5, 6), (6, 5), (8, 9), (5, 11), (9, 7), (7, 8))
 """Heights and widths into which every window fits, dilated ones too; the first is the largest."""
+
+
+FILTERS = list(
+    product(["CONV_2D", "DEPTHWISE_CONV_2D"], ["int8 int8", "float32 float32", "float32 int8", "int16 int8"])
+)
+POOLS = list(product(["AVERAGE_POOL_2D", "MAX_POOL_2D"], ["int8", "int16", "float32"]))
 
 
 def images(dtype: str, shape: Shape, sizes: Any = SIZES) -> list[list[Any]]:
@@ -35,8 +43,7 @@ def bound(shape: Shape) -> dict[str, Any]:
     return {"max_shape": [f"x={','.join(map(str, dims))}"]}
 
 
-@pytest.mark.parametrize("name", ["CONV_2D", "DEPTHWISE_CONV_2D"])
-@pytest.mark.parametrize("types", ["int8 int8", "int16 int8", "float32 float32", "float32 int8"])
+@pytest.mark.parametrize(("name", "types"), sampled(FILTERS, 3))
 def test_filters(name: str, types: str, tmp_path: Path) -> None:
     dtype, weights = types.split()
     shape = (1, -1, -1, 3)
@@ -55,8 +62,7 @@ def test_filters_along_the_width(tmp_path: Path) -> None:
     agrees(data, tmp_path, images("int8", shape, widths), max_shape=["x=2,9,11,2"])
 
 
-@pytest.mark.parametrize("name", ["AVERAGE_POOL_2D", "MAX_POOL_2D"])
-@pytest.mark.parametrize("dtype", ["int8", "int16", "float32"])
+@pytest.mark.parametrize(("name", "dtype"), sampled(POOLS, 2))
 def test_pools(name: str, dtype: str, tmp_path: Path) -> None:
     shape = (-1, -1, -1, 3)
     agrees(pools(name, dtype, shape), tmp_path, images(dtype, shape), **bound(shape))

@@ -34,8 +34,8 @@ OPTIONS = (
 )
 COMPILED, RUN = 30, 12
 """Models of a batch: as many of each as there are combinations of board and options, and as the C compiler takes."""
-QUICK = range(2)
-SWEEP = range(2, 40)
+QUICK = range(1)
+SWEEP = range(1, 40)
 batches = pytest.mark.parametrize("batch", [*QUICK, *(pytest.param(n, marks=pytest.mark.sweep) for n in SWEEP)])
 
 

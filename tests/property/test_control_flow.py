@@ -14,8 +14,8 @@ from support.trial import failures_in_c, make_trial, seeded_trials
 from tflmgen.proof.symbolic_memory import check_memory
 
 BATCH = 40
-QUICK = range(3)
-SWEEP = range(3, 60)
+QUICK = range(2)
+SWEEP = range(2, 60)
 
 
 @pytest.mark.parametrize("batch", [*QUICK, *(pytest.param(number, marks=pytest.mark.sweep) for number in SWEEP)])

@@ -13,7 +13,7 @@ from support.trial import LEAST
 from tflmgen.ir.graph import walk
 from tflmgen.ir.types import TensorType
 
-COUNT = 15
+COUNT = 10
 SETS = 3
 
 

@@ -13,7 +13,7 @@ from support.trial import Trial, is_proved, seeded_trials
 from tflmgen.ir import Program
 
 ROUNDS = 3
-SEEDS = [range(60), pytest.param(range(60, 1200), marks=pytest.mark.sweep)]
+SEEDS = [range(40), pytest.param(range(40, 1200), marks=pytest.mark.sweep)]
 
 
 def mutants(trial: Trial, mutations: tuple[Mutation, ...]) -> list[tuple[str, Program]]:

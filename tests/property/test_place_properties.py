@@ -75,7 +75,7 @@ def test_outputs_lie_over_inputs_only_as_far_as_they_may(drawn: list[Block], cha
 @pytest.mark.parametrize("count", [3, 4, 5])
 def test_small_instances_are_optimal(count: int) -> None:
     chance = random.Random(count)
-    for _ in range(60):
+    for _ in range(40):
         drawn = [Block(4 * chance.randint(1, 16), chance.choice((4, 4, 8)), _steps(chance)) for _ in range(count)]
         assert place(drawn, 12).bytes == smallest_arena(drawn), drawn
 

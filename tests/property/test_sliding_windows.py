@@ -90,11 +90,11 @@ def rows_of(module: Module, seed: int) -> tuple[Arrays, Arrays]:
     return hops, [np.take(series, range(end - rows, end), axis) for end in ends]
 
 
-CHUNKS = [pytest.param(range(first, first + 128), marks=pytest.mark.sweep) for first in range(8, 1032, 128)]
+CHUNKS = [pytest.param(range(first, first + 128), marks=pytest.mark.sweep) for first in range(6, 1030, 128)]
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "float32"])
-@pytest.mark.parametrize("seeds", [range(8), *CHUNKS])
+@pytest.mark.parametrize("seeds", [range(6), *CHUNKS])
 def test_windows_that_slide_compute_the_same(seeds: range, dtype: str) -> None:
     slid_count = 0
     for first in range(seeds.start, seeds.stop, 16):
@@ -104,7 +104,7 @@ def test_windows_that_slide_compute_the_same(seeds: range, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["int8", "int16"])
 @pytest.mark.parametrize(
-    "seeds", [range(2000, 2060), pytest.param(range(2060, 4000), marks=pytest.mark.sweep)], ids=["60", "1940"]
+    "seeds", [range(2000, 2040), pytest.param(range(2040, 4000), marks=pytest.mark.sweep)], ids=["40", "1960"]
 )
 def test_graphs_of_a_hop_compute_the_same(seeds: range, dtype: str) -> None:
     """The graphs in the reference interpreter, which costs a fraction of a compiled program."""

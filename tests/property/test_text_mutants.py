@@ -12,7 +12,7 @@ from support.mutation_campaign import NAME, is_read, libraries
 from support.random_program import Seeded
 from tflmgen.backend import Sources
 
-SEEDS = [range(24), pytest.param(range(24, 600), marks=pytest.mark.sweep)]
+SEEDS = [range(16), pytest.param(range(16, 600), marks=pytest.mark.sweep)]
 ROUNDS = 2
 
 

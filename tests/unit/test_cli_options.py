@@ -104,6 +104,12 @@ def test_usage_errors_look_alike(words: tuple[str, ...]) -> None:
     assert re.fullmatch(r"Usage error: [^\n]+\n", finished.err)
 
 
+def test_a_word_that_is_no_choice_is_named_first() -> None:
+    """Not after the words of a library that parses it."""
+    error = tflmgen("inspect", "x.tflite", "--optimize", "fast").err
+    assert error.startswith("Usage error: Invalid value for '--optimize': 'fast' is not one of 'balanced', ")
+
+
 @pytest.mark.parametrize("words", USAGE_ERRORS, ids=" ".join)
 def test_usage_errors_are_json_under_json(words: tuple[str, ...]) -> None:
     finished = tflmgen(*words, "--json")

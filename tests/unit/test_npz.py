@@ -44,6 +44,23 @@ def test_sets(tmp_path: Path) -> None:
     assert vectors.sets[0].expected == ()
 
 
+@pytest.mark.parametrize("stateful", [True, False])
+def test_samples_may_follow_one_another(tmp_path: Path, stateful: bool) -> None:
+    samples = {"x": np.stack([X_DATA, X_DATA]), "w": np.stack([W_DATA, W_DATA])}
+    vectors = _read(_file(tmp_path, **samples, stateful=stateful))
+    assert len(vectors.sets) == 2
+    assert vectors.says_states
+    assert vectors.stateful is stateful
+    assert not _read(_file(tmp_path, **samples)).says_states
+
+
+def test_an_input_named_stateful_says_nothing_of_state(tmp_path: Path) -> None:
+    signature = Signature("go", "go", (Port("stateful", TensorType(DType.INT8, (2,))),), ())
+    vectors = _read(_file(tmp_path, stateful=np.ones((3, 2), np.int8)), signatures=(signature,))
+    assert len(vectors.sets) == 3
+    assert not vectors.stateful
+
+
 def test_labels_cannot_command_the_terminal(tmp_path: Path) -> None:
     (vector_set,) = _read(_file(tmp_path, s0_in_0=X_DATA, s0_in_1=W_DATA, s0_label="\x1b[31mred")).sets
     assert vector_set.label == "\ufffd[31mred"

@@ -251,6 +251,39 @@ def test_few_samples_are_a_warning_with_their_number() -> None:
     assert "warning: few.npz has 5 samples: ranges rest on few values; use 32 samples or more" in finished.out
 
 
+def write_running_sums() -> None:
+    """sums.tflite: adds x to a variable, which is 0 at first, and returns it."""
+    builder = ModelBuilder()
+    graph, first = builder.subgraph("main"), builder.subgraph("first")
+    x, total, following = (graph.tensor(name, DType.FLOAT32, SHAPE) for name in ("x", "total", "following"))
+    handle, zero = graph.tensor("handle", None, ()), first.constant("zero", np.zeros(SHAPE, np.float32))
+    graph.operator("CALL_ONCE", [], [], {"init_subgraph_index": 1})
+    graph.operator("VAR_HANDLE", [], [handle], {"shared_name": "total"})
+    graph.operator("READ_VARIABLE", [handle], [total])
+    graph.operator("ADD", [total, x], [following])
+    graph.operator("ASSIGN_VARIABLE", [handle, following], [])
+    graph.inputs, graph.outputs = [x], [following]
+    variable = first.tensor("variable", None, ())
+    first.operator("VAR_HANDLE", [], [variable], {"shared_name": "total"})
+    first.operator("ASSIGN_VARIABLE", [variable, zero], [])
+    Path("sums.tflite").write_bytes(write_model(builder.model()))
+
+
+def test_samples_of_a_model_with_state_follow_one_another_or_not() -> None:
+    write_running_sums()
+    ones, warning = np.ones((40, 1, 4), np.float32), "does not say whether its samples follow one another"
+    scales = {}
+    for name, says in {"silent": {}, "apart": {"stateful": False}, "in_order": {"stateful": True}}.items():
+        np.savez(f"{name}.npz", x=ones, **says)
+        finished = tflmgen("quantize", "sums.tflite", "--calibration", f"{name}.npz", "-o", f"{name}.tflite")
+        assert finished.code == 0, finished.err
+        assert (warning in finished.out) is (name == "silent")
+        tensors = read_model(Path(f"{name}.tflite")).subgraphs[0].tensors
+        scales[name] = max(t.quantization.scale for t in tensors if t.quantization is not None)
+    assert scales["apart"] == scales["silent"] == pytest.approx(1 / 255)
+    assert scales["in_order"] == pytest.approx(40 / 255)
+
+
 @pytest.mark.emulator
 @requires_compiler
 @requires_qemu

@@ -3,8 +3,8 @@
 Three forms are read. Sets: `n_sets`, `s{k}_in_{i}` and `s{k}_out_{j}` in the order of the model's inputs and outputs,
 `s{k}_sig` the signature's key where the model has several, `s{k}_label` a word for people, and `stateful`: the sets run
 in order on one instance, else each starts afresh. Simple: one array per input or output name. Samples: the same, with
-one more dimension in front of each array, or with more than one sample in a first dimension that is 1 in the model.
-Other arrays are ignored.
+one more dimension in front of each array, or with more than one sample in a first dimension that is 1 in the model;
+`stateful` holds for samples, too, unless an input or output has that name. Other arrays are ignored.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ Array = NDArray[Any]
 DAMAGED = (ValueError, EOFError, MemoryError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile)
 """Exceptions that zipfile and NumPy raise for malformed files."""
 
+_STATEFUL = "stateful"
+"""Name of the array that says whether state carries over between sets."""
+
 
 class VectorsError(TflmgenError):
     """An invalid file of inputs or expected outputs; the text names the file and the array."""
@@ -49,10 +52,16 @@ class VectorSet:
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Input sets in order; `stateful`: state carries over between sets; `simple`: the simple form of the file."""
+    """Input sets in order.
+
+    stateful     state carries over between sets
+    says_states  the file says whether it does
+    simple       the simple form of the file
+    """
 
     sets: tuple[VectorSet, ...]
     stateful: bool = False
+    says_states: bool = False
     simple: bool = False
 
 
@@ -172,11 +181,17 @@ class _Reader:
 
     def read(self) -> Vectors:
         if "n_sets" in self._arrays or any(re.fullmatch(r"s\d+_(in|out)_\d+", name) for name in self._arrays):
-            stateful = bool(self._scalar("stateful", False))
-            return Vectors(tuple(self._set(k) for k in range(self._count())), stateful)
+            return self._in_order(tuple(self._set(k) for k in range(self._count())))
         number = choose_signature(self._signatures, self._key, str(self._path))
         samples = self._samples(number)
-        return Vectors(samples) if samples else Vectors((self.named(number),), simple=True)
+        if not samples:
+            return Vectors((self.named(number),), simple=True)
+        ports = (*self._signatures[number].inputs, *self._signatures[number].outputs)
+        return Vectors(samples) if any(p.name == _STATEFUL for p in ports) else self._in_order(samples)
+
+    def _in_order(self, sets: tuple[VectorSet, ...]) -> Vectors:
+        """The sets, with what the file says about state between them."""
+        return Vectors(sets, bool(self._scalar(_STATEFUL, False)), _STATEFUL in self._arrays)
 
     def _samples(self, number: int) -> tuple[VectorSet, ...]:
         """A set for each sample; none if the inputs are not those of several samples."""

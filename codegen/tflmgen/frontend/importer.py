@@ -170,22 +170,31 @@ def _signatures(model: Model) -> tuple[file.Signature, ...]:
 
 def _signature(context: Context, model: Model, signature: file.Signature, functions: dict[int, Function]) -> Signature:
     subgraph, function = model.subgraphs[signature.subgraph], functions[signature.subgraph]
-    inputs = {index: name for name, index in signature.inputs}
-    outputs = {index: name for name, index in signature.outputs}
 
-    def ports(indices: Sequence[int], values: Sequence[Value], names: dict[int, str]) -> tuple[Port, ...]:
+    def ports(indices: Sequence[int], values: Sequence[Value], named: Sequence[tuple[str, int]]) -> tuple[Port, ...]:
         handles = [i for i in indices if subgraph.tensors[i].dtype is None]
         for i in handles:
             context.tensor_problem(subgraph, subgraph.tensors[i], "a resource cannot be a model's input or output")
         tensors = [i for i in indices if i not in handles]
-        return tuple(
-            Port(names.get(i) or subgraph.tensors[i].name, context.bound_type(v))
-            for i, v in zip(tensors, values, strict=False)
-        )
+        names = _port_names(subgraph, tensors, named)
+        return tuple(Port(name, context.bound_type(v)) for name, v in zip(names, values, strict=False))
 
     return Signature(
         signature.key,
         function.name,
-        ports(subgraph.inputs, function.inputs, inputs),
-        ports(subgraph.outputs, function.body.results, outputs),
+        ports(subgraph.inputs, function.inputs, signature.inputs),
+        ports(subgraph.outputs, function.body.results, signature.outputs),
     )
+
+
+def _port_names(subgraph: SubGraph, tensors: Sequence[int], named: Sequence[tuple[str, int]]) -> list[str]:
+    """Names of a signature's ports; a tensor that stands at several places has a name for each, in their order."""
+    remaining: dict[int, list[str]] = {}
+    for name, tensor in named:
+        remaining.setdefault(tensor, []).append(name)
+    names = []
+    for tensor in tensors:
+        own = remaining.get(tensor, [])
+        name = own.pop(0) if len(own) > 1 else own[0] if own else ""
+        names.append(name or subgraph.tensors[tensor].name)
+    return names

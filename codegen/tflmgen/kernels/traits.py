@@ -140,6 +140,7 @@ class Traits:
     by_rows         its kernel may run on single rows of an image, as an operator of a stream (explore/streams)
     window          what slides over its input, an image
     shape_operands  inputs that say the output's shape and may be known at run time only
+    fills_with_0    elements of its output that no operand gives are the integer 0, whatever the zero point
     takes_nothing   it has a result with elements even where an operand has none
     may_fail        it may return an error: it must not run where the model would not have run it
 
@@ -188,6 +189,7 @@ class Traits:
     by_rows: bool = False
     window: Sliding | None = None
     shape_operands: tuple[int, ...] = ()
+    fills_with_0: bool = False
     takes_nothing: bool = False
     may_fail: bool = False
     channelwise: bool = False

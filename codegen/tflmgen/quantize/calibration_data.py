@@ -36,10 +36,13 @@ class CalibrationData:
         return len(self.everything.sets)
 
 
-def read_calibration(path: Path, signatures: Sequence[Signature], key: str | None = None) -> CalibrationData:
+def read_calibration(
+    path: Path, signatures: Sequence[Signature], key: str | None = None, has_state: bool = False
+) -> CalibrationData:
     """Calibration data of a file in the forms that `tflmgen run` reads.
 
-    key  signature of sets that name none
+    key        signature of sets that name none
+    has_state  the model keeps state from one invoke to the next
 
     Raises VectorsError for arrays that are missing, do not fit the model, or are not finite.
     """
@@ -49,7 +52,13 @@ def read_calibration(path: Path, signatures: Sequence[Signature], key: str | Non
     for number, vector_set in enumerate(vectors.sets):
         _check_finite(path, vectors, number, vector_set, signatures)
     fit, held_out = split(vectors)
-    return CalibrationData(fit, held_out, vectors, tuple(_warnings(path, vectors, signatures)))
+    warnings = _warnings(path, vectors, signatures)
+    if has_state and not vectors.says_states and len(vectors.sets) > 1:
+        warnings.append(
+            f"the model keeps state, and {path} does not say whether its samples follow one another: each starts from "
+            "the initial state. Add an array stateful=True if they do, else stateful=False"
+        )
+    return CalibrationData(fit, held_out, vectors, tuple(warnings))
 
 
 def split(vectors: Vectors) -> tuple[Vectors, Vectors]:

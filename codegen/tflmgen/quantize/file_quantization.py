@@ -89,7 +89,7 @@ def quantize_file(
     progress("Compiling the float model")
     with ExitStack() as stack:
         build = stack.enter_context(observed_build(source, _shapes(path, source, calibration, signature)))
-        data = read_calibration(calibration, build.signatures, signature)
+        data = read_calibration(calibration, build.signatures, signature, build.has_state)
         measured = measure(build, data.fit, _counted(progress, "Calibrating: set"))
         reference = run_sets(build, data.held_out)
         build, measured = _without_masks(stack, build, data, measured, reference)

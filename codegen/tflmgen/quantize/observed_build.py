@@ -97,8 +97,9 @@ _Observer = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32, ctypes.c_uint32, cty
 class ObservedBuild:
     """A loaded model. `inputs` are the file's tensors of each signature's inputs.
 
-    timeout  seconds that one invoke may take
-    shapes   largest shapes of inputs with dynamic dimensions
+    timeout    seconds that one invoke may take
+    shapes     largest shapes of inputs with dynamic dimensions
+    has_state  the model keeps variables from one invoke to the next
     """
 
     model: Model
@@ -108,6 +109,7 @@ class ObservedBuild:
     library: ctypes.CDLL
     timeout: float
     shapes: Mapping[TensorKey, Shape] = field(default_factory=dict)
+    has_state: bool = False
 
     def run(
         self,
@@ -234,9 +236,9 @@ def observed_build(
         library = ctypes.CDLL(str(path))
         try:
             steps = observed_steps(program, model)
-            yield ObservedBuild(
-                model, module.signatures, input_tensors(model), steps, library, timeout, input_shapes or {}
-            )
+            shapes, has_state = input_shapes or {}, bool(module.state)
+            inputs = input_tensors(model)
+            yield ObservedBuild(model, module.signatures, inputs, steps, library, timeout, shapes, has_state)
         finally:
             _unload(library)
 

@@ -25,6 +25,7 @@ from tflmgen.quantize.integer_forms import (
     real_results,
 )
 from tflmgen.quantize.quantization_scales import range_quantization, representable_range
+from tflmgen.quantize.range_choice import affine_for
 from tflmgen.quantize.saturation import saturation_bounds
 from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.trained_weights import trained_webs
@@ -229,6 +230,7 @@ class TypeSolver:
         """Element types with scales: one for each group of webs that operators want to share a scale."""
         groups = UnionFind()
         fixed: dict[TensorKey, set[Quantization]] = {}
+        centred: set[TensorKey] = set()
         ranges = dict(self.ranges)
         for graph, op in self._operators():
             form = self._forms.get((graph.index, op.index))
@@ -242,7 +244,9 @@ class TypeSolver:
         for graph, op in self._operators():
             form = self._forms.get((graph.index, op.index))
             if form is not None and form.shares:
-                self._share(groups, graph, op, [r for r in self._touched(graph, op) if dtypes[r] is form.dtype], ranges)
+                shared = [r for r in self._touched(graph, op) if dtypes[r] is form.dtype]
+                self._share(groups, graph, op, shared, ranges)
+                centred.update(shared if traits_of(op.name).fills_with_0 else ())
         members: dict[TensorKey, list[TensorKey]] = {}
         for root in sorted(dtypes):
             members.setdefault(groups.root(root), []).append(root)
@@ -252,7 +256,7 @@ class TypeSolver:
             element = self._group_type(roots, dtypes[roots[0]], ranges, fixed)
             if not self.recorded.intersection(roots):
                 element = _within(element, [saturated.get(root, _UNBOUNDED) for root in roots])
-            types |= dict.fromkeys(roots, element)
+            types |= dict.fromkeys(roots, _centred(element) if centred.intersection(roots) else element)
         return types
 
     def _share(
@@ -326,6 +330,15 @@ def operand_types(
         widest = max(results, key=lambda key: _scale(types[key]))
         types = dict.fromkeys(types, types[widest])
     return types
+
+
+def _centred(element: ElementType) -> ElementType:
+    """An element type of as large numbers whose zero point is 0."""
+    if element.quantization is None or element.quantization.zero_point == 0:
+        return element
+    bounds = representable_range(element.quantization, element.dtype)
+    affine = affine_for(*bounds, dtype=element.dtype, symmetric=True)
+    return ElementType(element.dtype, Quantization((affine.scale,), (affine.zero_point,)))
 
 
 def _within(element: ElementType, bounds: Sequence[Range]) -> ElementType:

@@ -15,6 +15,9 @@ from tflmgen.failure import INTERRUPTED, failure_of, print_failure
 SYNTAX_ERROR: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 """Base class of command-line parsing errors: Click's, or that of the copy of Click in newer versions of Typer."""
 
+_PYDANTIC_PREFIX = ": Value error, "
+"""What Pydantic, by which newer versions of Typer parse options, puts before the reason why a value is invalid."""
+
 HELP_SHOWN = "NoArgsIsHelpError"
 """Name of the exception raised after a command without arguments has printed its help."""
 
@@ -53,7 +56,7 @@ def _text(error: Any) -> str:
     """The error on one line, with the --help to read."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "tflmgen"
-    text = " ".join(error.format_message().split())
+    text = " ".join(error.format_message().split()).replace(_PYDANTIC_PREFIX, ": ", 1)
     return f"{text}{'' if text.endswith(('.', '?')) else '.'} See {command} --help"
 
 

@@ -236,6 +236,6 @@ OPERATORS = (
         SCATTER_ND_RULES,
         _scattered,
         _scatter_nd,
-        traits=Traits(shape_operands=(2,)),
+        traits=Traits(shape_operands=(2,), fills_with_0=True),
     ),
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.application_simulation import ROWS, SCALE, ZERO
+from support.commands import tflmgen
 from support.pipeline import SELECTOR, compile_parsed
 from support.random_applications import dense, filtered
 from support.repository import ROOT
@@ -91,7 +92,7 @@ def test_an_application_beside_a_model_slides(tmp_path: Path) -> None:
     app = application(tmp_path, 'when = "flag.value > 0"\nevery = 2')
     linked = link({"other": dense(np.random.default_rng(2)), "app": app}, "both", "")
     module = compile_parsed(linked).module
-    assert [hop.signature for hop in module.hops] == ["s"]
+    assert [hop.signature for hop in module.hops] == ["app.s"]
     assert any(isinstance(node, If) for node in module.function(module.signatures[1].function).body.nodes)
     file, compiled, rng = Interpreter(linked), ModuleInterpreter(module), np.random.default_rng(3)
     for _ in range(20):
@@ -100,6 +101,34 @@ def test_an_application_beside_a_model_slides(tmp_path: Path) -> None:
             file.invoke("app", [x, gate]), compiled.invoke(module.signatures[1], (x, gate)), strict=True
         ):
             np.testing.assert_array_equal(array, expected)
+
+
+def test_applications_of_sliding_stages_share_a_library(tmp_path: Path) -> None:
+    """Stages of one name keep their own rows, though the functions share variables."""
+    app = application(tmp_path, "every = 2")
+    linked = link({"a": app, "b": app}, "both", "")
+    module = compile_parsed(linked).module
+    assert [hop.signature for hop in module.hops] == ["a.s", "b.s"]
+    file, compiled, rng = (
+        Interpreter(linked),
+        ModuleInterpreter(module),
+        np.random.default_rng(3),
+    )
+    for step in range(30):
+        place = int(rng.integers(2))
+        x, gate = rng.integers(-40, 46, (1, 4)).astype(np.int8), np.ones(1, np.float32)
+        wanted, results = file.invoke("ab"[place], [x, gate]), compiled.invoke(module.signatures[place], (x, gate))
+        for expected, array in zip(wanted, results, strict=True):
+            np.testing.assert_array_equal(array, expected, err_msg=f"step {step}")
+
+
+@pytest.mark.parametrize("settings", ["", 'when = "flag.value > 0"\ncatch_up = "restart"'])
+def test_tflite_micro_runs_windows_that_hop_every_few_calls(settings: str, tmp_path: Path) -> None:
+    pytest.importorskip("tflite_micro", reason="tflite-micro is the reference")
+    application(tmp_path, f"{settings}\nevery = 3")
+    done = tflmgen("test", tmp_path / "app.toml", "--board", "host")
+    assert done.code == 0, done.err
+    assert "Compared with: TFLite Micro\n" in done.out
 
 
 NO_REUSE = {

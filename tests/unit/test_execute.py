@@ -1,4 +1,4 @@
-"""Sets that a restart of the board interrupts."""
+"""Sets that a restart of the board interrupts, and what a session is sent of sliding windows."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from tflmgen.emulators.execute import MAX_RESTARTS, run_sets
+from tflmgen.emulators.execute import MAX_RESTARTS, run_set, run_sets
 from tflmgen.emulators.npz import VectorSet
 from tflmgen.emulators.session import EmulatorError, Invocation, RestartError
-from tflmgen.ir.graph import Port, Signature
+from tflmgen.ir.graph import Port, Signature, Slide
 from tflmgen.ir.types import DType, TensorType
 
 
@@ -56,3 +56,24 @@ def test_results_are_those_of_an_undisturbed_run(fails: tuple[int, ...]) -> None
 def test_restarts_without_end_are_an_error() -> None:
     with pytest.raises(EmulatorError, match=rf"{MAX_RESTARTS + 1} times in set 1. A watchdog"):
         run(range(1, 50), stateful=False)
+
+
+class Recording:
+    """A session that keeps what it is sent."""
+
+    def invoke(self, signature: int, inputs: Sequence[bytes], dims: object) -> Invocation:
+        assert (signature, dims) == (0, [(), ()])
+        self.inputs = list(inputs)
+        return Invocation((), 0, 0, 0, None)
+
+
+@pytest.mark.parametrize("rows", [5, 2])
+def test_an_input_that_is_no_window_comes_with_each_push(rows: int) -> None:
+    """Its bytes are free once an invoke has read it; a hop's rows alone are one push."""
+    window = Port("window", TensorType(DType.INT8, (1, 5)), slide=Slide(1, 2))
+    other = Port("other", TensorType(DType.INT8, (3,)))
+    arrays = np.arange(1, 1 + rows, dtype=np.int8).reshape(1, rows), np.array([7, 8, 9], np.int8)
+    session = Recording()
+    run_set(session, [Signature("", "main", (window, other), ())], VectorSet("", 0, arrays), "set")  # type: ignore[arg-type]
+    pushes = 3 if rows == 5 else 1
+    assert session.inputs == [bytes(2 * pushes - rows) + arrays[0].tobytes(), pushes * bytes([7, 8, 9])]

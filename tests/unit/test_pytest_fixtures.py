@@ -61,6 +61,17 @@ def test_other_outputs_fail(tmp_path: Path) -> None:
     assert "gate.npz: scores" in wrong.stdout
 
 
+def test_goldens_in_folders_and_what_is_no_golden(tmp_path: Path) -> None:
+    test = 'def test_sum(tflmgen_golden):\n    tflmgen_golden("nested/sum", {"y": [3]})\n'
+    (tmp_path / "test_sum.py").write_text(test)
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_sum.py"]
+    assert subprocess.run([*words, "--tflmgen-update"], cwd=tmp_path, check=False).returncode == 0
+    (tmp_path / "goldens" / "nested" / "sum.npz").write_bytes(b"")
+    broken = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "sum.npz: cannot be read" in broken.stdout
+    assert "Traceback" not in broken.stdout
+
+
 BENCH = f"""
 def test_cost(tflmgen_compile, tflmgen_bench):
     model = tflmgen_compile({str(ROOT / "examples" / "gate.tflite")!r}, validate="off")

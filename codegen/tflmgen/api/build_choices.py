@@ -112,7 +112,7 @@ def build_options(options: CompileOptions) -> BuildOptions:
     values["push_rows"] = _several("push_rows", options.get("push_rows", ()), str)
     for key in ("quantize", "keras_objects"):
         if values.get(key) is not None:
-            values[key] = Path(values[key])
+            values[key] = _path(key, values[key])
     return BuildOptions(**values)
 
 
@@ -182,4 +182,12 @@ def _several(key: str, values: Iterable[Any], kind: type[Any]) -> list[Any] | No
     """A list of texts or paths; None if it is empty."""
     if isinstance(values, (str, os.PathLike)):
         raise UsageError(f"{key} must be a sequence: {key}=[{str(values)!r}]")
-    return [kind(value) for value in values] or None
+    if not isinstance(values, Iterable):
+        raise UsageError(f"{key}={values!r} must be a sequence")
+    return [_path(key, value) if kind is Path else kind(value) for value in values] or None
+
+
+def _path(key: str, value: Any) -> Path:
+    if not isinstance(value, (str, os.PathLike)):
+        raise UsageError(f"{key} must be a path, not {type(value).__name__}")
+    return Path(value)

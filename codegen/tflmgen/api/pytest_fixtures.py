@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,7 +83,7 @@ def tflmgen_golden(request: pytest.FixtureRequest) -> Golden:
     def compare(name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
         path = folder / f"{name}.npz"
         if updates:
-            folder.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             contents: Any = dict(arrays)
             np.savez(path, **contents)
             return
@@ -94,8 +95,16 @@ def tflmgen_golden(request: pytest.FixtureRequest) -> Golden:
 def _compare(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     if not path.is_file():
         pytest.fail(f"{path}: there is no such file. pytest --tflmgen-update writes it", pytrace=False)
-    with np.load(path) as golden:
-        if set(golden.files) != set(arrays):
-            pytest.fail(f"{path} has {sorted(golden.files)}, the model {sorted(arrays)}", pytrace=False)
-        for key in golden.files:
-            np.testing.assert_array_equal(arrays[key], golden[key], err_msg=f"{path}: {key}")
+    golden = _golden(path)
+    if set(golden) != set(arrays):
+        pytest.fail(f"{path} has {sorted(golden)}, the model {sorted(arrays)}", pytrace=False)
+    for key, expected in golden.items():
+        np.testing.assert_array_equal(arrays[key], expected, err_msg=f"{path}: {key}")
+
+
+def _golden(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        with np.load(path) as golden:
+            return dict(golden)
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
+        pytest.fail(f"{path}: cannot be read: {error}. pytest --tflmgen-update writes it anew", pytrace=False)

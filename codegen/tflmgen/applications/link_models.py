@@ -38,10 +38,11 @@ def link(models: Mapping[str, Model], name: str, sha256: str) -> Model:
 
 
 def _moved_window(window: StageWindow, key: str, places: Mapping[int, int]) -> StageWindow:
-    window_name, newest, left = (
-        f"{key}.{name}" if name else "" for name in (window.window, window.newest, window.left)
+    """The window of a stage, whose name and variables are behind their model's: another may have a stage so called."""
+    stage, whole, newest, left = (
+        f"{key}.{name}" if name else "" for name in (window.stage, window.window, window.newest, window.left)
     )
-    return replace(window, subgraph=places[window.subgraph], window=window_name, newest=newest, left=left)
+    return replace(window, stage=stage, subgraph=places[window.subgraph], window=whole, newest=newest, left=left)
 
 
 def moved(graph: SubGraph, key: str, places: Mapping[int, int], buffer_of: Callable[[bytes], int]) -> SubGraph:

@@ -125,10 +125,10 @@ class WindowGlue:
         name = self._initials.add(self.variable("phase"), INT, start % every)
         phase = main.read(name, INT)
         step = main.op("MUL", (self._step(pushed), main.integers([every - 1])), INT)
-        following = self._modulo(main.op("ADD", (phase, step), INT))
+        following = self._wrapped(main.op("ADD", (phase, step), INT))
         if self.window.restarts and pushed.when is not None:
             seen = main.read(counter, INT)
-            anew = self._modulo(main.op("SUB", (main.integers([start + every]), seen), INT))
+            anew = self._wrapped(main.op("SUB", (main.integers([start % every + every]), seen), INT))
             holds = main.op("CAST", (pushed.when,), INT)
             change = main.op("MUL", (main.op("SUB", (following, anew), INT), holds), INT)
             following = main.op("ADD", (anew, change), INT)
@@ -136,9 +136,11 @@ class WindowGlue:
         due = main.compared("EQUAL", phase, 0)
         return due if runs is None else main.both(due, runs)
 
-    def _modulo(self, value: int) -> int:
-        main = self._main
-        return main.op("FLOOR_MOD", (value, main.integers([self.window.every])), INT)
+    def _wrapped(self, value: int) -> int:
+        """The remainder of a value from 0 to 2 * every - 1; TFLite Micro has no FLOOR_MOD of int32."""
+        main, every = self._main, self.window.every
+        turns = main.op("CAST", (main.compared("GREATER_EQUAL", value, every),), INT)
+        return main.op("SUB", (value, main.op("MUL", (turns, main.integers([every])), INT)), INT)
 
     def for_gaps(self, pushed: Pushed, runs: int) -> StageWindow:
         """The window of a stage that may miss hops: a variable is 0 if the next push makes a hop since its last run."""

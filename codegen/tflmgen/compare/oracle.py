@@ -147,7 +147,7 @@ def _run(command: Sequence[str], timeout: float) -> None:
         lines = [
             line for line in process.stderr.splitlines() if line.strip() and not line.startswith((" ", "Traceback"))
         ]
-        raise OracleError(f"it cannot run the model: {' / '.join(lines[-2:])}")
+        raise OracleError(f"it cannot run the model: {' / '.join(lines[-2:]).removesuffix('.')}")
 
 
 def _main(model: str, inputs: str, outputs: str, arena: str) -> None:

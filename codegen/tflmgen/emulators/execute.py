@@ -75,7 +75,7 @@ def run_set(session: Session, signatures: Sequence[Signature], vector_set: Vecto
     signature = signatures[vector_set.signature]
     inputs = signature.inputs
     dims = [port.type.dynamic_dims(array.shape) for port, array in zip(inputs, vector_set.inputs, strict=True)]
-    data = [_sent(array, port, signature) for array, port in zip(vector_set.inputs, inputs, strict=True)]
+    data = _sent(vector_set.inputs, signature)
     invocation = session.invoke(vector_set.signature, data, dims)
     if invocation.status != 0:
         code = STATUS.get(invocation.status, str(invocation.status))
@@ -85,15 +85,23 @@ def run_set(session: Session, signatures: Sequence[Signature], vector_set: Vecto
     return Result(tuple(map(_array, invocation.outputs, invocation.dims, ports)), invocation)
 
 
-def _sent(array: NDArray[Any], port: Port, signature: Signature) -> bytes:
-    """The bytes of an input; before the first row of a sliding window zeros, up to a whole number of hops.
+def _sent(arrays: Sequence[NDArray[Any]], signature: Signature) -> list[bytes]:
+    """The bytes of all inputs: a part for each push where a window comes whole.
 
-    An array of a hop's shape is one hop.
+    Before the first row of a window come zeros, up to a whole number of hops. Inputs that are no windows come again
+    with each push, which may overwrite them. A window's array of a hop's shape is one push.
     """
-    data = array.tobytes()
-    if port.slide is None or array.shape == port.invoke_type.max_shape:
-        return data
-    return bytes(signature.pushes * port.invoke_type.bytes - len(data)) + data
+    pairs = list(zip(arrays, signature.inputs, strict=True))
+    is_one_push = all(array.shape == port.invoke_type.max_shape for array, port in pairs if port.slide is not None)
+    if is_one_push:
+        return [array.tobytes() for array in arrays]
+    return [_parts(array.tobytes(), port, signature.pushes) for array, port in pairs]
+
+
+def _parts(data: bytes, port: Port, pushes: int) -> bytes:
+    if port.slide is not None:
+        return bytes(pushes * port.invoke_type.bytes - len(data)) + data
+    return data * pushes if port.type.is_static else data
 
 
 def _array(data: bytes, dims: Sequence[int], port: Port) -> NDArray[Any]:

@@ -23,6 +23,11 @@ def elu(node: Node) -> Value:
     gamma = float(node.attribute("gamma", 1.0507009873554805)) if node.op == "Selu" else 1.0
     if node.op == "Celu" and alpha != 1.0:
         return c.mul(g, c.elementwise(g, "ELU", c.div(g, value, alpha)), alpha)
+    return scaled_elu(g, value, alpha, gamma)
+
+
+def scaled_elu(g: Graph, value: Value, alpha: float, gamma: float = 1.0) -> Value:
+    """gamma * (x > 0 ? x : alpha * (exp(x) - 1))."""
     if alpha == 1.0:
         activated = c.elementwise(g, "ELU", value)
         return activated if gamma == 1.0 else c.mul(g, activated, gamma)

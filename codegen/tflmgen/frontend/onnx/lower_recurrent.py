@@ -17,6 +17,7 @@ from tflmgen.frontend.onnx.compose import F32, I32
 from tflmgen.frontend.onnx.laid_out import Graph, Value, constant
 from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.frontend.onnx.loop_builder import Iteration, Loop
+from tflmgen.frontend.onnx.lower_activation import scaled_elu, softplus
 from tflmgen.frontend.onnx.lower_index import flat_places
 from tflmgen.frontend.onnx.lower_matrix import fully_connected
 from tflmgen.frontend.onnx.lowerings import lowers
@@ -25,6 +26,20 @@ from tflmgen.frontend.onnx.node import Node
 Function = Callable[[Graph, Value], Value]
 _DEFAULTS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+
+
+_TAKES_ALPHA = {"affine", "scaledtanh", "hardsigmoid", "leakyrelu", "thresholdedrelu", "elu"}
+_TAKES_BETA = {"affine", "scaledtanh", "hardsigmoid"}
+
+
+def _activations(names: Sequence[str], alphas: Sequence[float], betas: Sequence[float]) -> list[Function]:
+    """The functions of all directions. Each coefficient belongs to the next function that takes one."""
+    alpha, beta = iter(alphas), iter(betas)
+    functions = []
+    for name in names:
+        own = next(alpha, None) if name.lower() in _TAKES_ALPHA else None
+        functions.append(_activation(name, own, next(beta, None) if name.lower() in _TAKES_BETA else None))
+    return functions
 
 
 def _activation(name: str, alpha: float | None, beta: float | None) -> Function:
@@ -38,7 +53,9 @@ def _activation(name: str, alpha: float | None, beta: float | None) -> Function:
         "hardsigmoid": lambda g, x: c.clamped_to_1(g, c.add(g, c.mul(g, x, _or(a, 0.2)), _or(b, 0.5))),
         "leakyrelu": lambda g, x: c.elementwise(g, "LEAKY_RELU", x, options={"alpha": _or(a, 0.01)}),
         "thresholdedrelu": lambda g, x: c.where(g, c.greater(g, x, _or(a, 1.0)), x, 0.0),
+        "elu": lambda g, x: scaled_elu(g, x, _or(a, 1.0)),
         "softsign": lambda g, x: c.div(g, x, c.add(g, c.absolute(g, x), 1.0)),
+        "softplus": softplus,
     }
     if name.lower() not in functions:
         raise NodeError(f"has the activation {name}, which is unsupported")
@@ -149,10 +166,7 @@ def _layer(node: Node, place: int) -> tuple[_Layer, Value, Value | None]:
     names = node.attribute("activations") or _DEFAULTS[kind] * 2
     each = len(_DEFAULTS[kind])
     alphas, betas = node.attribute("activation_alpha") or [], node.attribute("activation_beta") or []
-    functions = [
-        _activation(name, *(coefficients[k] if k < len(coefficients) else None for coefficients in (alphas, betas)))
-        for k, name in enumerate(names)
-    ][place * each : place * each + each]
+    functions = _activations(names, alphas, betas)[place * each : place * each + each]
     input_bias = None if bias is None else m.part(g, bias, 0, 0, count * hidden)
     hidden_bias = None if bias is None else m.part(g, bias, 0, count * hidden, count * hidden)
     clip = node.attribute("clip")

@@ -211,7 +211,7 @@ class _Stage:
             hops=(*self._module.hops, work),
         )
         for name in (self._window.window, self._window.newest):
-            module = _without_unread(module, changed.name, name) if name else module
+            module = _without_unread(module, name) if name else module
         return module
 
 
@@ -224,9 +224,21 @@ def _branch_of(module: Module, window: StageWindow) -> tuple[Function, If]:
     raise InternalError(f"{window.place}: the stage's branch is not in the graph")
 
 
-def _without_unread(module: Module, function_name: str, name: str) -> Module:
-    """The module without a variable whose contents only its own next contents follow from."""
-    function = module.function(function_name)
+def _without_unread(module: Module, name: str) -> Module:
+    """The module without a variable whose contents only its own next contents follow from, in all functions."""
+    functions: list[Function] = []
+    initial, ids = module.state[name].initial, Ids(module)
+    for function in module.functions:
+        changed = _without_variable(function, name, initial, ids) if name in function.state else function
+        if changed is None:
+            return module
+        functions.append(changed)
+    state = {other: variable for other, variable in module.state.items() if other != name}
+    return replace(module, functions=tuple(functions), state=state)
+
+
+def _without_variable(function: Function, name: str, initial: str, ids: Ids) -> Function | None:
+    """The function without a variable, None if another result depends on its contents or a call takes them."""
     place = function.state.index(name)
     inputs, results = list(function.inputs), list(function.body.results)
     entry = inputs.pop(function.ports + place)
@@ -236,13 +248,8 @@ def _without_unread(module: Module, function_name: str, name: str) -> Module:
         if not needed.isdisjoint(node.outputs):
             needed |= values_read(node)
     if entry in needed:
-        return module
-    constant = replace(entry, id=Ids(module).take(), constant=module.state[name].initial)
+        return None
+    constant = replace(entry, id=ids.take(), constant=initial)
     body = substitute(replace(function.body, results=tuple(results)), {entry: constant})
     state = tuple(other for other in function.state if other != name)
-    changed = replace(function, inputs=tuple(inputs), body=body, state=state)
-    return replace(
-        module,
-        functions=tuple(changed if f is function else f for f in module.functions),
-        state={other: variable for other, variable in module.state.items() if other != name},
-    )
+    return replace(function, inputs=tuple(inputs), body=body, state=state)

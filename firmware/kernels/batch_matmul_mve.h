@@ -97,7 +97,7 @@ TFLMGEN_SHARED void tflmgen_batch_matmul_mve_matrix(const int8_t *left, const in
             } else {
                 groups.row = values;
             }
-            tflmgen_fully_connected_mve_groups(scratch, output + row * p->output_row_stride + column, &groups);
+            tflmgen_fully_connected_mve_groups(output + row * p->output_row_stride + column, &groups, scratch);
         }
     }
 }

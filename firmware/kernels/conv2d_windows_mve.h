@@ -62,7 +62,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_windows_mve_run(const int8_t *input, const in
             for (int32_t x = 0; x < p->output_width; ++x, output += p->output_channels) {
                 tflmgen_conv2d_windows_mve_copy(row, input, y * p->stride_height - p->padding_top,
                                                 x * p->stride_width - p->padding_left, p);
-                tflmgen_fully_connected_mve_groups(stream, output, &groups);
+                tflmgen_fully_connected_mve_groups(output, &groups, stream);
             }
         }
         input += p->input_height * p->input_width * p->input_channels;

@@ -73,14 +73,15 @@ struct tflmgen_fully_connected_mve_groups {
 
 /* Registers: r1 row, r3 counter, r5 entry of the first pass, r7 output, r9 stream, r11 units left; q4 zero point.
  * Stack: row, counter. A group begins with its biases, 3 instructions; then 2 for every four of its chunks, and 22. */
-TFLMGEN_SHARED void tflmgen_fully_connected_mve_groups(const int8_t *stream, int8_t *output,
-                                                       const struct tflmgen_fully_connected_mve_groups *groups)
+TFLMGEN_SHARED void tflmgen_fully_connected_mve_groups(int8_t *output,
+                                                       const struct tflmgen_fully_connected_mve_groups *groups,
+                                                       const int8_t *stream)
 {
-    TFLMGEN_IN_REGISTERS_3(stream, output, groups);
+    TFLMGEN_IN_REGISTERS_3(output, groups, stream);
     __asm__ volatile("push {r4-r11, lr}\n\t"
-                     "mov r9, r0\n\t"
-                     "mov r7, r1\n\t"
-                     "ldmia r2, {r3, r4, r5, r8, r11}\n\t"
+                     "mov r9, r2\n\t"
+                     "mov r7, r0\n\t"
+                     "ldmia r1, {r3, r4, r5, r8, r11}\n\t"
                      "push {r3, r4}\n\t"
                      "vdup.16 q4, r11\n\t"
                      "mov r11, r8\n\t"
@@ -177,7 +178,7 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_run(const int8_t *input, const i
             groups.row = input;
         }
         if (groups.units > 0) {
-            tflmgen_fully_connected_mve_groups(stream, output, &groups);
+            tflmgen_fully_connected_mve_groups(output, &groups, stream);
         }
         if (p->singles > 0) {
             const int8_t *const behind = stream + (groups.units + TFLMGEN_FULLY_CONNECTED_MVE_UNITS - 1) /

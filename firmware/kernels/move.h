@@ -179,10 +179,10 @@ static __attribute__((noinline, unused)) void tflmgen_move(void *restrict to, co
                      "stmia r0!, {r3}\n\t"
                      "subs r2, r2, #4\n\t"
                      "bhs 4b\n"
+                     /* Less than a word is left over: the low two bits of the count. */
                      "5:\n\t"
-                     "adds r2, r2, #4\n\t"
                      "pop {r4, r5, r6, r7}\n\t"
-                     "b 7f\n"
+                     "b 8f\n"
                      "6:\n\t"
                      "subs r2, r2, #8\n\t"
                      "blo 7f\n\t"

@@ -5,6 +5,7 @@
 
 #include "mve.h"
 #include "requantize.h"
+#include "thumb.h"
 
 struct tflmgen_resize_bilinear {
     int32_t batches;
@@ -86,6 +87,64 @@ TFLMGEN_HELPER void tflmgen_resize_bilinear_pixel_f32(const tflmgen_f32 *upper_l
 
 /* A pixel of int8 channels: each is a sum of those of four pixels by their weights, which are in steps of 2^-20;
  * rounded, halves away from zero. */
+#if defined(__thumb__) && !defined(__thumb2__)
+/* u 1024 (1024 - d) + w 1024 d + (v - u) a (1024 - d) + (x - w) a d = U 1024 + (L - U) d, where the upper row's U is
+ * u 1024 + (v - u) a, and the lower row's L likewise: three products, and 30 instructions. The rows of both columns are
+ * the same number of bytes apart.
+ * Registers: r0 and r1 upper left and right, r2 and r3 indices of the lower and of the upper row, r12 channels. Stack:
+ * across, down, output. */
+TFLMGEN_SHARED void tflmgen_resize_bilinear_pixel_s8(const int8_t *upper_left, const int8_t *upper_right,
+                                                     const int8_t *lower_left, const int8_t *lower_right,
+                                                     int8_t *output, int32_t channels, int32_t down, int32_t across)
+{
+    const int32_t numbers[] = {across, down, (int32_t)(intptr_t)output, channels};
+    const int32_t *operands = numbers;
+    int32_t below = (int32_t)(lower_left - upper_left);
+    (void)lower_right;
+    TFLMGEN_IN_REGISTERS_4(upper_left, upper_right, below, operands);
+    __asm__ volatile(".syntax unified\n\t"
+                     "push {r4, r5, r6, r7}\n\t"
+                     "ldmia r3!, {r4, r5, r6, r7}\n\t"
+                     "push {r4, r5, r6}\n\t"
+                     "mov r12, r7\n\t"
+                     "movs r3, #0\n"
+                     "1:\n\t"
+                     "ldrsb r4, [r0, r3]\n\t"
+                     "ldrsb r5, [r1, r3]\n\t"
+                     "subs r5, r5, r4\n\t"
+                     "ldr r6, [sp, #0]\n\t"
+                     "muls r5, r6\n\t"
+                     "lsls r4, r4, #10\n\t"
+                     "adds r4, r4, r5\n\t"
+                     "ldrsb r5, [r0, r2]\n\t"
+                     "ldrsb r7, [r1, r2]\n\t"
+                     "subs r7, r7, r5\n\t"
+                     "muls r7, r6\n\t"
+                     "lsls r5, r5, #10\n\t"
+                     "adds r5, r5, r7\n\t"
+                     "subs r5, r5, r4\n\t"
+                     "ldr r6, [sp, #4]\n\t"
+                     "muls r5, r6\n\t"
+                     "lsls r4, r4, #10\n\t"
+                     "adds r4, r4, r5\n\t"
+                     "lsrs r5, r4, #31\n\t"
+                     "subs r4, r4, r5\n\t"
+                     "movs r5, #0\n\t"
+                     "asrs r4, r4, #20\n\t"
+                     "adcs r4, r5\n\t"
+                     "ldr r6, [sp, #8]\n\t"
+                     "strb r4, [r6, r3]\n\t"
+                     "adds r2, r2, #1\n\t"
+                     "adds r3, r3, #1\n\t"
+                     "cmp r3, r12\n\t"
+                     "bne 1b\n\t"
+                     "add sp, #12\n\t"
+                     "pop {r4, r5, r6, r7}"
+                     : "+l"(r0), "+l"(r1), "+l"(r2), "+l"(r3)
+                     :
+                     : "r12", "cc", "memory");
+}
+#else
 TFLMGEN_RESIZE_PIXEL void tflmgen_resize_bilinear_pixel_s8(const int8_t *upper_left, const int8_t *upper_right,
                                                            const int8_t *lower_left, const int8_t *lower_right,
                                                            int8_t *output, int32_t channels, int32_t down,
@@ -127,6 +186,7 @@ TFLMGEN_RESIZE_PIXEL void tflmgen_resize_bilinear_pixel_s8(const int8_t *upper_l
     }
 #endif
 }
+#endif
 
 TFLMGEN_DEFINE_RESIZE_BILINEAR(tflmgen_resize_bilinear_f32, tflmgen_f32, tflmgen_f32, tflmgen_resize_bilinear_pixel_f32)
 TFLMGEN_DEFINE_RESIZE_BILINEAR(tflmgen_resize_bilinear_s8, int8_t, tflmgen_s32, tflmgen_resize_bilinear_pixel_s8)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support import int16_cases
 from support.differential import draw, is_empty
-from support.emulated_kernels import M4, M55, Machine, Run, faults_on, kernel_for
+from support.emulated_kernels import M0, M4, M55, Machine, Run, faults_on, kernel_for
 from support.kernel_harness import Array, Case, claims, constant, make_case, random_values, run_kernels, tensor
 from support.kernel_program import KERNELS
 from support.moved_elements import selected
@@ -109,6 +109,13 @@ def test_extremes_with_the_dsp_extension(tmp_path: Path) -> None:
     drawn = [pair for number in extremes for dtype in ("int8", "int16") for pair in cases_of(number, dtype, 4, 30)]
     kinds = [f"tflmgen_{name}_{suffix}" for name in ("maximum", "minimum") for suffix in ("s8", "s16")]
     assert check_drawn(drawn, tmp_path, M4) == {*kinds}
+
+
+def test_resized_images_with_the_instructions_of_every_cortex_m(tmp_path: Path) -> None:
+    families = [number for number, family in enumerate(FAMILIES) if family.operator == "RESIZE_BILINEAR"]
+    drawn = [pair for number in families for pair in cases_of(number, "int8", 5, 40)]
+    assert check_drawn(drawn, tmp_path, M0) == {"tflmgen_resize_bilinear_s8"}
+    assert any(case.outputs[0].shape[3] > 1 for case, _ in drawn)
 
 
 @pytest.mark.sweep

@@ -11,7 +11,7 @@ import pytest
 from kernel_costs import TABLE, text_of
 from support.kernel_harness import constant, make_case, tensor
 from support.repository import ROOT
-from tflmgen.ir.kernel import Kernel, Params, Scratch, Target
+from tflmgen.ir.kernel import Cost, Kernel, Params, Scratch, Target
 from tflmgen.ir.kernel_choice import CostedKernel, KernelChoice
 from tflmgen.kernels import choice as kernel_choice
 from tflmgen.kernels.costs import estimate as costs
@@ -33,7 +33,7 @@ WITHIN = 0.005
 
 def kernel(name: str, *operands: Scratch, variant: str = "dsp", family: str = "", **numbers: int) -> Kernel:
     params = Params("some", tuple(numbers.items()))
-    return Kernel(f"tflmgen_{name}", "some.h", operands, params, macs=100, variant=variant, family=family)
+    return Kernel(f"tflmgen_{name}", "some.h", operands, params, cost=Cost(100, family), variant=variant)
 
 
 def convolution(family: str, **numbers: int) -> Kernel:

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import Kernel, OperatorInstance, Overlap, ParamValue, Target
+from tflmgen.ir import Cost, Kernel, OperatorInstance, Overlap, ParamValue, Target
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.int16_layer import Int16Layer
 from tflmgen.kernels.numeric.quantize_math import Activation
@@ -267,9 +267,9 @@ class Pooling(PortableRequest):
         """The variant of the portable kernel that reads and writes so many channels of a pixel at a time."""
         function = self.portable.function.replace("_s8", f"_{variant}_s8")
         input_overlaps = overlaps(self.op.outputs[0], self.window.group_distance(channels))
-        family = f"{self.kind}_pool2d_{variant}"
+        cost = Cost(family=f"{self.kind}_pool2d_{variant}")
         return replace(
-            self.portable, function=function, header=header, overlaps=input_overlaps, variant=variant, family=family
+            self.portable, function=function, header=header, overlaps=input_overlaps, variant=variant, cost=cost
         )
 
 

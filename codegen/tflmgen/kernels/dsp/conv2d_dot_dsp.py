@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.conv2d_dsp import is_computed_in_blocks
@@ -67,7 +67,7 @@ def conv2d_dot_dsp(request: Convolution) -> Kernel | None:
         Output(0),
     )
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
-    return Kernel("tflmgen_conv2d_dot_dsp_s8", HEADER, operands, fields, overlaps, request.macs, "dsp")
+    return Kernel("tflmgen_conv2d_dot_dsp_s8", HEADER, operands, fields, overlaps, Cost(request.macs), "dsp")
 
 
 def _stream(layer: Layer, weights: NDArray[np.int64]) -> NDArray[np.uint32]:

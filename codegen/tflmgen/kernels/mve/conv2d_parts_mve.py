@@ -5,7 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, Output, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import (
+    ConstantArray,
+    Cost,
+    DType,
+    Input,
+    Kernel,
+    Null,
+    Operand,
+    Output,
+    PackedCall,
+    Scratch,
+    UnpackedPart,
+)
 from tflmgen.kernels.costs.cost_model import convolution_cost, transposed_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.mve.conv2d_mve import (
@@ -102,7 +114,7 @@ def _kernel(
     operands: tuple[Operand, ...] = (Input(source), stream, scratch, Output(0))
     call_params = params(f"tflmgen_{name}_mve_s8", fields, ends)
     return Kernel(
-        f"tflmgen_{name}_mve_s8", HEADER, operands, call_params, macs=macs, variant="mve", family=f"{name}_mve"
+        f"tflmgen_{name}_mve_s8", HEADER, operands, call_params, cost=Cost(macs, f"{name}_mve"), variant="mve"
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
@@ -59,7 +59,7 @@ def depthwise_quads_mve(request: DepthwiseConvolution | GroupedConvolution) -> K
     stream = ConstantArray.of("stream", _stream(layer, window, loads, padding), DType.UINT32)
     function = f"tflmgen_depthwise_quads_mve{'' if exact.signed else '_relu'}_s8"
     operands = (Input(0), stream, Scratch(scratch), Output(0))
-    return Kernel(function, HEADER, operands, fields, input_overlaps, request.macs, "mve")
+    return Kernel(function, HEADER, operands, fields, input_overlaps, Cost(request.macs), "mve")
 
 
 def _of_image_line(request: DepthwiseConvolution) -> Kernel | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, UnpackedPart
 from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
@@ -59,7 +59,7 @@ def _kernel(request: MatrixProduct, singles: int) -> Kernel | None:
     distance = overlap_distance(batches, depth, units, units if copied else 1 if singles else last_block(units, GROUP))
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     operands = (Input(0), stream, Output(0))
-    return Kernel("tflmgen_fully_connected_mve_s8", HEADER, operands, fields, overlaps, request.macs, "mve")
+    return Kernel("tflmgen_fully_connected_mve_s8", HEADER, operands, fields, overlaps, Cost(request.macs), "mve")
 
 
 def unit_stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:

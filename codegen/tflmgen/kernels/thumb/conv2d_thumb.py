@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
@@ -59,9 +59,8 @@ def conv2d_thumb(request: Convolution) -> Kernel | None:
         (Input(0), stream, Scratch(2 * BLOCK * rows), Output(0)),
         fields,
         overlaps,
-        request.macs,
+        Cost(request.macs, numbers=(("signed", isinstance(exact, Requantisations)),)),
         "thumb",
-        numbers=(("signed", isinstance(exact, Requantisations)),),
     )
     pixels = window.flat.input[2]
     return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK))

@@ -24,7 +24,7 @@ Factor = tuple[int, int]
 """(multiplier, shift) of tflmgen_requantize."""
 
 
-_MOST_PIXELS = 256
+_MAX_PIXELS = 256
 """Largest number of pixels in a window whose sums of int8 values fit 16 bits."""
 
 
@@ -261,7 +261,7 @@ class Pooling(PortableRequest):
     @property
     def sums_fit_16_bits(self) -> bool:
         """Whether a window is so small that sums of its int8 values fit 16 bits."""
-        return math.prod(self.window.taps) <= _MOST_PIXELS
+        return math.prod(self.window.taps) <= _MAX_PIXELS
 
     def kernel(self, variant: str, header: str, channels: int) -> Kernel:
         """The variant of the portable kernel that reads and writes so many channels of a pixel at a time."""

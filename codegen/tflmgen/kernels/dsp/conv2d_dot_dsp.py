@@ -26,7 +26,7 @@ BLOCK = header_constant("conv2d_dot_dsp.h", "TFLMGEN_CONV2D_DOT_DSP_PIXELS")
 FEW_CHANNELS = 4
 """Output channels up to which a window may not be worth widening for them."""
 
-_LEAST_SHIFT, _MOST_SHIFT = 1, 22
+_MIN_SHIFT, _MAX_SHIFT = 1, 22
 """Shifts to the right that the kernel rounds as TFLite does."""
 
 _SUM_LIMIT = 2**30
@@ -84,7 +84,7 @@ def _stream(layer: Layer, weights: NDArray[np.int64]) -> NDArray[np.uint32]:
 def _is_exact(layer: Layer) -> bool:
     """Whether sums are below 2^30, and scaled down, though not to nothing."""
     least, greatest = accumulators(layer)
-    shifts = all(_LEAST_SHIFT <= -shift <= _MOST_SHIFT for _, shift in layer.scales)
+    shifts = all(_MIN_SHIFT <= -shift <= _MAX_SHIFT for _, shift in layer.scales)
     return max(-int(least.min()), int(greatest.max())) < _SUM_LIMIT and shifts
 
 

@@ -31,7 +31,7 @@ LOADS = header_constant(HEADER, "TFLMGEN_DEPTHWISE_QUADS_MVE_LOADS")
 QUADS = header_constant(HEADER, "TFLMGEN_DEPTHWISE_QUADS_MVE_QUADS")
 """Greatest number of groups of four rows in a window."""
 
-MOST_SCRATCH = 4096
+MAX_SCRATCH = 4096
 """Greatest scratch in bytes."""
 
 
@@ -43,7 +43,7 @@ def depthwise_quads_mve(request: DepthwiseConvolution | GroupedConvolution) -> K
     height, width = window.taps
     quads, columns = -(-height // 4), (PIXELS - 1) * window.steps.stride_width + window.reach[1]
     loads, scratch = -(-quads * width // 4), 4 * CHANNELS * quads * columns
-    if exact is None or loads > LOADS or quads > QUADS or scratch > MOST_SCRATCH:
+    if exact is None or loads > LOADS or quads > QUADS or scratch > MAX_SCRATCH:
         return None
     filters, padding = channels // window.input[3], zero_point(input_type(op, 0))
     fields = params(

@@ -26,14 +26,14 @@ GROUP = header_constant(HEADER, "TFLMGEN_FULLY_CONNECTED_MVE_UNITS")
 STACK_BYTES = header_constant(HEADER, "TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES")
 """Greatest number of bytes of a row that is copied to the stack, because it is no whole number of vectors."""
 
-MOST_SINGLES = 4
+MAX_SINGLES = 4
 """Units that are computed one by one rather than with zeros beside them."""
 
 
 def fully_connected_mve(request: MatrixProduct) -> list[Kernel]:
     """The kernel with units in groups only, and with a few behind them; none where it would not be exact."""
     more = len(request.layer.weights) % GROUP
-    singles = (0, more) if 0 < more <= MOST_SINGLES else (0,)
+    singles = (0, more) if 0 < more <= MAX_SINGLES else (0,)
     return [kernel for count in singles if (kernel := _kernel(request, count))]
 
 

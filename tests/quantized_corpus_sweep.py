@@ -34,7 +34,7 @@ from tflmgen.api.quantize_costs import board_of, measured_costs
 from tflmgen.options import OutputOptions, SourceOptions
 from tflmgen.terminal import Console
 
-MOST_FLOAT_LOOPS = 0.1
+MAX_FLOAT_LOOPS = 0.1
 """Share of the models that may convert to float32 in each iteration."""
 
 COUNTED = ("mps2_an386", "mps2_an385_m0")
@@ -147,7 +147,7 @@ def main() -> int:
     print("\n".join(summary(records)))
     converting = sum(bool(r.get("in_loops")) for r in records)
     failed = any("error" in r or any("error" in v for v in r["boards"].values()) for r in records)
-    return 1 if failed or converting > MOST_FLOAT_LOOPS * len(records) else 0
+    return 1 if failed or converting > MAX_FLOAT_LOOPS * len(records) else 0
 
 
 if __name__ == "__main__":

@@ -25,15 +25,15 @@ README = ROOT / "README.md"
 CONSOLE = re.compile(r"(?<=```console\n)\$ tflmgen ([^\n]+)\n(.*?)(?=^```$)", re.DOTALL | re.MULTILINE)
 PLAN = re.compile(r"(?<=```c\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
 SHOWN_FROM = "    /* subgraph 0 'main', operator 5: IF */"
-MOST_LINES = 100
+MAX_LINES = 100
 """Two screens."""
 IMAGES = ROOT / "docs" / "images"
 PICTURES = {"light": IMAGES / "report-light.png", "dark": IMAGES / "report-dark.png"}
-MOST_BYTES = 200_000
+MAX_BYTES = 200_000
 
 
 def test_it_is_short() -> None:
-    assert len(README.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
 
 
 def test_the_generated_c(update_golden: bool) -> None:
@@ -87,7 +87,7 @@ def test_the_pictures_of_the_report(update_golden: bool, tmp_path: Path) -> None
     assert {ROOT / name for name in shown} == set(PICTURES.values())
     for path in PICTURES.values():
         assert path.read_bytes().startswith(b"\x89PNG")
-        assert path.stat().st_size < MOST_BYTES
+        assert path.stat().st_size < MAX_BYTES
 
 
 def rows_of(text: str, heading: str = "") -> dict[str, list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tflmgen.ir import (
     ConstantArray,
+    Cost,
     DType,
     Input,
     Kernel,
@@ -51,6 +52,7 @@ __all__ = [
     "SAME_QUANTIZATION",
     "STATIC",
     "ConstantArray",
+    "Cost",
     "CustomOperator",
     "DType",
     "Input",

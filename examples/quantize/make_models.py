@@ -41,7 +41,7 @@ SURE = 0.9
 """Probability from which the first classifier's answer is taken."""
 SETTLED = 0.05
 """Largest change of the state below which it counts as settled."""
-MOST_STEPS = 30
+MAX_STEPS = 30
 
 
 def rounded(x: Array) -> Array:
@@ -145,7 +145,7 @@ def settling(data: Split) -> Any:
         given = tf.matmul(x, layer.u) + layer.b
 
         def change(z: tf.Tensor, last: tf.Tensor, step: tf.Tensor) -> tf.Tensor:
-            return tf.logical_and(tf.reduce_max(tf.abs(z - last)) > SETTLED, step < MOST_STEPS)
+            return tf.logical_and(tf.reduce_max(tf.abs(z - last)) > SETTLED, step < MAX_STEPS)
 
         def iterate(z: tf.Tensor, last: tf.Tensor, step: tf.Tensor) -> tuple[tf.Tensor, ...]:
             del last

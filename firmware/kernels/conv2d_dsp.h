@@ -111,8 +111,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_in_line(struct tflmgen_conv2d_dsp_run
         tflmgen_conv2d_dsp_run_blocks(run, stream, output, 1, tflmgen_conv2d_dsp_filled, kind);
         return;
     }
-    const int32_t most_above = (p->padding_top + p->dilation_height - 1) / p->dilation_height;
-    const int32_t place = rows.first ? rows.first - 1 : most_above + below - 1;
+    const int32_t max_above = (p->padding_top + p->dilation_height - 1) / p->dilation_height;
+    const int32_t place = rows.first ? rows.first - 1 : max_above + below - 1;
     const int32_t pair_words = 2 * p->steps + (kind->uniform ? 6 : 7);
     const int32_t steps = p->row_pitch / 4;
     struct tflmgen_conv2d_dsp_edge edge = {tflmgen_conv2d_dsp_run_of(steps * (rows.end - rows.first),

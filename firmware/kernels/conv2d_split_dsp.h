@@ -328,8 +328,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const tflm
             computed = tflmgen_conv2d_split_dsp_rows(out_y, tflmgen_max_s32(p->part_steps / row, 1), p);
             const int32_t below = p->filter_height - computed.end;
             if (computed.first > 0 || below > 0) {
-                const int32_t most_above = (p->padding_top + p->dilation_height - 1) / p->dilation_height;
-                const int32_t place = computed.first ? computed.first - 1 : most_above + below - 1;
+                const int32_t max_above = (p->padding_top + p->dilation_height - 1) / p->dilation_height;
+                const int32_t place = computed.first ? computed.first - 1 : max_above + below - 1;
                 part.starts = stream + pairs * (pair_words + 2 * place);
                 begins = TFLMGEN_CONV2D_SPLIT_DSP_STARTS;
             }

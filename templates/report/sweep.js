@@ -3,7 +3,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const front = new Set(data.front);
 const rows = data.rows.map(values => Object.fromEntries(values.map((value, i) => [data.columns[i], value])));
 const byId = id => document.getElementById(id);
-const MOST_ROWS = 500;
+const MAX_ROWS = 500;
 const SPACE = "http://www.w3.org/2000/svg";
 
 function passes(row) {
@@ -49,14 +49,14 @@ function draw() {
     if (data.links[row.task]) dot.addEventListener("click", () => { location.href = data.links[row.task]; });
     plot.append(dot);
   }
-  byId("shown").textContent = `${shown.length} of ${rows.length} builds.` + (shown.length > MOST_ROWS ? ` The table has the first ${MOST_ROWS}.` : "");
+  byId("shown").textContent = `${shown.length} of ${rows.length} builds.` + (shown.length > MAX_ROWS ? ` The table has the first ${MAX_ROWS}.` : "");
   table(shown);
 }
 
 function table(shown) {
   const body = byId("table");
   body.replaceChildren();
-  for (const row of shown.slice(0, MOST_ROWS)) {
+  for (const row of shown.slice(0, MAX_ROWS)) {
     const line = document.createElement("tr");
     for (const name of ["model", "board", "options", "ram_bytes", "weights_bytes", "milliseconds_estimated", "instructions", "error", "score"]) {
       const cell = document.createElement("td");

@@ -23,11 +23,11 @@ def filled(operands: list[Array]) -> Array:
     return np.full(tuple(dims.tolist()), value)
 
 
-def reduction(operator: str, most_axes: int = 6) -> Callable[[Rng, str], Run]:
+def reduction(operator: str, max_axes: int = 6) -> Callable[[Rng, str], Run]:
     def make(rng: Rng, dtype: str) -> Run:
-        shape = shape_of(rng, 1, 4 if most_axes == 2 else 6, 4)
+        shape = shape_of(rng, 1, 4 if max_axes == 2 else 6, 4)
         rank = len(shape)
-        axes = rng.permutation(rank)[: int(rng.integers(1, min(rank, most_axes) + 1))]
+        axes = rng.permutation(rank)[: int(rng.integers(1, min(rank, max_axes) + 1))]
         axes = np.where(rng.random(axes.shape) < 0.3, axes - rank, axes)
         source = typed(rng, dtype, shape)
         result = typed(rng, dtype) if operator in ("MEAN", "SUM") and rng.random() < 0.7 else source

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from support.native import Invocation, build_native, run_native
-from support.random_rows import MOST_ROWS, TooManyRowsError, random_model, run_rows
+from support.random_rows import MAX_ROWS, TooManyRowsError, random_model, run_rows
 from tflmgen.compiler import Compilation, compile_model
 from tflmgen.frontend.tflite.reader import read_model
 from tflmgen.ir.kernel import Target
@@ -45,7 +45,7 @@ def _check(seeds: range, shape: Sequence[int], folder: Path) -> None:
         path.write_bytes(random_model(random, shape))
         dims = ",".join(str(INPUT_ROWS if dim < 0 else dim) for dim in shape)
         bounds = [f"{name}={dims}" for name in ("0:0", "0:1")]
-        compilation = compile_model(path, Target("host"), BuildOptions(max_shape=bounds, max_dim=MOST_ROWS))
+        compilation = compile_model(path, Target("host"), BuildOptions(max_shape=bounds, max_dim=MAX_ROWS))
         for _ in range(4):
             inputs = _inputs(random, compilation)
             try:

@@ -241,7 +241,7 @@ def output_size(layer: Layer) -> list[int]:
 
 
 def _of_family(names: Container[str], kernels: Iterable[Kernel]) -> list[Kernel]:
-    return [kernel for kernel in kernels if kernel.family in names]
+    return [kernel for kernel in kernels if kernel.cost.family in names]
 
 
 @contextlib.contextmanager
@@ -257,7 +257,7 @@ def only(names_of: Mapping[ModuleType, Collection[str]]) -> Iterator[dict[tuple[
         candidates = list(kernels)
         others = [other for kernel in candidates for other in kernel.smaller]
         wanted = _of_family(names, candidates) or _of_family(names, others)
-        in_turn = wanted and wanted[0].family.startswith(("conv2d_dsp", "depthwise3x3", "fully_connected_mve"))
+        in_turn = wanted and wanted[0].cost.family.startswith(("conv2d_dsp", "depthwise3x3", "fully_connected_mve"))
         # By layer, not by call: the proof of a build selects kernels anew, and is to find the same.
         turn = turns.setdefault((wanted[0].function, wanted[0].params), len(turns)) if in_turn else 0
         first = turn % len(wanted) if in_turn else 0
@@ -322,8 +322,8 @@ def samples(counted: Iterable[CountedCall], taken: Mapping[tuple[str, Params | N
     of_families = []
     for call in counted:
         kernel = taken.get((call.call.function, call.call.params))
-        if kernel is not None and kernel.family:
+        if kernel is not None and kernel.cost.family:
             others = (taken.get((other.function, other.params)) for other in call.beside)
-            alone = all(other is None or other.family != kernel.family for other in others)
-            of_families.append(Sample(kernel.function, kernel.family, numbers_of(kernel), call.cycles, alone))
+            alone = all(other is None or other.cost.family != kernel.cost.family for other in others)
+            of_families.append(Sample(kernel.function, kernel.cost.family, numbers_of(kernel), call.cycles, alone))
     return of_families

@@ -19,7 +19,7 @@ from support.random_images import CHANNELS, random_image_model
 from support.random_layers import random_layers
 from support.random_patterns import random_pattern
 from support.random_program import Seeded, random_program
-from support.random_rows import MOST_ROWS, random_model
+from support.random_rows import MAX_ROWS, random_model
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class RandomModels:
 
 IMAGES = Bounds({(0, 0): (1, 6, 5, CHANNELS)}, 24)
 """Images are at least 5 high and wide."""
-ROWS = Bounds({(0, 0): (4, 2), (0, 1): (4, 2)}, MOST_ROWS)
+ROWS = Bounds({(0, 0): (4, 2), (0, 1): (4, 2)}, MAX_ROWS)
 
 MAKERS: Mapping[str, RandomModels] = {
     "control flow": RandomModels(lambda seed: random_program(Seeded(seed))),

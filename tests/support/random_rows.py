@@ -16,7 +16,7 @@ from support.reference import Reference
 
 Array = NDArray[Any]
 
-MOST_ROWS = 64
+MAX_ROWS = 64
 
 
 class TooManyRowsError(Exception):
@@ -209,7 +209,7 @@ class _Subgraph:
 
 
 def run_rows(model: Model, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    """The model's outputs. Raises TooManyRowsError where a tensor has more than MOST_ROWS rows."""
+    """The model's outputs. Raises TooManyRowsError where a tensor has more than MAX_ROWS rows."""
     return _Rows(model).run(0, inputs)
 
 
@@ -218,7 +218,7 @@ class _Rows(Reference):
         self, graph: SubGraph, op: Operator, inputs: list[Array], handles: Mapping[int, str]
     ) -> tuple[Array, ...]:
         results = self._rows(op, inputs) or super().operator(graph, op, inputs, handles)
-        if any(array.ndim and max(array.shape) > MOST_ROWS for array in results):
+        if any(array.ndim and max(array.shape) > MAX_ROWS for array in results):
             raise TooManyRowsError
         return results
 

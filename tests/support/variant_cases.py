@@ -32,7 +32,7 @@ Chosen = tuple[Case, Sequence[Array | None], Kernel, Overlap | None]
 CASES = 2
 """Cases of each function, at least."""
 
-MOST_DRAWS = 4000
+MAX_DRAWS = 4000
 MACHINES = {"dsp": M4, "mve": M55, "thumb": M0}
 
 DECLARATIONS = tuple(declaration for declaration in declarations() if declaration.instructions in MACHINES)
@@ -166,7 +166,7 @@ def chosen_for(
     rng = np.random.default_rng(1)
     missing = Counter(dict.fromkeys(sorted(functions), CASES))
     sources = [(cases, generator(name)) for cases in declaration.cases for name in cases.layers.split()]
-    for draw, (cases, make) in enumerate(itertools.islice(itertools.cycle(sources), MOST_DRAWS)):
+    for draw, (cases, make) in enumerate(itertools.islice(itertools.cycle(sources), MAX_DRAWS)):
         if not missing:
             return
         machine = machine_of(declaration, cases)

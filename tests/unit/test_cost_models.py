@@ -11,7 +11,7 @@ import pytest
 from kernel_costs import TABLE, text_of
 from support.kernel_harness import constant, make_case, tensor
 from support.repository import ROOT
-from tflmgen.ir.kernel import Kernel, Params, Scratch, Target
+from tflmgen.ir.kernel import Cost, Kernel, Params, Scratch, Target
 from tflmgen.ir.kernel_choice import CostedKernel, KernelChoice
 from tflmgen.kernels import choice as kernel_choice
 from tflmgen.kernels.costs import estimate as costs
@@ -19,7 +19,7 @@ from tflmgen.kernels.costs.cost_model import CALL, FEW
 from tflmgen.kernels.costs.estimate import ALONE, CORES, cycles_of, cycles_table, estimate, numbers_of
 from tflmgen.kernels.registry import cost_models
 
-MOST_TERMS, MOST_COEFFICIENTS = 8, 1200
+MAX_TERMS, MAX_COEFFICIENTS = 8, 1200
 """Of one family on one core; of all together."""
 
 RECORDED = json.loads((ROOT / "tests" / "models" / "kernel_candidates.json").read_text())
@@ -33,7 +33,7 @@ WITHIN = 0.005
 
 def kernel(name: str, *operands: Scratch, variant: str = "dsp", family: str = "", **numbers: int) -> Kernel:
     params = Params("some", tuple(numbers.items()))
-    return Kernel(f"tflmgen_{name}", "some.h", operands, params, macs=100, variant=variant, family=family)
+    return Kernel(f"tflmgen_{name}", "some.h", operands, params, cost=Cost(100, family), variant=variant)
 
 
 def convolution(family: str, **numbers: int) -> Kernel:
@@ -67,8 +67,8 @@ def test_no_term_is_there_for_nothing() -> None:
 
 def test_costs_are_small() -> None:
     tables = [cycles for by_core in cycles_table().values() for cycles in by_core.values()]
-    assert max(family.has_call + len(family.terms) for family in cost_models().values()) <= MOST_TERMS
-    assert sum(map(len, tables)) <= MOST_COEFFICIENTS
+    assert max(family.has_call + len(family.terms) for family in cost_models().values()) <= MAX_TERMS
+    assert sum(map(len, tables)) <= MAX_COEFFICIENTS
     assert (
         min(cycle for by_core in cycles_table().values() for core in by_core for cycle in by_core[core].values()) >= 0
     )

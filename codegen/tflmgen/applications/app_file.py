@@ -22,7 +22,7 @@ SUFFIX = ".toml"
 BUILTIN = "builtin:"
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _VALUE = re.compile(r"\w+(\.\w+)?")
-MOST_ELEMENTS = 1 << 24
+MAX_ELEMENTS = 1 << 24
 """Elements of a tensor that a file may ask for: 16 MB in int8, more than any board of this kind has."""
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 _INPUT_KEYS = {"period", "type", "shape", "scale", "zero_point"}
@@ -202,8 +202,8 @@ def dimensions(file: AppFile, key: str, shape: object) -> tuple[int, ...]:
     """A shape. Raises ModelError."""
     if not isinstance(shape, list) or not shape or not all(type(dim) is int and dim > 0 for dim in shape):
         file.fail(key, "is a list of dimensions of at least 1, as in [160]")
-    if math.prod(shape) > MOST_ELEMENTS:
-        file.fail(key, f"has more than {MOST_ELEMENTS:,} elements")
+    if math.prod(shape) > MAX_ELEMENTS:
+        file.fail(key, f"has more than {MAX_ELEMENTS:,} elements")
     return tuple(shape)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.applications.app_file import MOST_ELEMENTS
+from tflmgen.applications.app_file import MAX_ELEMENTS
 from tflmgen.applications.glue_graph import GlueGraph
 from tflmgen.applications.stage_body import Body, StageContext
 from tflmgen.ir import DType, TensorType
@@ -204,7 +204,7 @@ def normalize(context: StageContext) -> Body:
     _count(context)
     shape = context.types[0].max_shape
     if "window" in context.stage.settings:
-        shape = (context.whole("window", None, 1, MOST_ELEMENTS // shape[-1]), shape[-1])
+        shape = (context.whole("window", None, 1, MAX_ELEMENTS // shape[-1]), shape[-1])
     tables = {}
     for name, least in (("mean", -1e30), ("deviation", 1e-30)):
         values = context.stage.settings.get(name)
@@ -298,4 +298,4 @@ def _count(context: StageContext) -> int:
     """Elements that the stage computes on: those of its window, which are those of its input by default."""
     if len(context.types) != 1 or context.types[0].elements < 2:
         context.file.fail(context.key("input"), f"{context.stage.builtin} reads one tensor of at least 2 elements")
-    return context.whole("window", context.types[0].elements, 2, MOST_ELEMENTS)
+    return context.whole("window", context.types[0].elements, 2, MAX_ELEMENTS)

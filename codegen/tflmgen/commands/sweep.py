@@ -34,7 +34,7 @@ COLUMNS = (
     Column("ms", numeric=True),
     Column("score", numeric=True),
 )
-MOST_ROWS = 12
+MAX_ROWS = 12
 """Rows of the Pareto front that are printed."""
 
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -148,7 +148,7 @@ def _statuses(rows: Sequence[Row]) -> dict[str, int]:
 
 
 def _print(console: Console, summary: SweepSummary, results: str, rows: list[Row], front: list[Row]) -> None:
-    shown = front[:: max(1, -(-len(front) // MOST_ROWS))]
+    shown = front[:: max(1, -(-len(front) // MAX_ROWS))]
     title = f"Pareto front of {count(len(rows))} rows: {len(front)}"
     console.table(Table(title, COLUMNS, [_row(row) for row in shown]))
     if len(shown) < len(front):

@@ -274,7 +274,7 @@ class _WhileImporter:
             return None
         body = replace(attempt.body.block, results=results)
         loop = While(0, variables, inits, attempt.test.block, body, (), self.origin)
-        return trip_count(loop, self.context.constants, at_most=True)
+        return trip_count(loop, self.context.constants, upper_bound=True)
 
     def _next_agree(self, attempt: _Attempt) -> bool:
         """Whether the body's results have the types of the variables; reports each mismatch."""

@@ -31,7 +31,7 @@ States = Mapping[TensorKey, CarriedState]
 
 _INSIDE = "it is inside a branch, loop or call, where a state would persist"
 
-_MOST_TERMS = 4096
+_MAX_TERMS = 4096
 """Coefficients of each element, beyond which a batch is not analysed: the matrices grow with the square."""
 
 
@@ -170,7 +170,7 @@ class _Matcher:
         steps = math.prod(self._body.tensors[self._body.inputs[place]].shape) // (batch * features)
         if self._body.tensors[pick.outputs[0]].shape[-1] != features or not self._runs(steps):
             return "its trip count is not known to be the length of the sequence"
-        if batch * (features + cells) > _MOST_TERMS:
+        if batch * (features + cells) > _MAX_TERMS:
             return f"its batch of {batch} is too large to be analysed"
         sums = self._sums(cell, pick, (batch, features, cells))
         if sums is None:

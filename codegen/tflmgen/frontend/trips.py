@@ -46,12 +46,12 @@ def counters(loop: While, constants: Mapping[str, bytes]) -> dict[Value, Counter
     return counting
 
 
-def trip_count(loop: While, constants: Mapping[str, bytes], at_most: bool = False) -> int | None:
-    """Number of iterations, or with `at_most` an upper bound of it; None if unknown."""
+def trip_count(loop: While, constants: Mapping[str, bytes], upper_bound: bool = False) -> int | None:
+    """Number of iterations, or with `upper_bound` a number that they do not exceed; None if unknown."""
     if loop.trips is not None:
         return loop.trips
     producers = {op.outputs[0]: op for op in loop.condition.nodes if isinstance(op, Op)}
-    return _count(loop.condition.results[0], producers, counters(loop, constants), constants, at_most)
+    return _count(loop.condition.results[0], producers, counters(loop, constants), constants, upper_bound)
 
 
 def _count(
@@ -59,16 +59,16 @@ def _count(
     producers: Mapping[Value, Op],
     counting: Mapping[Value, Counter],
     constants: Mapping[str, bytes],
-    at_most: bool,
+    upper_bound: bool,
 ) -> int | None:
     op = producers.get(test)
     if op is None:
         return None
     traits = traits_of(op.operator)
     if traits.connective is Connective.AND:
-        counts = [_count(v, producers, counting, constants, at_most) for v in op.inputs if v is not None]
+        counts = [_count(v, producers, counting, constants, upper_bound) for v in op.inputs if v is not None]
         known_counts = [count for count in counts if count is not None]
-        return min(known_counts, default=None) if at_most or len(known_counts) == len(counts) else None
+        return min(known_counts, default=None) if upper_bound or len(known_counts) == len(counts) else None
     comparison = traits.compares
     if comparison is None or comparison is Comparison.EQUAL:
         return None

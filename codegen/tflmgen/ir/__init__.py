@@ -35,6 +35,7 @@ from tflmgen.ir.hop_work import HopWork, LayerWork
 from tflmgen.ir.json_form import module_json
 from tflmgen.ir.kernel import (
     ConstantArray,
+    Cost,
     Input,
     Kernel,
     Memory,
@@ -116,6 +117,7 @@ __all__ = [
     "Called",
     "Computation",
     "ConstantArray",
+    "Cost",
     "CostedKernel",
     "DType",
     "DeviceChecks",

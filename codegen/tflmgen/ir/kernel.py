@@ -12,7 +12,7 @@ some of its numbers are known at run time only (`counts`), the call gets a copy 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -105,15 +105,27 @@ class Params:
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """What the cycles of a call are estimated by, beside its params.
+
+    macs: multiply-accumulate operations. family: of cost models, the one that estimates the kernel, by its name in the
+    kernel's declaration; empty where none does. numbers: what the model counts with beside params, such as a filter's
+    size, and flags of the C function.
+    """
+
+    macs: int = 0
+    family: str = ""
+    numbers: tuple[tuple[str, ParamValue], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """One C call that computes one operator.
 
     error: the status to return where the C function returns false; empty where it returns nothing. backward: the same
     on the same operands from the last element to the first, for an output that lies over its input and behind it.
     smaller: slower kernels that compute the same with less scratch, the fastest first. counts: fields of `params` that
-    are int32 scalars of the run time: the last operands, in this order, which the C function does not get. numbers:
-    what estimates of cycles count with beside params, such as a filter's size, and flags of the C function. family: of
-    cost models, the one that estimates it, by its name in the kernel's declaration; empty where none does.
+    are int32 scalars of the run time: the last operands, in this order, which the C function does not get.
     """
 
     function: str
@@ -121,14 +133,17 @@ class Kernel:
     operands: tuple[Operand, ...]
     params: Params | None = None
     overlaps: tuple[Overlap, ...] = ()
-    macs: int = 0
+    cost: Cost = field(default_factory=Cost)
     variant: str = "portable"
     error: str = ""
     backward: Kernel | None = None
     smaller: tuple[Kernel, ...] = ()
     counts: tuple[str, ...] = ()
-    numbers: tuple[tuple[str, ParamValue], ...] = ()
-    family: str = ""
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulate operations of one call."""
+        return self.cost.macs
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, Kernel, OperatorInstance, Target
+from tflmgen.ir import ConstantArray, Cost, Kernel, OperatorInstance, Target
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.registry import declarations
@@ -81,7 +81,7 @@ def _spread(request: GroupedConvolution) -> np.ndarray[tuple[int, ...], np.dtype
 def _with_macs(kernel: Kernel, macs: int) -> Kernel:
     others = tuple(_with_macs(other, macs) for other in kernel.smaller)
     backward = kernel.backward and _with_macs(kernel.backward, macs)
-    return replace(kernel, macs=macs, smaller=others, backward=backward)
+    return replace(kernel, cost=replace(kernel.cost, macs=macs), smaller=others, backward=backward)
 
 
 def _packed_bytes_limit(request: Request) -> float:
@@ -109,4 +109,4 @@ def on_fpu(kernel: Kernel, target: Target) -> Kernel:
     where there is one; without a cost model elsewhere."""
     if not kernel.function.endswith("_f32"):
         return kernel
-    return replace(kernel, variant="fpu") if "fpu" in target.features else replace(kernel, family="")
+    return replace(kernel, variant="fpu") if "fpu" in target.features else replace(kernel, cost=Cost(kernel.macs))

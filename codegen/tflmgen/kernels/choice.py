@@ -34,9 +34,9 @@ def choose_fastest(kernels: Iterable[Kernel], target: Target) -> KernelChoice:
 def estimated_together(kernels: Mapping[int, Selected], core: str) -> dict[int, Selected]:
     """The same choices, with estimates that know the other operators: compilers specialise what is called once."""
     choices = [selected for selected in kernels.values() if isinstance(selected, KernelChoice)]
-    calls = Counter(choice.kernel.family for choice in choices)
+    calls = Counter(choice.kernel.cost.family for choice in choices)
     return {
-        number: _costed_beside(selected, calls - Counter([selected.kernel.family]), core)
+        number: _costed_beside(selected, calls - Counter([selected.kernel.cost.family]), core)
         if isinstance(selected, KernelChoice)
         else selected
         for number, selected in kernels.items()
@@ -47,7 +47,7 @@ def _costed_beside(choice: KernelChoice, others: Counter[str], core: str) -> Ker
     """others: how many other operators call kernels of each family."""
 
     def costed(other: CostedKernel) -> CostedKernel:
-        alone = other.cycles and not others[other.kernel.family]
+        alone = other.cycles and not others[other.kernel.cost.family]
         return _costed(other.kernel, core, alone=True) if alone else other
 
     considered = sorted(map(costed, choice.considered), key=lambda other: other.cycles)

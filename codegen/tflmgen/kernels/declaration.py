@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar
 
-from tflmgen.ir import Kernel, Reader
+from tflmgen.ir import Cost, Kernel, Reader
 from tflmgen.kernels.costs.cost_model import CostModel
 from tflmgen.kernels.requests import Request
 
@@ -82,6 +82,7 @@ class KernelDeclaration:
 
     def _described(self, kernel: Kernel, request: Request) -> Kernel:
         """The kernel and its smaller variants, with the numbers of the request and the family, if there is only one."""
-        family = next(iter(self.costs)) if len(self.costs) == 1 else kernel.family
+        family = next(iter(self.costs)) if len(self.costs) == 1 else kernel.cost.family
+        cost = Cost(kernel.macs, family, (*request.numbers, *kernel.cost.numbers))
         smaller = tuple(self._described(other, request) for other in kernel.smaller)
-        return replace(kernel, numbers=(*request.numbers, *kernel.numbers), family=family, smaller=smaller)
+        return replace(kernel, cost=cost, smaller=smaller)

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import Kernel, OperatorInstance, Overlap, ParamValue, Target
+from tflmgen.ir import Cost, Kernel, OperatorInstance, Overlap, ParamValue, Target
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.int16_layer import Int16Layer
 from tflmgen.kernels.numeric.quantize_math import Activation
@@ -24,7 +24,7 @@ Factor = tuple[int, int]
 """(multiplier, shift) of tflmgen_requantize."""
 
 
-_MOST_PIXELS = 256
+_MAX_PIXELS = 256
 """Largest number of pixels in a window whose sums of int8 values fit 16 bits."""
 
 
@@ -261,15 +261,15 @@ class Pooling(PortableRequest):
     @property
     def sums_fit_16_bits(self) -> bool:
         """Whether a window is so small that sums of its int8 values fit 16 bits."""
-        return math.prod(self.window.taps) <= _MOST_PIXELS
+        return math.prod(self.window.taps) <= _MAX_PIXELS
 
     def kernel(self, variant: str, header: str, channels: int) -> Kernel:
         """The variant of the portable kernel that reads and writes so many channels of a pixel at a time."""
         function = self.portable.function.replace("_s8", f"_{variant}_s8")
         input_overlaps = overlaps(self.op.outputs[0], self.window.group_distance(channels))
-        family = f"{self.kind}_pool2d_{variant}"
+        cost = Cost(family=f"{self.kind}_pool2d_{variant}")
         return replace(
-            self.portable, function=function, header=header, overlaps=input_overlaps, variant=variant, family=family
+            self.portable, function=function, header=header, overlaps=input_overlaps, variant=variant, cost=cost
         )
 
 

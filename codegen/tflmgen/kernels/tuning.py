@@ -42,8 +42,8 @@ class Tuning:
     convolutions loses the points of its curve that stream, for these seem to cost nothing.
     loop_invariant_bytes: bytes by which what is computed before a loop may enlarge what is live through it: a few
     scalars. Off, of 117 plans on an M4: 4 bytes of RAM fewer and 51 cycles more (2.6 %, one nest of loops).
-    copied_operators, copied_sites: a function of so many operators is copied to its call sites, if these are no more.
-    Off: 64 bytes of RAM and 480 copied bytes more (eight plans). Any number of sites: no change.
+    copied_operators: a function of so many operators is copied to its call sites. Off: 64 bytes of RAM and 480 copied
+    bytes more (eight plans).
     specialized_bytes, specialized_nodes: a constant argument of so many bytes justifies a copy of the function, for
     weights would be copied from flash to RAM at each call, and a counter is little; all copies of a function together
     have no more nodes. Off: no change, but three calls with 1,024 bytes of weights copy these, and take as much RAM.
@@ -78,7 +78,8 @@ class Tuning:
     these numbers, in the first such round and later. Off (1, 1), by the same plans and effort: no change, but two
     instances take 22 and 24 % more. Steps of single bytes: one instance takes 0.2 % more.
     packing_retries: every other round is for so many tries that came furthest, so many times each. Off, by the same
-    plans and effort: no change; one instance takes 1.3 % more bytes, another 0.6 % less.
+    plans and effort: no change; instance J takes 1.3 % more bytes, which no longer fit its published capacity, D 0.6 %
+    less, and the other nine the same.
     stream_packing_effort: the effort for the line buffers of one stream. Off, of 191 plans for least RAM: 448 bytes
     more (one plan).
     """
@@ -94,7 +95,6 @@ class Tuning:
     row_call_cycles: int = 100
     loop_invariant_bytes: int = 16
     copied_operators: int = 2
-    copied_sites: int = 4
     specialized_bytes: int = 16
     specialized_nodes: int = 200
     folded_bytes: int = 4096

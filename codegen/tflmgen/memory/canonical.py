@@ -8,6 +8,9 @@ the lowest such one allows. Per section of time the blocks that are still to com
 lowest offsets: where that is higher than the capacity, the node fails. Blocks that no longer meet any others in time
 fall into groups that are solved one by one.
 
+Without this search the plans of the corpus keep their size, for first_fit.improve finds packings as small; six of
+MiniMalloc's eleven published instances take 15 to 35 % more than with it, at the effort of a build.
+
 Which block is next decides how soon a search ends. It may be any without loss of completeness: here, first a section
 by one of RULES, in it the block of least offset, and of these the first in an order of priority.
 """

@@ -15,7 +15,7 @@ def inline(module: Module) -> Module:
     sites = Counter(node.function for f in module.functions for node in walk(f.body) if isinstance(node, Call))
     entries = {s.function for s in module.signatures}
     moved = {name for name, count in sites.items() if count == 1 and name not in entries}
-    inlinable = {f.name for f in module.functions if f.name in moved or _is_cheap(f, sites[f.name])}
+    inlinable = {f.name for f in module.functions if f.name in moved or _is_tiny(f)}
     if not inlinable & sites.keys():
         return module
     inlined = _Inline(Ids(module), inlinable, moved).run(module)
@@ -23,11 +23,10 @@ def inline(module: Module) -> Module:
     return replace(inlined, functions=tuple(f for f in inlined.functions if f.name not in moved))
 
 
-def _is_cheap(function: Function, sites: int) -> bool:
-    """Whether a function is tiny. One that calls others is not: inlining chains would grow exponentially."""
+def _is_tiny(function: Function) -> bool:
+    """Whether copies take little code. One that calls others is not tiny: inlining chains would grow exponentially."""
     nodes = function.body.nodes
-    is_small = len(nodes) <= TUNING.copied_operators and sites <= TUNING.copied_sites
-    return is_small and all(isinstance(node, Op) for node in nodes)
+    return len(nodes) <= TUNING.copied_operators and all(isinstance(node, Op) for node in nodes)
 
 
 class _Inline(Rewriter):

@@ -17,7 +17,7 @@ from tflmgen.ir import DType, Quantization
 from tflmgen.quantize.integer_forms import Array, ElementType
 from tflmgen.quantize.quantization_scales import quantized, weight_quantization
 
-MOST_CELL = 16.0
+MAX_CELL = 16.0
 """Largest magnitude of cells that the kernel's tables cover: 2^4."""
 
 _GATES = "ifgo"

@@ -33,7 +33,7 @@ from tflmgen.quantize.loop_counters import Loop
 _ALWAYS_ELEMENTS = 4096
 """Elements of the product of all rows, bytes in int8, that are always accepted."""
 
-_MOST_GROWTH = 4
+_MAX_GROWTH = 4
 """Elements of the product for each element of X: with more, it takes more bytes in int8 than X did in float32."""
 
 _ROW_RANKS = {"FULLY_CONNECTED": 1, "CONV_2D": 3, "DEPTHWISE_CONV_2D": 3}
@@ -142,7 +142,7 @@ def _keeps_rows(pick: Operator, body: SubGraph, leading: int) -> bool:
 
 def _fits(candidate: _Product, body: SubGraph) -> bool:
     source = math.prod(body.tensors[candidate.pick.inputs[0]].shape)
-    return math.prod(_product_shape(candidate, body)) <= max(_ALWAYS_ELEMENTS, _MOST_GROWTH * source)
+    return math.prod(_product_shape(candidate, body)) <= max(_ALWAYS_ELEMENTS, _MAX_GROWTH * source)
 
 
 def _product_shape(candidate: _Product, body: SubGraph) -> tuple[int, ...]:

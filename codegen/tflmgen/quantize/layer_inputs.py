@@ -21,7 +21,7 @@ from tflmgen.quantize.value_sources import origins, value_sources
 
 Array = NDArray[Any]
 
-MOST_PRODUCTS = 1024
+MAX_PRODUCTS = 1024
 """Products per output above which no covariance is measured: 8 MB, and its inverse takes a second."""
 
 _ROWS_AT_ONCE = 64
@@ -166,7 +166,7 @@ def _layer(op: Operator, graph: SubGraph, places: WeightOperands) -> Layer | Non
             return None
     layer = Layer(is_depthwise, places, weights.shape, flat, groups)
     layer.sums = np.zeros((groups, flat.shape[1]))
-    if flat.shape[1] <= MOST_PRODUCTS:
+    if flat.shape[1] <= MAX_PRODUCTS:
         layer.products = np.zeros((groups, flat.shape[1], flat.shape[1]))
     return layer
 

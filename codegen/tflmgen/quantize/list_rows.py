@@ -39,7 +39,7 @@ _STORED = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32)
 _SLICED = (*_STORED, DType.BOOL)
 """Types that it has kernels of SLICE for."""
 
-_MOST_STRIDED, _MOST_SLICED = 4, 5
+_MAX_STRIDED, _MAX_SLICED = 4, 5
 """Dimensions that its kernels of STRIDED_SLICE and SLICE go through."""
 
 
@@ -101,7 +101,7 @@ def _moving(op: Operator, graph: SubGraph, counters: Mapping[int, Bounds]) -> _P
         return None
     rank = len(rows.shape)
     kept = [axis for axis in range(rank) if not shrinks >> axis & 1]
-    if not len(elements) <= rank <= _MOST_SLICED or len(result.shape) != len(kept):
+    if not len(elements) <= rank <= _MAX_SLICED or len(result.shape) != len(kept):
         return None
     sizes = dict.fromkeys(range(rank), 1) | dict(zip(kept, result.shape, strict=True))
     ((axis, place),) = moving
@@ -133,7 +133,7 @@ def _cuts(graph: SubGraph) -> dict[int, tuple[range, ...]]:
 
 def _cut(op: Operator, graph: SubGraph) -> tuple[range, ...] | None:
     cut = constant_cut(op, graph)
-    if cut is None or not _MOST_STRIDED < len(cut) <= _MOST_SLICED or any(places.step != 1 for places in cut):
+    if cut is None or not _MAX_STRIDED < len(cut) <= _MAX_SLICED or any(places.step != 1 for places in cut):
         return None
     return cut
 

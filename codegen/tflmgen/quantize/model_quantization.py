@@ -23,7 +23,7 @@ from tflmgen.ir import DType
 from tflmgen.kernels import traits_of
 from tflmgen.quantize.carried_inputs import carry_inputs
 from tflmgen.quantize.float_simplification import simplify, with_own_buffers
-from tflmgen.quantize.fused_lstm import MOST_CELL
+from tflmgen.quantize.fused_lstm import MAX_CELL
 from tflmgen.quantize.idle_webs import without_idle_webs
 from tflmgen.quantize.integer_rewrite import Fusion, rewrite
 from tflmgen.quantize.list_rows import with_row_operators
@@ -131,8 +131,8 @@ def _fusions(
             limit = max((max(abs(s.minimum), abs(s.maximum)) for s in reached), default=0.0)
             if not all(element.dtype is DType.INT8 for element in ends):
                 fusions[body] = "its sequence and its state are not both in int8"
-            elif limit > MOST_CELL:
-                fusions[body] = f"its cells reach {limit:.1f}, and the kernel's tables end at {MOST_CELL:g}"
+            elif limit > MAX_CELL:
+                fusions[body] = f"its cells reach {limit:.1f}, and the kernel's tables end at {MAX_CELL:g}"
             else:
                 fusions[body] = Fusion(layer, limit, choice.keeps_state or layer.is_stateful)
     return fusions

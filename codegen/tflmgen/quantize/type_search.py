@@ -20,7 +20,7 @@ from tflmgen.quantize.sensitivity import Sensitivity, WebValues
 Wanted = Mapping[TensorKey, DType]
 """Element type by web root, where it is not int8."""
 
-_MOST_REMOVALS = 8
+_MAX_REMOVALS = 8
 """Webs, the most expensive first, that are tried in int8 again; each is a quantisation, a compilation and a run."""
 
 _STEPS = (DType.INT16, DType.FLOAT32)
@@ -128,7 +128,7 @@ def _without_needless(
 ) -> dict[TensorKey, DType]:
     """The choice without webs that may be int8 after all, the most expensive tried first."""
     by_cost = sorted(chosen, key=lambda root: (-costs.get(root, 0), root))
-    for root in by_cost[:_MOST_REMOVALS]:
+    for root in by_cost[:_MAX_REMOVALS]:
         fewer = {key: dtype for key, dtype in chosen.items() if key != root}
         if search.is_good(fewer):
             chosen = fewer

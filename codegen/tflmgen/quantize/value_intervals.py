@@ -28,7 +28,7 @@ from tflmgen.quantize.web_constraints import Webs, result_key
 
 Range = tuple[float, float]
 
-_MOST_WIDENING = 4.0
+_MAX_WIDENING = 4.0
 """How far beyond its measured range an analysed branch may widen a value that other branches give, too: by two of eight
 bits. Bounds of sums assume the worst of all inputs at once and are seldom reached."""
 
@@ -86,7 +86,7 @@ class _Analysis:
                 if own is None or root not in self._measured:
                     continue
                 low, high = self._measured[root]
-                reach = _MOST_WIDENING * max(abs(low), abs(high))
+                reach = _MAX_WIDENING * max(abs(low), abs(high))
                 ranges[root] = min(low, max(own[0], -reach)), max(high, min(own[1], reach))
         return ranges
 

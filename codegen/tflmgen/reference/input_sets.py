@@ -68,7 +68,7 @@ def sets_of_all_shapes(ports: Sequence[Port], rng: np.random.Generator) -> list[
     if any(not (t.dtype.is_float or t.quantization) for t in types):
         return []
     bounds = [t.max_shape[axis] for t in types for axis in t.dynamic_axes]
-    if math.prod(bounds) > MOST_SHAPES:
+    if math.prod(bounds) > MAX_SHAPES:
         return []
     sets = []
     for sizes in product(*(range(1, bound + 1) for bound in bounds)):
@@ -110,7 +110,7 @@ _PLANNED = (
 )
 
 
-MOST_SHAPES = 256
+MAX_SHAPES = 256
 """Combinations of inputs' dimensions up to which all are tried where no other set runs."""
 
 PATTERNS = ("noise", "faint noise", "random extremes", "equal pixels", "sparse", "smooth", "weak noise")

@@ -14,7 +14,7 @@ from tflmgen.sweep.candidate_space import SILENT
 from tflmgen.sweep.row_evaluation import model_source
 from tflmgen.sweep.sweep_task import Row, Task
 
-MOST_REPORTS = 40
+MAX_REPORTS = 40
 """Builds of the front that get a report, at even distances along it: each is compiled to C in about a second."""
 
 
@@ -22,7 +22,7 @@ def write_reports(page: Path, rows: Sequence[Row], front: Sequence[Row], tasks: 
     """Writes the page, and beside it a folder with reports of builds on the Pareto front."""
     folder = page.with_name(f"{page.stem}-builds")
     links: dict[str, str] = {}
-    for row in front[:: max(1, -(-len(front) // MOST_REPORTS))]:
+    for row in front[:: max(1, -(-len(front) // MAX_REPORTS))]:
         target = folder / f"{row['task']}.html"
         folder.mkdir(exist_ok=True)
         try:

@@ -9,7 +9,7 @@ from tflmgen.errors import Location, ModelError, Problem
 Complain = Callable[..., None]
 """(rule, advice="") -> None: records a problem at the location bound to the function."""
 
-_MOST_LISTED = 100
+_MAX_LISTED = 100
 """Problems of a file that one error lists."""
 
 
@@ -40,6 +40,6 @@ class ProblemList:
         """Raises ModelError with the first 100 problems and the number of further ones."""
         if not self._problems:
             return
-        omitted = len(self._problems) - _MOST_LISTED
+        omitted = len(self._problems) - _MAX_LISTED
         ending = [Problem(Location(self._model), f"and {omitted} more problems")] if omitted > 0 else []
-        raise ModelError(self._problems[:_MOST_LISTED] + ending)
+        raise ModelError(self._problems[:_MAX_LISTED] + ending)

@@ -56,7 +56,7 @@ def estimate(kernel: Kernel, core: str, alone: bool = False) -> int | None:
 
     alone: no other call in the program is of this family. The C compiler then specialises loops to the layer.
     """
-    return estimated(kernel.family, numbers_of(kernel), core, alone) if kernel.family else None
+    return estimated(kernel.cost.family, numbers_of(kernel), core, alone) if kernel.cost.family else None
 
 
 def estimated(family: str, numbers: Numbers, core: str, alone: bool = False) -> int | None:
@@ -84,7 +84,7 @@ def numbers_of(kernel: Kernel) -> Numbers:
     the same layer (a line for a column, say)."""
     assert kernel.params is not None
     numbers: dict[str, int] = {}
-    for name, value in (*kernel.numbers, *kernel.params.fields):
+    for name, value in (*kernel.cost.numbers, *kernel.params.fields):
         if isinstance(value, tuple):
             numbers |= {f"{name}{place}": int(part) for place, part in enumerate(value)}
         elif not isinstance(value, float):

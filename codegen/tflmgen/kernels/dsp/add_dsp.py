@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import Input, Kernel, Output, Params
+from tflmgen.ir import Cost, Input, Kernel, Output, Params
 from tflmgen.kernels.costs.cost_model import FEW, elements_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.fixed_point import INT32_END
@@ -72,7 +72,7 @@ def affine_kernel(request: Addition, variant: str, extra: int) -> Kernel | None:
         Params(f"tflmgen_add_affine_{'' if equal else 'rows_'}s8", fields),
         binary_overlaps(op),
         variant=variant,
-        family=name,
+        cost=Cost(family=name),
     )
 
 

@@ -28,7 +28,7 @@ SHIFT = header_constant("dsp.h", "TFLMGEN_DSP_SHIFT")
 _ADDENDS = 256
 """Addends that are tried around the usual one."""
 
-_MOST_SHIFT = 20
+_MAX_SHIFT = 20
 """Greatest shift of a channel whose multiplier is rounded to the common shift, which loses bits of it."""
 
 
@@ -68,7 +68,7 @@ def _channels(layer: Layer, exact: Sequence[Requantisation]) -> tuple[Requantisa
 def _reduced(channel: Requantisation) -> int:
     """The multiplier rounded to the bits that a smaller shift leaves; 0 where there is none."""
     lost = channel.shift - SHIFT
-    return (channel.multiplier >> (lost - 1)) + 1 >> 1 if 0 < lost <= _MOST_SHIFT - SHIFT else 0
+    return (channel.multiplier >> (lost - 1)) + 1 >> 1 if 0 < lost <= _MAX_SHIFT - SHIFT else 0
 
 
 def _searched(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.conv2d_dsp import is_computed_in_blocks
@@ -26,7 +26,7 @@ BLOCK = header_constant("conv2d_dot_dsp.h", "TFLMGEN_CONV2D_DOT_DSP_PIXELS")
 FEW_CHANNELS = 4
 """Output channels up to which a window may not be worth widening for them."""
 
-_LEAST_SHIFT, _MOST_SHIFT = 1, 22
+_MIN_SHIFT, _MAX_SHIFT = 1, 22
 """Shifts to the right that the kernel rounds as TFLite does."""
 
 _SUM_LIMIT = 2**30
@@ -67,7 +67,7 @@ def conv2d_dot_dsp(request: Convolution) -> Kernel | None:
         Output(0),
     )
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
-    return Kernel("tflmgen_conv2d_dot_dsp_s8", HEADER, operands, fields, overlaps, request.macs, "dsp")
+    return Kernel("tflmgen_conv2d_dot_dsp_s8", HEADER, operands, fields, overlaps, Cost(request.macs), "dsp")
 
 
 def _stream(layer: Layer, weights: NDArray[np.int64]) -> NDArray[np.uint32]:
@@ -84,7 +84,7 @@ def _stream(layer: Layer, weights: NDArray[np.int64]) -> NDArray[np.uint32]:
 def _is_exact(layer: Layer) -> bool:
     """Whether sums are below 2^30, and scaled down, though not to nothing."""
     least, greatest = accumulators(layer)
-    shifts = all(_LEAST_SHIFT <= -shift <= _MOST_SHIFT for _, shift in layer.scales)
+    shifts = all(_MIN_SHIFT <= -shift <= _MAX_SHIFT for _, shift in layer.scales)
     return max(-int(least.min()), int(greatest.max())) < _SUM_LIMIT and shifts
 
 

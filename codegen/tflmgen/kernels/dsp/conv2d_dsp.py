@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tflmgen.ir import (
     ConstantArray,
+    Cost,
     DType,
     Input,
     Kernel,
@@ -93,10 +94,10 @@ def _kernel(request: Convolution, pitch: int) -> Kernel | None:
     scratch = Null() if column <= STACK_WORDS else Scratch(4 * column)
     operands: tuple[Operand, ...] = (Input(0), stream, scratch, Output(0))
     input_overlaps = overlaps(op.outputs[0], window.block_distance(channels, BLOCK))
-    kernel = Kernel(f"tflmgen_conv2d_dsp{kind}_s8", HEADER, operands, fields, input_overlaps, request.macs, "dsp")
     flags = (("own_scales", not exact.common_shift), ("signed", exact.signed), ("skips_padding", skipped is not None))
-    smaller = _split(op, window, layer, special, kernel)
-    kernel = replace(kernel, numbers=flags, family="conv2d_dsp", smaller=smaller)
+    cost = Cost(request.macs, "conv2d_dsp", flags)
+    kernel = Kernel(f"tflmgen_conv2d_dsp{kind}_s8", HEADER, operands, fields, input_overlaps, cost, "dsp")
+    kernel = replace(kernel, smaller=_split(op, window, layer, special, kernel))
     pixels = window.flat.input[2]
     return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK))
 
@@ -133,8 +134,8 @@ def _split(op: OperatorInstance, window: Window, layer: Layer, special: bool, wh
     values = np.append(values, _edge_starts(op, window, layer, starts, skipped))
     operands = (Input(0), ConstantArray.of("stream", values, DType.UINT32), scratch, Output(0))
     function = f"tflmgen_conv2d_split_dsp{'_relu_uniform' if exact.common_shift else ''}_s8"
-    kernel = Kernel(function, "conv2d_split_dsp.h", operands, fields, whole.overlaps, whole.macs, "dsp")
-    return (replace(kernel, numbers=(("signed", not exact.common_shift),), family="conv2d_split_dsp"),)
+    cost = Cost(whole.macs, "conv2d_split_dsp", (("signed", not exact.common_shift),))
+    return (Kernel(function, "conv2d_split_dsp.h", operands, fields, whole.overlaps, cost, "dsp"),)
 
 
 def _requantisations(layer: Layer, special: bool) -> Requantisations | None:

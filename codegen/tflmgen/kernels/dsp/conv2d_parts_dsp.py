@@ -9,7 +9,19 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, Output, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import (
+    ConstantArray,
+    Cost,
+    DType,
+    Input,
+    Kernel,
+    Null,
+    Operand,
+    Output,
+    PackedCall,
+    Scratch,
+    UnpackedPart,
+)
 from tflmgen.kernels.costs.cost_model import convolution_cost, transposed_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.conv2d_dsp import BLOCK, STACK_WORDS, channel_pairs, read_pairs
@@ -36,7 +48,7 @@ def conv2d_groups_dsp(request: GroupedConvolution) -> list[Kernel]:
         kernels.append(_groups(request, _joined(request, join), own * join, groups // join))
     if 2 * own > whole > own:
         kernels.append(_groups(request, _widened(request, whole), whole, groups))
-    return [replace(kernel, macs=request.macs) for kernel in kernels if kernel]
+    return [kernel for kernel in kernels if kernel]
 
 
 def _joined(request: GroupedConvolution, count: int) -> Layer:
@@ -108,7 +120,7 @@ def _kernel(source: int, name: str, fields: Fields, layers: Sequence[Layer], own
     operands: tuple[Operand, ...] = (Input(source), stream, scratch, Output(0))
     call_params = params(f"tflmgen_{name}_dsp_s8", fields, ends)
     return Kernel(
-        f"tflmgen_{name}_dsp_s8", HEADER, operands, call_params, macs=macs, variant="dsp", family=f"{name}_dsp"
+        f"tflmgen_{name}_dsp_s8", HEADER, operands, call_params, cost=Cost(macs, f"{name}_dsp"), variant="dsp"
     )
 
 

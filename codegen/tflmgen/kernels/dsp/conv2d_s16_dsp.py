@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Operand, Output, PackedCall, Scratch, UnpackedSums
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Operand, Output, PackedCall, Scratch, UnpackedSums
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.int16_weights import in_order, unsigned, words_of_four
@@ -53,7 +53,7 @@ def conv2d_s16_dsp(request: Int16Convolution) -> Kernel | None:
     name = f"tflmgen_conv2d_s16_dsp{'_stack' if on_stack else ''}"
     operands = (Input(0), stream, *scratch, Output(0))
     macs = op.outputs[0].elements * terms
-    kernel = Kernel(name, "conv2d_s16_dsp.h", operands, fields, input_overlaps, macs, "dsp")
+    kernel = Kernel(name, "conv2d_s16_dsp.h", operands, fields, input_overlaps, Cost(macs), "dsp")
     return go_backward(op, kernel, window, [*range(pixels % BLOCK), *range(pixels % BLOCK, pixels, BLOCK)])
 
 

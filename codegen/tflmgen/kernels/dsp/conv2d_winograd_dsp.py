@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.dsp_requantisation import Requantisations, requantisations
@@ -66,7 +66,7 @@ def conv2d_winograd_dsp(request: Convolution) -> Kernel | None:
     unrolled = f"_{inputs}" if inputs in WINOGRAD_CHANNELS else ""
     function = f"tflmgen_conv2d_winograd_dsp{unrolled}{'' if exact.signed else '_relu'}_s8"
     numbers = (("signed", exact.signed),)
-    return Kernel(function, HEADER, operands, fields, overlaps, request.macs, "winograd", numbers=numbers)
+    return Kernel(function, HEADER, operands, fields, overlaps, Cost(request.macs, numbers=numbers), "winograd")
 
 
 def _stream(weights: Integers, exact: Requantisations) -> NDArray[np.uint32]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.common_shift import output_thresholds
@@ -99,9 +99,8 @@ def _kernel(request: DepthwiseConvolution, scaled: _Channels, pitch: int, strip:
         (Input(0), packed, Scratch(4 * lines * pitch + pitch + 4 * (odd and not pairs)), Output(0)),
         fields,
         (Overlap(0, 0, 0, exact=True),) if in_place else (),
-        request.macs,
+        Cost(request.macs, family),
         "dsp",
-        family=family,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, PackedCall, UnpackedSums
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, UnpackedSums
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.int16_weights import ORDER, in_order
@@ -48,7 +48,7 @@ def depthwise_conv2d_s16_dsp(request: Int16Depthwise) -> Kernel | None:
     input_overlaps = overlaps(op.outputs[0], distance)
     macs = op.outputs[0].elements * taps
     header = "depthwise_conv2d_s16_dsp.h"
-    return Kernel("tflmgen_depthwise_conv2d_s16_dsp", header, operands, fields, input_overlaps, macs, "dsp")
+    return Kernel("tflmgen_depthwise_conv2d_s16_dsp", header, operands, fields, input_overlaps, Cost(macs), "dsp")
 
 
 def _rows_of_groups(channels: int) -> NDArray[np.int64]:

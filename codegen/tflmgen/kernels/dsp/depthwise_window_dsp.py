@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.common_shift import SHIFT, with_common_shift
@@ -63,9 +63,8 @@ def depthwise_window_dsp(request: DepthwiseConvolution | GroupedConvolution) -> 
         (Input(0), stream, scratch, Output(0)),
         fields,
         input_overlaps,
-        request.macs,
+        Cost(request.macs, family),
         "dsp",
-        family=family,
     )
 
 

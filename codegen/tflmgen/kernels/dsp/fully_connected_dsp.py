@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Params, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, Params, UnpackedPart
 from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.dot_rows_dsp import GROUP, STACK_STEPS, PackedRows, groups_of, pack_rows
@@ -51,10 +51,8 @@ def fully_connected_dsp(request: MatrixProduct) -> Kernel | None:
         (Input(0), stream, Output(0)),
         Params("tflmgen_fully_connected_dsp_s8", fields),
         (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
-        request.macs,
+        Cost(request.macs, f"fully_connected_dsp{'' if widened else '_long'}", (("own_scales", scale is None),)),
         "dsp",
-        numbers=(("own_scales", scale is None),),
-        family=f"fully_connected_dsp{'' if widened else '_long'}",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Output, PackedCall, Scratch, UnpackedSums
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Null, Output, PackedCall, Scratch, UnpackedSums
 from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.int16_weights import in_order, unsigned, words_of_four
@@ -42,7 +42,7 @@ def fully_connected_s16_dsp(request: Int16MatrixProduct) -> Kernel | None:
         (Input(0), stream, scratch, Output(0)),
         fields,
         overlaps(op.outputs[0], distance),
-        op.outputs[0].elements * depth,
+        Cost(op.outputs[0].elements * depth),
         "dsp",
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Kernel, Null, PackedCall, Params, ParamValue, Scratch, UnpackedSums
+from tflmgen.ir import ConstantArray, Cost, DType, Kernel, Null, PackedCall, Params, ParamValue, Scratch, UnpackedSums
 from tflmgen.kernels.costs.cost_model import lstm_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.dot_rows_dsp import STACK_STEPS, groups_of, pack_rows, read_rows, scale_to_int16
@@ -70,7 +70,7 @@ def lstm_dsp(request: Lstm) -> Kernel | None:
         Null() if steps <= STACK_STEPS else Scratch(len(GATES) * sizes_of(op).cells * 2),
     )
     params = Params("tflmgen_lstm_dsp_s8", fields)
-    return Kernel("tflmgen_lstm_dsp_s8", "lstm_dsp.h", operands, params, request.overlaps, request.macs, "dsp")
+    return Kernel("tflmgen_lstm_dsp_s8", "lstm_dsp.h", operands, params, request.overlaps, Cost(request.macs), "dsp")
 
 
 Fields = tuple[tuple[str, ParamValue], ...]

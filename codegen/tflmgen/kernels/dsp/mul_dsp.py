@@ -17,7 +17,7 @@ from tflmgen.kernels.rules import zero_point
 SHIFT = header_constant("mul_dsp.h", "TFLMGEN_MUL_DSP_SHIFT")
 """Fraction bits of the DSP kernel's sums."""
 
-MOST_LEFT = 15
+MAX_LEFT = 15
 """Products have 16 bits and a sign."""
 
 
@@ -26,7 +26,7 @@ def mul_dsp(request: Multiplication) -> Kernel | None:
     op, (low, high) = request.op, request.limits
     multiplier, shift = quantize_multiplier(request.factor)
     left, products, zero = SHIFT + 1 + shift, all_products(op), zero_point(op.outputs[0])
-    if not 2 <= left <= MOST_LEFT:
+    if not 2 <= left <= MAX_LEFT:
         return None
     wanted = np.clip(requantized(products, multiplier, shift) + zero, low, high)
     addend = (1 << (left - 2)) + (((2 * zero + 1) << SHIFT) >> 1 if shift < 0 else zero << SHIFT)

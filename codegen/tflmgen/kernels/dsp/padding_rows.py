@@ -40,8 +40,8 @@ class PaddingRows:
             -(-window.height.padding // steps.dilation_height),
             max(0, rows - max(0, -((last - window.input[1]) // steps.dilation_height))),
         )
-        most_bytes = TUNING.padding_sums_share * rows * columns * window.input[3]
-        if window.height.output == 1 or not windows.skipped_rows or 4 * (outside.above + outside.below) > most_bytes:
+        max_bytes = TUNING.padding_sums_share * rows * columns * window.input[3]
+        if window.height.output == 1 or not windows.skipped_rows or 4 * (outside.above + outside.below) > max_bytes:
             return None
         return outside
 

@@ -13,7 +13,7 @@ from tflmgen.kernels.operators.svdf_numbers import STATE, biases_are_known, bias
 from tflmgen.kernels.requests import Svdf
 from tflmgen.kernels.rules import input_type, static_shape, zero_point
 
-MOST_RANK = header_constant("svdf_dsp.h", "TFLMGEN_SVDF_DSP_FILTERS") // GROUP
+MAX_SVDF_RANK = header_constant("svdf_dsp.h", "TFLMGEN_SVDF_DSP_FILTERS") // GROUP
 """So that the newest activations of a group of units fit the stack."""
 
 
@@ -23,7 +23,7 @@ def svdf_dsp(request: Svdf) -> Kernel | None:
     op, to_output = request.op, request.to_output
     weights = np.asarray(op.constants[1], dtype=np.int64)
     scale = scale_to_int16(weights, offsets(op), *request.to_state)
-    if scale is None or op.attributes.rank > MOST_RANK or to_output[1] >= 0 or not biases_are_known(op):
+    if scale is None or op.attributes.rank > MAX_SVDF_RANK or to_output[1] >= 0 or not biases_are_known(op):
         return None
     state = input_type(op, STATE)
     _, memory = static_shape(input_type(op, 2))

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
@@ -39,7 +39,7 @@ def conv2d_f32_mve(request: FloatConvolution) -> Kernel | None:
     input_overlaps = overlaps(op.outputs[0], window.overlap_distance(channels, last))
     operands = (Input(0), stream_of(request), Output(0))
     macs = op.outputs[0].elements * terms
-    kernel = Kernel("tflmgen_conv2d_f32_mve", HEADER, operands, fields, input_overlaps, macs, "mve")
+    kernel = Kernel("tflmgen_conv2d_f32_mve", HEADER, operands, fields, input_overlaps, Cost(macs), "mve")
     pixels = math.prod(op.outputs[0].max_shape[:3])
     return go_backward(op, kernel, window, range(pixels), window.input[3] if channels > last else 0)
 

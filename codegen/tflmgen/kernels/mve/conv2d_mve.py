@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import (
     ConstantArray,
+    Cost,
     DType,
     Input,
     Kernel,
@@ -84,8 +83,8 @@ def conv2d_mve(request: Convolution) -> Kernel | None:
     function = f"tflmgen_{name}{'_long' if is_line and chunks > SHORT else '' if signed else '_relu'}_s8"
     operands: tuple[Operand, ...] = (Input(0), stream, scratch, Output(0))
     input_overlaps = overlaps(op.outputs[0], window.block_distance(channels, BLOCK))
-    kernel = Kernel(function, f"{name}.h", operands, call_params, input_overlaps, request.macs, "mve", family=name)
-    kernel = replace(kernel, numbers=(("own_scales", True), ("signed", signed)))
+    cost = Cost(request.macs, name, (("own_scales", True), ("signed", signed)))
+    kernel = Kernel(function, f"{name}.h", operands, call_params, input_overlaps, cost, "mve")
     return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK)) if is_line else kernel
 
 

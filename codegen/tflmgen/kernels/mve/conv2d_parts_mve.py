@@ -5,7 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, Output, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import (
+    ConstantArray,
+    Cost,
+    DType,
+    Input,
+    Kernel,
+    Null,
+    Operand,
+    Output,
+    PackedCall,
+    Scratch,
+    UnpackedPart,
+)
 from tflmgen.kernels.costs.cost_model import convolution_cost, transposed_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.mve.conv2d_mve import (
@@ -27,7 +39,7 @@ from tflmgen.kernels.requests import GroupedConvolution, TransposedConvolution
 from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "conv2d_parts_mve.h"
-MOST_PIXEL = 2**14
+MAX_PIXEL = 2**14
 """Bytes from an output pixel to the next one: four of them are 16 bits."""
 
 Words = NDArray[np.uint32]
@@ -40,7 +52,7 @@ def conv2d_groups_mve(request: GroupedConvolution) -> Kernel | None:
     channels, own, groups = len(layer.weights), request.group_inputs, request.groups
     exact = fit(layer)
     table = table_of(window, own)
-    if exact is None or not exact.fixable or table is None or channels >= MOST_PIXEL:
+    if exact is None or not exact.fixable or table is None or channels >= MAX_PIXEL:
         return None
     step = channels // groups
     packed = padded_bytes(layer.weights)
@@ -63,7 +75,7 @@ def transpose_conv_mve(request: TransposedConvolution) -> Kernel | None:
     inputs, pixel = terms // (window.taps[0] * window.taps[1]), window.steps.stride_width * channels
     source = input_type(op, 2)
     phases = phases_of(window, layer, zero_point(source))
-    if phases is None or pixel >= MOST_PIXEL:
+    if phases is None or pixel >= MAX_PIXEL:
         return None
     words: list[Words] = []
     longest, clamped = 0, False
@@ -102,7 +114,7 @@ def _kernel(
     operands: tuple[Operand, ...] = (Input(source), stream, scratch, Output(0))
     call_params = params(f"tflmgen_{name}_mve_s8", fields, ends)
     return Kernel(
-        f"tflmgen_{name}_mve_s8", HEADER, operands, call_params, macs=macs, variant="mve", family=f"{name}_mve"
+        f"tflmgen_{name}_mve_s8", HEADER, operands, call_params, cost=Cost(macs, f"{name}_mve"), variant="mve"
     )
 
 

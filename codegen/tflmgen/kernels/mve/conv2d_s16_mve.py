@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Output, PackedCall, Scratch, UnpackedSums
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Null, Output, PackedCall, Scratch, UnpackedSums
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
@@ -43,7 +43,7 @@ def conv2d_s16_mve(request: Int16Convolution) -> Kernel:
     operands = (Input(0), stream_of(layer), row_for(terms), Output(0))
     input_overlaps = overlaps(op.outputs[0], window.block_distance(channels, 1))
     macs = op.outputs[0].elements * terms
-    kernel = Kernel("tflmgen_conv2d_s16_mve", HEADER, operands, fields, input_overlaps, macs, "mve")
+    kernel = Kernel("tflmgen_conv2d_s16_mve", HEADER, operands, fields, input_overlaps, Cost(macs), "mve")
     return go_backward(op, kernel, window, range(pixels))
 
 

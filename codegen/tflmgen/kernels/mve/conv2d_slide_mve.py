@@ -6,6 +6,7 @@ import numpy as np
 
 from tflmgen.ir import (
     ConstantArray,
+    Cost,
     DType,
     Input,
     Kernel,
@@ -59,7 +60,7 @@ def conv2d_slide_mve(request: Convolution) -> Kernel | None:
     operands: tuple[Operand, ...] = (Input(0), ConstantArray.of("stream", stream, DType.UINT32), scratch, Output(0))
     distance = window.line_blocks_distance(channels, BLOCK)
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
-    return Kernel("tflmgen_conv2d_slide_mve_s8", HEADER, operands, numbers, overlaps, request.macs, "mve")
+    return Kernel("tflmgen_conv2d_slide_mve_s8", HEADER, operands, numbers, overlaps, Cost(request.macs), "mve")
 
 
 def _read(call: PackedCall) -> list[UnpackedPart]:

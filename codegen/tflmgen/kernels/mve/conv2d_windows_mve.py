@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, Operand, Output, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import (
+    ConstantArray,
+    Cost,
+    DType,
+    Input,
+    Kernel,
+    Null,
+    Operand,
+    Output,
+    PackedCall,
+    Scratch,
+    UnpackedPart,
+)
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.mve.conv2d_mve import CHUNK
@@ -38,7 +50,7 @@ def conv2d_windows_mve(request: Convolution) -> Kernel | None:
     operands: tuple[Operand, ...] = (Input(0), stream, scratch, Output(0))
     input_overlaps = overlaps(op.outputs[0], window.block_distance(channels, 1))
     macs = request.macs
-    return Kernel("tflmgen_conv2d_windows_mve_s8", HEADER, operands, fields, input_overlaps, macs, "mve")
+    return Kernel("tflmgen_conv2d_windows_mve_s8", HEADER, operands, fields, input_overlaps, Cost(macs), "mve")
 
 
 def _read(call: PackedCall) -> list[UnpackedPart]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, PackedCall, UnpackedSums
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, UnpackedSums
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
@@ -37,7 +37,7 @@ def depthwise_conv2d_s16_mve(request: Int16Depthwise) -> Kernel:
     operands = (Input(0), ConstantArray.of("stream", stream.reshape(-1), DType.UINT32), Output(0))
     input_overlaps = overlaps(op.outputs[0], window.group_distance(channels if groups == 1 else 1))
     macs = op.outputs[0].elements * taps
-    return Kernel("tflmgen_depthwise_conv2d_s16_mve", HEADER, operands, fields, input_overlaps, macs, "mve")
+    return Kernel("tflmgen_depthwise_conv2d_s16_mve", HEADER, operands, fields, input_overlaps, Cost(macs), "mve")
 
 
 def _read(call: PackedCall) -> list[UnpackedSums]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, UnpackedPart
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
@@ -71,7 +71,7 @@ def depthwise_patch_mve(request: DepthwiseConvolution) -> list[Kernel]:
             claims += (Overlap(0, 0, distance_of_pixels(window, lines), multiple=channels),)
         function, operands = f"tflmgen_{name}{relu}_s8", (Input(0), stream, Output(0))
         numbers = (("signed", exact.signed),)
-        return Kernel(function, HEADER, operands, fields, claims, request.macs, "mve", numbers=numbers, family=name)
+        return Kernel(function, HEADER, operands, fields, claims, Cost(request.macs, name, numbers), "mve")
 
     width = window.width.output
     line = kernel("depthwise_line_mve" if steps.stride_width == 1 else "depthwise_half_line_mve", 1)

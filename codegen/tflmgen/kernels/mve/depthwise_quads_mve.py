@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
@@ -31,7 +31,7 @@ LOADS = header_constant(HEADER, "TFLMGEN_DEPTHWISE_QUADS_MVE_LOADS")
 QUADS = header_constant(HEADER, "TFLMGEN_DEPTHWISE_QUADS_MVE_QUADS")
 """Greatest number of groups of four rows in a window."""
 
-MOST_SCRATCH = 4096
+MAX_SCRATCH = 4096
 """Greatest scratch in bytes."""
 
 
@@ -43,7 +43,7 @@ def depthwise_quads_mve(request: DepthwiseConvolution | GroupedConvolution) -> K
     height, width = window.taps
     quads, columns = -(-height // 4), (PIXELS - 1) * window.steps.stride_width + window.reach[1]
     loads, scratch = -(-quads * width // 4), 4 * CHANNELS * quads * columns
-    if exact is None or loads > LOADS or quads > QUADS or scratch > MOST_SCRATCH:
+    if exact is None or loads > LOADS or quads > QUADS or scratch > MAX_SCRATCH:
         return None
     filters, padding = channels // window.input[3], zero_point(input_type(op, 0))
     fields = params(
@@ -59,7 +59,7 @@ def depthwise_quads_mve(request: DepthwiseConvolution | GroupedConvolution) -> K
     stream = ConstantArray.of("stream", _stream(layer, window, loads, padding), DType.UINT32)
     function = f"tflmgen_depthwise_quads_mve{'' if exact.signed else '_relu'}_s8"
     operands = (Input(0), stream, Scratch(scratch), Output(0))
-    return Kernel(function, HEADER, operands, fields, input_overlaps, request.macs, "mve")
+    return Kernel(function, HEADER, operands, fields, input_overlaps, Cost(request.macs), "mve")
 
 
 def _of_image_line(request: DepthwiseConvolution) -> Kernel | None:

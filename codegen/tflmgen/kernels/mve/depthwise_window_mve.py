@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
@@ -58,7 +58,7 @@ def depthwise_window_mve(request: DepthwiseConvolution | GroupedConvolution) -> 
             distance = window.overlap_distance(outputs)
         operands = (Input(0), stream, scratch, Output(0))
         input_overlaps = overlaps(op.outputs[0], distance)
-        return Kernel(function, HEADER, operands, fields, input_overlaps, request.macs, "mve")
+        return Kernel(function, HEADER, operands, fields, input_overlaps, Cost(request.macs), "mve")
 
     if three and window.steps.stride_width == 1:
         return replace(kernel(True), smaller=(kernel(False),))

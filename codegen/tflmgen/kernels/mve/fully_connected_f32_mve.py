@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflmgen.ir import Input, Kernel, Output
+from tflmgen.ir import Cost, Input, Kernel, Output
 from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.mve.conv2d_f32_mve import GROUP, has_vectors, stream_of
@@ -24,7 +24,7 @@ def fully_connected_f32_mve(request: FloatMatrixProduct) -> Kernel | None:
     input_overlaps = overlaps(op.outputs[0], overlap_distance(batches, depth, units, last_block(units, GROUP)))
     operands = (Input(0), stream_of(request), Output(0))
     macs = op.outputs[0].elements * depth
-    return Kernel("tflmgen_fully_connected_f32_mve", HEADER, operands, fields, input_overlaps, macs, "mve")
+    return Kernel("tflmgen_fully_connected_f32_mve", HEADER, operands, fields, input_overlaps, Cost(macs), "mve")
 
 
 KERNEL = KernelDeclaration(

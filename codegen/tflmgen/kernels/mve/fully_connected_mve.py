@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, UnpackedPart
 from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
@@ -26,14 +26,14 @@ GROUP = header_constant(HEADER, "TFLMGEN_FULLY_CONNECTED_MVE_UNITS")
 STACK_BYTES = header_constant(HEADER, "TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES")
 """Greatest number of bytes of a row that is copied to the stack, because it is no whole number of vectors."""
 
-MOST_SINGLES = 4
+MAX_SINGLES = 4
 """Units that are computed one by one rather than with zeros beside them."""
 
 
 def fully_connected_mve(request: MatrixProduct) -> list[Kernel]:
     """The kernel with units in groups only, and with a few behind them; none where it would not be exact."""
     more = len(request.layer.weights) % GROUP
-    singles = (0, more) if 0 < more <= MOST_SINGLES else (0,)
+    singles = (0, more) if 0 < more <= MAX_SINGLES else (0,)
     return [kernel for count in singles if (kernel := _kernel(request, count))]
 
 
@@ -59,7 +59,7 @@ def _kernel(request: MatrixProduct, singles: int) -> Kernel | None:
     distance = overlap_distance(batches, depth, units, units if copied else 1 if singles else last_block(units, GROUP))
     overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
     operands = (Input(0), stream, Output(0))
-    return Kernel("tflmgen_fully_connected_mve_s8", HEADER, operands, fields, overlaps, request.macs, "mve")
+    return Kernel("tflmgen_fully_connected_mve_s8", HEADER, operands, fields, overlaps, Cost(request.macs), "mve")
 
 
 def unit_stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflmgen.ir import Input, Kernel, Null, Output
+from tflmgen.ir import Cost, Input, Kernel, Null, Output
 from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.mve.conv2d_s16_mve import GROUP, read_groups, row_for, stream_of
@@ -28,7 +28,7 @@ def fully_connected_s16_mve(request: Int16MatrixProduct) -> Kernel:
     operands = (Input(0), stream_of(layer), row_for(depth) if copied else Null(), Output(0))
     macs = op.outputs[0].elements * depth
     input_overlaps = overlaps(op.outputs[0], distance)
-    return Kernel("tflmgen_fully_connected_s16_mve", HEADER, operands, fields, input_overlaps, macs, "mve")
+    return Kernel("tflmgen_fully_connected_s16_mve", HEADER, operands, fields, input_overlaps, Cost(macs), "mve")
 
 
 KERNEL = KernelDeclaration(

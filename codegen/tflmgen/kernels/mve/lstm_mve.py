@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, Kernel, PackedCall, Params, UnpackedSums
+from tflmgen.ir import ConstantArray, Cost, Kernel, PackedCall, Params, UnpackedSums
 from tflmgen.kernels.costs.cost_model import lstm_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
@@ -30,7 +30,7 @@ def lstm_mve(request: Lstm) -> Kernel | None:
         _operand("weights", *inputs), _operand("recurrent", *recurrent), np.append(table, table[-1])
     )
     fields = Params("tflmgen_lstm_integer", (*request.sequence, *multiplier_fields(op)))
-    return Kernel("tflmgen_lstm_mve_s8", "lstm_mve.h", operands, fields, request.overlaps, request.macs, "mve")
+    return Kernel("tflmgen_lstm_mve_s8", "lstm_mve.h", operands, fields, request.overlaps, Cost(request.macs), "mve")
 
 
 def _operand(name: str, weights: Integers, biases: Integers) -> ConstantArray:

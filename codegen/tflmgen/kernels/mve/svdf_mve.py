@@ -13,7 +13,7 @@ from tflmgen.kernels.mve.sums_mve import STACK_BYTES, read_sums, row_bytes, sums
 from tflmgen.kernels.operators.svdf_numbers import biases_are_known, biases_of, fast_kernel, integer_params, offsets
 from tflmgen.kernels.requests import Svdf
 
-MOST_RANK = header_constant("svdf_mve.h", "TFLMGEN_SVDF_MVE_FILTERS") // GROUP
+MAX_SVDF_RANK = header_constant("svdf_mve.h", "TFLMGEN_SVDF_MVE_FILTERS") // GROUP
 """So that the sums of a group of units fit the stack."""
 
 
@@ -21,7 +21,7 @@ def svdf_mve(request: Svdf) -> Kernel | None:
     """The kernel; None where a row or a rank has no room on the stack, or biases are known at run time only."""
     op = request.op
     weights = np.asarray(op.constants[1], dtype=np.int64)
-    if row_bytes(weights) > STACK_BYTES or op.attributes.rank > MOST_RANK or not biases_are_known(op):
+    if row_bytes(weights) > STACK_BYTES or op.attributes.rank > MAX_SVDF_RANK or not biases_are_known(op):
         return None
     stream = sums_operand("stream", weights, offsets(op))
     return fast_kernel(op, "mve", stream, integer_params(op, request.to_state, request.to_output))

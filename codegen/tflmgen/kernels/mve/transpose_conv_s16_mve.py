@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, PackedCall, UnpackedSums
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, UnpackedSums
 from tflmgen.kernels.costs.cost_model import transposed_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.mve.conv2d_s16_mve import read_stream, row_for, stream_bytes, stream_words
@@ -27,7 +27,7 @@ def transpose_conv_s16_mve(request: Int16TransposedConvolution) -> Kernel | None
     operands = (Input(2), stream, row_for(max(part.weights.shape[1] for _, part in phases)), Output(0))
     source = input_type(op, 2)
     macs = source.elements * layer.weights.size // source.max_shape[3]
-    return Kernel(name, "transpose_conv_s16_mve.h", operands, fields, macs=macs, variant="mve")
+    return Kernel(name, "transpose_conv_s16_mve.h", operands, fields, cost=Cost(macs), variant="mve")
 
 
 def _read(call: PackedCall) -> list[UnpackedSums]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch, Target
+from tflmgen.ir import Cost, DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch, Target
 from tflmgen.kernels.numeric.quantize_math import Activation
 from tflmgen.kernels.numeric.weights import (
     bias_operand,
@@ -54,4 +54,4 @@ def packed_kernel(
     offset = (("input_offset", input_offset(op)),)
     macs = op.outputs[0].elements * math.prod(taps)
     results = output_fields(op, activation)
-    return Kernel(function, HEADER, operands, params(struct, fields, offset, results), overlaps, macs)
+    return Kernel(function, HEADER, operands, params(struct, fields, offset, results), overlaps, Cost(macs))

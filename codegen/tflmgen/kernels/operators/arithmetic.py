@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.ir import DType, Kernel, KernelChoice, OperatorInstance, Target
+from tflmgen.ir import Cost, DType, Kernel, KernelChoice, OperatorInstance, Target
 from tflmgen.kernels.candidates import fast_kernels
 from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.costs.cost_model import elements_cost
@@ -110,7 +110,7 @@ def _kernel(
         if dtype is DType.INT8:
             struct = "tflmgen_mul_quantized" if name == "mul" else "tflmgen_add_quantized"
             kernel = binary_kernel(op, function, HEADER, struct, _offsets(op) + quantized_fields(op) + ends)
-            return replace(kernel, family="mul_s8" if name == "mul" else "add_s8")
+            return replace(kernel, cost=Cost(family="mul_s8" if name == "mul" else "add_s8"))
         return binary_kernel(op, function, HEADER, f"tflmgen_arithmetic_{SUFFIX[dtype]}", ends)
 
     return kernel

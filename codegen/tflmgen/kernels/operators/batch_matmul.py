@@ -12,6 +12,7 @@ import numpy as np
 
 from tflmgen.ir import (
     ConstantArray,
+    Cost,
     DType,
     Input,
     Kernel,
@@ -181,7 +182,7 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     )
     if output.dtype is DType.FLOAT32:
         params = Params("tflmgen_batch_matmul_f32", fields)
-        return Kernel("tflmgen_batch_matmul_f32", HEADER, (Input(0), Input(1), Output(0)), params, macs=macs)
+        return Kernel("tflmgen_batch_matmul_f32", HEADER, (Input(0), Input(1), Output(0)), params, cost=Cost(macs))
     pairs = [quantize_multiplier(factor) for factor in real_multipliers(op)]
     requantize: tuple[tuple[str, ParamValue], ...] = (("multiplier", pairs[0][0]), ("shift", pairs[0][1]))
     if output.dtype is DType.INT8:
@@ -197,9 +198,9 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
             function = "tflmgen_batch_matmul_s16_s8"
         fields += requantize
     if len(pairs) == 1:
-        return Kernel(function, HEADER, (Input(0), Input(1), Output(0)), Params(struct, fields), macs=macs)
+        return Kernel(function, HEADER, (Input(0), Input(1), Output(0)), Params(struct, fields), cost=Cost(macs))
     operands = (Input(0), Input(1), *channel_operands(pairs), Output(0))
-    return Kernel(f"{function}_per_column", HEADER, operands, Params(struct, fields), macs=macs)
+    return Kernel(f"{function}_per_column", HEADER, operands, Params(struct, fields), cost=Cost(macs))
 
 
 def _hybrid_kernel(
@@ -212,7 +213,7 @@ def _hybrid_kernel(
     gathered: Operand = Scratch(left.columns * 4) if left.column_stride != 1 else Null()
     operands = (Input(0), Input(1), scales, Output(0), Scratch(left.columns, 1), gathered)
     flags = (("asymmetric", op.attributes.asymmetric), ("per_channel", quantization.per_channel))
-    return Kernel(function, "batch_matmul_hybrid.h", operands, Params(function, (*fields, *flags)), macs=macs)
+    return Kernel(function, "batch_matmul_hybrid.h", operands, Params(function, (*fields, *flags)), cost=Cost(macs))
 
 
 def _is_hybrid(op: OperatorInstance) -> bool:

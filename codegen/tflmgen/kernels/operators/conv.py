@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
+from tflmgen.ir import Cost, DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
 from tflmgen.kernels.candidates import convolution_kernels, fast_kernels, on_fpu
 from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.costs.cost_model import convolution_cost
@@ -129,18 +129,17 @@ def _forward(op: OperatorInstance, geometry: Fields, macs: int) -> Kernel:
     weights, bias = filter_operand(op), bias_operand(op, OUTPUT_CHANNELS)
     if output.dtype is DType.FLOAT32:
         fields = params("tflmgen_conv2d_f32", geometry, (("gathered", _gathers(op)),), results)
-        kernel = Kernel(
-            "tflmgen_conv2d_f32", "conv2d.h", (Input(0), weights, bias, Output(0)), fields, input_overlaps, macs
-        )
-        return replace(kernel, family="conv2d_f32")
+        dense = (Input(0), weights, bias, Output(0))
+        return Kernel("tflmgen_conv2d_f32", "conv2d.h", dense, fields, input_overlaps, Cost(macs, "conv2d_f32"))
     if output.dtype is DType.INT16:
         operands = (Input(0), weights, bias, *multiplier_operands(op, channels), Output(0))
         fields = params("tflmgen_conv2d_s16", geometry, range_fields(op, op.attributes.activation))
-        return Kernel(f"tflmgen_conv2d_s16_{sum_suffix(op)}", "conv2d_s16.h", operands, fields, input_overlaps, macs)
+        function = f"tflmgen_conv2d_s16_{sum_suffix(op)}"
+        return Kernel(function, "conv2d_s16.h", operands, fields, input_overlaps, Cost(macs))
     offsets = (("input_offset", input_offset(op)), ("padding_value", zero_point(input_type(op, 0))))
     operands = (Input(0), weights, bias, *multiplier_operands(op, channels), Output(0))
     fields = params("tflmgen_conv2d_s8", geometry, offsets, results)
-    return Kernel("tflmgen_conv2d_s8", "conv2d.h", operands, fields, input_overlaps, macs, family="conv2d_s8")
+    return Kernel("tflmgen_conv2d_s8", "conv2d.h", operands, fields, input_overlaps, Cost(macs, "conv2d_s8"))
 
 
 def _group_channels(op: OperatorInstance) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Null, OperatorInstance, Output, Params, Target
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Null, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.numeric.quantize_math import Activation, fused_activation
 from tflmgen.kernels.numeric.weights import bias_type
 from tflmgen.kernels.numeric.window import Extent, extent, parse_padding
@@ -72,9 +72,9 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
     params, macs = Params("tflmgen_conv3d_f32", fields), output.elements * math.prod(taps) * channels
     if {"mve", "fpu"} <= target.features:
         operands = (Input(0), Input(1), bias, Output(0))
-        return Kernel("tflmgen_conv3d_lanes_f32", "conv3d.h", operands, params, macs=macs, variant="mve")
+        return Kernel("tflmgen_conv3d_lanes_f32", "conv3d.h", operands, params, cost=Cost(macs), variant="mve")
     weights = ConstantArray.of("weights", np.moveaxis(np.asarray(op.constants[1]), 4, 0), DType.FLOAT32)
-    return Kernel("tflmgen_conv3d_f32", "conv3d.h", (Input(0), weights, bias, Output(0)), params, macs=macs)
+    return Kernel("tflmgen_conv3d_f32", "conv3d.h", (Input(0), weights, bias, Output(0)), params, cost=Cost(macs))
 
 
 def _bias_fits(op: OperatorInstance) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
+from tflmgen.ir import Cost, DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
 from tflmgen.kernels.candidates import convolution_kernels, fast_kernels, on_fpu
 from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.costs.cost_model import depthwise_cost
@@ -100,19 +100,18 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
             (Input(0), weights, bias, Output(0)),
             fields,
             input_overlaps,
-            macs,
-            numbers=(("limited", op.attributes.activation.bounds[1] < FLOAT_MAX),),
-            family="depthwise_conv2d_f32",
+            Cost(macs, "depthwise_conv2d_f32", (("limited", op.attributes.activation.bounds[1] < FLOAT_MAX),)),
         )
     if output.dtype is DType.INT16:
         operands = (Input(0), weights, bias, *multiplier_operands(op, channels), Output(0))
         fields = params("tflmgen_depthwise_conv2d_s16", geometry, range_fields(op, op.attributes.activation))
-        return Kernel("tflmgen_depthwise_conv2d_s16", "depthwise_conv2d_s16.h", operands, fields, input_overlaps, macs)
+        function = "tflmgen_depthwise_conv2d_s16"
+        return Kernel(function, "depthwise_conv2d_s16.h", operands, fields, input_overlaps, Cost(macs))
     offsets = (("input_offset", input_offset(op)), ("padding_value", zero_point(input_type(op, 0))))
     operands = (Input(0), weights, bias, *multiplier_operands(op, channels), Output(0))
     fields = params("tflmgen_depthwise_conv2d_s8", geometry, offsets, results)
     function, family = "tflmgen_depthwise_conv2d_s8", "depthwise_conv2d_s8"
-    return Kernel(function, header, operands, fields, input_overlaps, macs, family=family)
+    return Kernel(function, header, operands, fields, input_overlaps, Cost(macs, family))
 
 
 RULES = (

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from tflmgen.ir import (
+    Cost,
     DType,
     Input,
     Kernel,
@@ -136,7 +137,7 @@ def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
 def _costed(
     family: str, operands: tuple[Operand, ...], fields: Params, input_overlaps: tuple[Overlap, ...], macs: int
 ) -> Kernel:
-    return Kernel(f"tflmgen_{family}", HEADER, operands, fields, input_overlaps, macs, family=family)
+    return Kernel(f"tflmgen_{family}", HEADER, operands, fields, input_overlaps, Cost(macs, family))
 
 
 def portable_kernel(op: OperatorInstance) -> Kernel:
@@ -156,13 +157,13 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     operands = (Input(0), weights, bias, Output(0))
     if op.outputs[0].dtype is DType.FLOAT32:
         fields = params("tflmgen_fully_connected_f32", sizes, results)
-        numbers = (("rectified", op.attributes.activation.bounds[0] > -FLOAT_MAX),)
-        return replace(_costed("fully_connected_f32", operands, fields, input_overlaps, macs), numbers=numbers)
+        cost = Cost(macs, "fully_connected_f32", (("rectified", op.attributes.activation.bounds[0] > -FLOAT_MAX),))
+        return Kernel("tflmgen_fully_connected_f32", HEADER, operands, fields, input_overlaps, cost)
     if op.outputs[0].dtype is DType.INT16:
         fields = params("tflmgen_fully_connected_s16", sizes, range_fields(op, op.attributes.activation))
         function = f"tflmgen_fully_connected_s16_{sum_suffix(op)}"
         per_unit = (Input(0), weights, bias, *multiplier_operands(op, units), Output(0))
-        return Kernel(function, "fully_connected_s16.h", per_unit, fields, input_overlaps, macs)
+        return Kernel(function, "fully_connected_s16.h", per_unit, fields, input_overlaps, Cost(macs))
     offset: Fields = (("input_offset", input_offset(op)),)
     if filter_quantization(op).per_channel:
         per_unit = (Input(0), weights, bias, *multiplier_operands(op, units), Output(0))

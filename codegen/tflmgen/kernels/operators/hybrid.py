@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Scratch
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, OperatorInstance, Output, Scratch
 from tflmgen.kernels.numeric.quantize_math import Activation
 from tflmgen.kernels.numeric.weights import (
     bias_operand,
@@ -56,5 +56,5 @@ def _row_by_row(
         (Input(0), filter_operand(op), factors, bias_operand(op, 0), Output(0), Scratch(source.elements // rows)),
         params(f"tflmgen_{layer}", *fields),
         overlaps(output, distance),
-        macs,
+        Cost(macs),
     )

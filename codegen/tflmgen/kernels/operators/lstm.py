@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tflmgen.ir import (
     ConstantArray,
+    Cost,
     DType,
     Input,
     Kernel,
@@ -119,14 +120,14 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
         fields = Params("tflmgen_lstm_fixed_s8", (*sequence, *variant, *fixed_fields(op)))
         scratch = gates, Scratch(sizes.cells, 1)
         operands: tuple[Operand, ...] = (Input(0), *arrays, *fixed_numbers(op), *STATES, *scratch)
-        return Kernel("tflmgen_lstm_fixed_s8", "lstm_fixed.h", operands, fields, in_place, macs)
+        return Kernel("tflmgen_lstm_fixed_s8", "lstm_fixed.h", operands, fields, in_place, Cost(macs))
     if is_integer(op):
         suffix = "s8" if input_type(op, 0).dtype is DType.INT8 else "s16"
         if suffix == "s8" and (kernels := fast_kernels(Lstm(op, target, sequence, in_place, macs))):
             return choose_fastest(kernels, target)
         fields = Params("tflmgen_lstm_integer", (*sequence, *multiplier_fields(op)))
         operands = (Input(0), *arrays, *numbers_of_gates(op), *STATES, gates)
-        return Kernel(f"tflmgen_lstm_{suffix}", "lstm.h", operands, fields, in_place, macs)
+        return Kernel(f"tflmgen_lstm_{suffix}", "lstm.h", operands, fields, in_place, Cost(macs))
     variant = (
         ("backward", op.attributes.backward),
         ("outputs", sizes.outputs),
@@ -140,11 +141,11 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
         # The cost model knows nothing of the other variants.
         plain = not any(has(op, i) for i in (PEEPHOLES + 1, NORMS + 1, PROJECTION))
         family = "lstm_f32" if plain else ""
-        kernel = on_fpu(Kernel("tflmgen_lstm_f32", "lstm.h", operands, fields, in_place, macs, family=family), target)
+        kernel = on_fpu(Kernel("tflmgen_lstm_f32", "lstm.h", operands, fields, in_place, Cost(macs, family)), target)
         return choose_fastest([kernel], target) if plain else kernel
     fields = Params("tflmgen_lstm_hybrid", (*sequence, *variant, *_weight_scales(op)))
     quantized = Scratch(max(sizes.inputs, sizes.cells, sizes.outputs), 1)
-    return Kernel("tflmgen_lstm_hybrid", "lstm_hybrid.h", (*operands, quantized), fields, in_place, macs)
+    return Kernel("tflmgen_lstm_hybrid", "lstm_hybrid.h", (*operands, quantized), fields, in_place, Cost(macs))
 
 
 def _input_overlaps(op: OperatorInstance) -> tuple[Overlap, ...]:

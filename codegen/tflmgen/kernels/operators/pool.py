@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
+from tflmgen.ir import Cost, DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
 from tflmgen.kernels.candidates import fast_kernels
 from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.costs.cost_model import depthwise_cost
@@ -83,7 +83,7 @@ def portable_pool(op: OperatorInstance, kind: str) -> Kernel:
         fields += (("zero", 0 if suffix == "f32" else zero_point(output)),)
     name, overlap = f"tflmgen_{kind}_pool2d_{zeros}{suffix}", overlaps(output, window.group_distance(1))
     family = "average_pool2d_s8" if (kind, suffix) == ("average", "s8") else ""
-    return Kernel(name, "pool2d.h", (Input(0), Output(0)), params(struct, fields), overlap, family=family)
+    return Kernel(name, "pool2d.h", (Input(0), Output(0)), params(struct, fields), overlap, cost=Cost(family=family))
 
 
 def _kernel(kind: str) -> Callable[[OperatorInstance, Target], KernelChoice]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tflmgen.ir import (
+    Cost,
     DType,
     Input,
     Kernel,
@@ -100,7 +101,7 @@ def kernel(op: OperatorInstance, target: Target) -> KernelChoice:
         scales = (("scale", scale(input_type(op, 1))), ("recurrent_scale", scale(input_type(op, 2))))
         fields = (*fields, ("asymmetric", op.attributes.asymmetric), *scales)
         operands = (*operands, Scratch(max(channels, units), 1))
-    kernel = Kernel(function, HEADER, operands, Params(function, fields), (Overlap(STATE, 1),), macs)
+    kernel = Kernel(function, HEADER, operands, Params(function, fields), (Overlap(STATE, 1),), Cost(macs))
     return choose_fastest([on_fpu(kernel, target)], target)
 
 

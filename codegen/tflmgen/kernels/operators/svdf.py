@@ -8,12 +8,13 @@ Inputs: 0 input [batch, channels], 1 weights [filters, channels], 2 weights thro
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from tflmgen.ir import (
     ConstantArray,
+    Cost,
     DType,
     Input,
     Kernel,
@@ -85,10 +86,9 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
             fields = params("tflmgen_svdf_hybrid", sizes, limits, quantization)
             quantized = Scratch(input_shape(op)[1], 1)
             operands = (Input(0), Input(1), _real_time_weights(op), *rest[1:], quantized)
-            return Kernel("tflmgen_svdf_hybrid", HEADER, operands, fields, in_place, macs)
-        fields = params("tflmgen_svdf_f32", sizes, limits)
-        kernel = Kernel("tflmgen_svdf_f32", HEADER, (Input(0), Input(1), *rest), fields, in_place, macs)
-        kernel = replace(kernel, family="svdf_f32")
+            return Kernel("tflmgen_svdf_hybrid", HEADER, operands, fields, in_place, Cost(macs))
+        fields, cost = params("tflmgen_svdf_f32", sizes, limits), Cost(macs, "svdf_f32")
+        kernel = Kernel("tflmgen_svdf_f32", HEADER, (Input(0), Input(1), *rest), fields, in_place, cost)
         return choose_fastest([on_fpu(kernel, target)], target)
     to_state, to_output = map(quantize_multiplier, _factors(op))
     if kernels := fast_kernels(Svdf(op, target, to_state, to_output)):
@@ -97,7 +97,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
     added: Operand = ConstantArray.of("offsets", folded, DType.INT32) if folded.any() else Null()
     function = "tflmgen_svdf_s8" if input_type(op, STATE).dtype is DType.INT8 else "tflmgen_svdf_s8_s16"
     fields = integer_params(op, to_state, to_output)
-    return Kernel(function, HEADER, (Input(0), Input(1), added, *rest), fields, in_place, macs)
+    return Kernel(function, HEADER, (Input(0), Input(1), added, *rest), fields, in_place, Cost(macs))
 
 
 def _real_time_weights(op: OperatorInstance) -> ConstantArray:

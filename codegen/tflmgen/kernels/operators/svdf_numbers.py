@@ -6,6 +6,7 @@ import numpy as np
 
 from tflmgen.ir import (
     ConstantArray,
+    Cost,
     DType,
     Input,
     Kernel,
@@ -43,9 +44,8 @@ def fast_kernel(op: OperatorInstance, variant: str, stream: ConstantArray, field
         ),
         fields,
         (Overlap(STATE, 1),),
-        products(op),
+        Cost(products(op), numbers=(("wide", wide),)),
         variant,
-        numbers=(("wide", wide),),
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, KernelChoice, Null, OperatorInstance, Output, Target
+from tflmgen.ir import Cost, DType, Input, Kernel, KernelChoice, Null, OperatorInstance, Output, Target
 from tflmgen.kernels.candidates import fast_kernels
 from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.numeric.int8_layer import layer_of
@@ -107,7 +107,7 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
         results = range_fields(plain, op.attributes.activation)
     operands = (Input(2), Input(1), bias, *scaled, Output(0))
     macs = input_type(op, 2).elements * input_type(op, 1).elements // input_shape(op, 2)[3]
-    return Kernel(name, "transpose_conv.h", operands, params(name, _fields(op), results), macs=macs)
+    return Kernel(name, "transpose_conv.h", operands, params(name, _fields(op), results), cost=Cost(macs))
 
 
 def _channels_fit(op: OperatorInstance) -> bool:

@@ -12,7 +12,7 @@ from tflmgen.kernels.ranges.intervals import Inputs, Integers, Interval, Outputs
 from tflmgen.kernels.rules import input_type
 from tflmgen.kernels.table import traits_of
 
-MOST_ELEMENTS = 1 << 20
+MAX_ELEMENTS = 1 << 20
 """Largest number of elements that are traced one by one; of more, every channel gets the range of all channels."""
 
 
@@ -36,7 +36,7 @@ def _sources(name: str, op: OperatorInstance, data: Sequence[int]) -> list[Integ
 
     The channels of one input are numbered after those of the one before.
     """
-    if sum(input_type(op, i).elements for i in data) > MOST_ELEMENTS or any(
+    if sum(input_type(op, i).elements for i in data) > MAX_ELEMENTS or any(
         array is None for i, array in enumerate(op.constants) if op.inputs[i] is not None and i not in data
     ):
         return None

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
@@ -51,7 +51,7 @@ def conv2d_pixel_thumb(request: Convolution | GroupedConvolution) -> Kernel | No
         operands,
         fields,
         (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
-        request.macs,
+        Cost(request.macs),
         "thumb",
     )
     if groups > 1 or len(op.outputs[0].shape) != 4:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
@@ -16,7 +16,7 @@ from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
 from tflmgen.kernels.requests import Convolution
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.thumb.bounded import Bounded, bounded
-from tflmgen.kernels.thumb.thumb_requantisation import MOST_TERMS, Requantisations, own_requantisations
+from tflmgen.kernels.thumb.thumb_requantisation import MAX_TERMS, Requantisations, own_requantisations
 
 HEADER = "conv2d_thumb.h"
 BLOCK = header_constant("conv2d_block_thumb.h", "TFLMGEN_CONV2D_THUMB_LANES")
@@ -36,7 +36,7 @@ def conv2d_thumb(request: Convolution) -> Kernel | None:
     """The kernel; None where it would not be exact."""
     op, window, layer = request.op, request.window, request.layer
     channels, terms = layer.weights.shape
-    if terms > MOST_TERMS:
+    if terms > MAX_TERMS:
         return None
     exact: Bounded | Requantisations | None = bounded(layer) or own_requantisations(layer)
     if exact is None:
@@ -59,9 +59,8 @@ def conv2d_thumb(request: Convolution) -> Kernel | None:
         (Input(0), stream, Scratch(2 * BLOCK * rows), Output(0)),
         fields,
         overlaps,
-        request.macs,
+        Cost(request.macs, numbers=(("signed", isinstance(exact, Requantisations)),)),
         "thumb",
-        numbers=(("signed", isinstance(exact, Requantisations)),),
     )
     pixels = window.flat.input[2]
     return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.kernel_requantisation import Bounded, Halves
@@ -52,9 +52,8 @@ def depthwise_direct_thumb(request: DepthwiseConvolution) -> Kernel | None:
         ),
         fields,
         (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
-        request.macs,
+        Cost(request.macs, numbers=(("signed", within is None),)),
         "thumb",
-        numbers=(("signed", within is None),),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
@@ -83,10 +83,8 @@ def depthwise_thumb(request: WindowRequest) -> tuple[Kernel, ...]:
             ),
             replace(fields, fields=(*fields.fields, ("line", line), ("strip", strip), *limits)),
             (Overlap(0, 0, 0, exact=True),) if in_place else (),
-            request.macs,
+            Cost(request.macs, family, (("signed", bool(beyond.any())),)),
             "thumb",
-            numbers=(("signed", bool(beyond.any())),),
-            family=family,
         )
         for strip in strips
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, UnpackedPart
 from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.kernel_requantisation import Halves
@@ -15,7 +15,7 @@ from tflmgen.kernels.requests import Convolution, MatrixProduct
 from tflmgen.kernels.thumb.thumb_requantisation import own_requantisations
 
 HEADER = "fully_connected_few_thumb.h"
-MOST_UNITS = 3
+MAX_UNITS = 3
 """Largest number of units for this kernel: for four, the kernel of groups takes fewer instructions."""
 
 
@@ -23,7 +23,7 @@ def fully_connected_few_thumb(request: MatrixProduct) -> Kernel | None:
     """The kernel; None where it would not be exact, or where there are many units."""
     op, layer, batches = request.op, request.layer, request.batches
     units, depth = layer.weights.shape
-    exact = own_requantisations(layer) if units <= MOST_UNITS else None
+    exact = own_requantisations(layer) if units <= MAX_UNITS else None
     if exact is None:
         return None
     weights = np.zeros((units, depth + -depth % 4), dtype=np.int8)
@@ -41,7 +41,7 @@ def fully_connected_few_thumb(request: MatrixProduct) -> Kernel | None:
             (("output_min", limits[0]), ("output_max", limits[1])),
         ),
         (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
-        request.macs,
+        Cost(request.macs),
         "thumb",
     )
 

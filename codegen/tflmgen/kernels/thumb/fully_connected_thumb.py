@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, Overlap, PackedCall, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, UnpackedPart
 from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
@@ -69,10 +69,8 @@ def fully_connected_thumb(request: MatrixProduct) -> Kernel | None:
         (Input(0), packed, Output(0)),
         fields,
         (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
-        request.macs,
+        Cost(request.macs, family, (("signed", exact.signed),)),
         "thumb",
-        numbers=(("signed", exact.signed),),
-        family=family,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflmgen.ir import ConstantArray, Kernel, PackedCall, Params, UnpackedSums
+from tflmgen.ir import ConstantArray, Cost, Kernel, PackedCall, Params, UnpackedSums
 from tflmgen.kernels.costs.cost_model import lstm_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.int8_layer import Integers
@@ -21,7 +21,8 @@ def lstm_thumb(request: Lstm) -> Kernel | None:
         return None
     operands = packed_operands(_operand("weights", *inputs), _operand("recurrent", *recurrent), sigmoid_table())
     fields = Params("tflmgen_lstm_integer", (*request.sequence, *multiplier_fields(op)))
-    return Kernel("tflmgen_lstm_thumb_s8", "lstm_thumb.h", operands, fields, request.overlaps, request.macs, "thumb")
+    cost = Cost(request.macs)
+    return Kernel("tflmgen_lstm_thumb_s8", "lstm_thumb.h", operands, fields, request.overlaps, cost, "thumb")
 
 
 def _operand(name: str, weights: Integers, biases: Integers) -> ConstantArray:

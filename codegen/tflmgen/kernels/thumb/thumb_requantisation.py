@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tflmgen.kernels.numeric.fixed_point import INT32_END
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
 
-MOST_TERMS = 2**16
+MAX_TERMS = 2**16
 """Sums of more products of 16 bits could leave 32."""
 
 _BITS = 10
@@ -120,7 +120,7 @@ def own_requantisations(layer: Layer) -> Requantisations | None:
 @lru_cache(maxsize=2)
 def raised_requantisations(layer: Layer) -> Requantisations | None:
     """Requantisations of sums of products with inputs to which 128 was added; None where sums could leave 32 bits."""
-    if layer.weights.shape[1] > MOST_TERMS:
+    if layer.weights.shape[1] > MAX_TERMS:
         return None
     return requantisations(layer, layer.bias - 128 * layer.weights.sum(axis=1))
 

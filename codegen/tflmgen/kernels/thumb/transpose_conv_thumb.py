@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import transposed_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.phases import transposed_fields
@@ -58,7 +58,7 @@ def transpose_conv_thumb(request: TransposedConvolution) -> Kernel | None:
             (("padding_value", point),),
             (("output_min", layer.low if clamped else -128), ("output_max", layer.high if clamped else 127)),
         ),
-        macs=input_type(op, 2).elements * layer.weights.size // filters.shape[3],
+        cost=Cost(input_type(op, 2).elements * layer.weights.size // filters.shape[3]),
         variant="thumb",
     )
 

@@ -60,8 +60,7 @@ def test_families_keep_to_the_limit(core: str) -> None:
     slower = {
         (core, count.shape.family): round(count.ratio, 2)
         for count in sorted(recorded(BOARDS[core]), key=lambda count: count.ratio)
-        if is_compared(BOARDS[core], count.shape.family)
-        and count.ratio > LIMIT
+        if is_compared(BOARDS[core], count.shape.family) and count.ratio > LIMIT
     }
     assert slower == {}
 

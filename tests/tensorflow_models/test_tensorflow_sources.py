@@ -24,7 +24,7 @@ from tflmgen.conversion import (
     tensorflow_source,
 )
 from tflmgen.errors import ModelError
-from tflmgen.frontend import Model, Tensor, import_model, parse_model
+from tflmgen.frontend import Model, Tensor, import_model, parse_model, write_model
 from tflmgen.ir import Op, walk
 from tflmgen.reference import Interpreter
 
@@ -107,6 +107,22 @@ def test_what_the_converter_breaks_is_mended(process: TensorFlowProcess, name: s
     assert result.proof.equal >= 12
     taken, count = result.proof.branches
     assert taken == count
+
+
+def test_a_choice_by_number_runs_in_tflite_micro(process: TensorFlowProcess) -> None:
+    """It selects among no int32; an index below 0 or above the branches takes the last one."""
+    runtime = pytest.importorskip("tflite_micro.python.tflite_micro.runtime", reason="needs tflite-micro")
+    model = converted(process, f"{MODELS}:choice").model
+    graph = model.subgraphs[0]
+    place = next(i for i, tensor in enumerate(graph.inputs) if not graph.tensors[tensor].shape)
+    x = np.array([1, -2, 3, 0.5], np.float32)
+    for number in (-(2**31), -5, -1, 0, 1, 2, 3, 4, 2**31 - 1):
+        interpreter = runtime.Interpreter.from_bytes(write_model(model))
+        interpreter.set_input(np.array(number, np.int32), place)
+        interpreter.set_input(x, 1 - place)
+        interpreter.invoke()
+        expected = {0: x + 1, 1: x * 2, 2: np.tanh(x)}.get(number, x - 5)
+        np.testing.assert_allclose(interpreter.get_output(0), expected, rtol=1e-6)
 
 
 def test_results_in_a_dictionary_keep_their_names(process: TensorFlowProcess) -> None:

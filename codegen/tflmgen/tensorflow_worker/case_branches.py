@@ -49,11 +49,15 @@ class _Tree:
         """Makes the node a call of the tree, which has the operands and results of the Case."""
         count = len(self._branches)
         root = self._function(f"{self._prefix}_root")
-        add_constant(root, "zero", 0)
-        add_constant(root, "last", count - 1)
-        add_node(root, "GreaterEqual", "is_branch", ["index", "zero:output:0"], T=tf.int32)
-        chosen = add_node(root, "SelectV2", "chosen", ["is_branch:z:0", "index", "last:output:0"], T=tf.int32)
-        self._return(root, self._calling(root, self._tree(0, count), [f"{chosen.name}:output:0", *self._names]))
+        # -1 for all indices below 0, and then the last: TFLite Micro selects among no int32.
+        for name, number in (("zero", 0), ("least", -1), ("count", count)):
+            add_constant(root, name, number)
+        add_node(root, "Less", "is_below", ["index", "zero:output:0"], T=tf.int32)
+        add_node(root, "Cast", "below", ["is_below:z:0"], SrcT=tf.bool, DstT=tf.int32)
+        add_node(root, "Maximum", "bounded", ["index", "least:output:0"], T=tf.int32)
+        add_node(root, "Mul", "turn", ["below:y:0", "count:output:0"], T=tf.int32)
+        add_node(root, "AddV2", "chosen", ["bounded:z:0", "turn:z:0"], T=tf.int32)
+        self._return(root, self._calling(root, self._tree(0, count), ["chosen:z:0", *self._names]))
         types = [tf.int32.as_datatype_enum, *self._operands]
         node = self._node
         node.op = self._call

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tflmgen.conversion import TensorFlowProcess
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,3 +30,15 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Tables would be as wide as it says, and workers of pytest-xdist have it where their parent loads readline.
     os.environ.pop("COLUMNS", None)
+
+
+@pytest.fixture(scope="module")
+def tensorflow() -> Iterator[TensorFlowProcess]:
+    """A process with TensorFlow, one for all tests of a file: it takes seconds to start."""
+    from support.tensorflow_environment import VARIABLE, interpreter
+    from tflmgen.conversion import TensorFlowProcess
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, interpreter() or "")
+        with TensorFlowProcess("") as started:
+            yield started

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,18 +17,10 @@ pytestmark = [requires_tensorflow, pytest.mark.xdist_group("tensorflow")]
 MODELS = file_beside("tensorflow_composites.py")
 
 
-@pytest.fixture(scope="module")
-def process() -> Iterator[TensorFlowProcess]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(VARIABLE, interpreter() or "")
-        with TensorFlowProcess("") as started:
-            yield started
-
-
-def _converted(process: TensorFlowProcess, name: str, *custom: str) -> Conversion:
+def _converted(tensorflow: TensorFlowProcess, name: str, *custom: str) -> Conversion:
     source = tensorflow_source(Path(f"{MODELS}:{name}"))
     assert source is not None
-    return convert_in(process, source, ConversionSettings(composites=custom), lambda _: None)
+    return convert_in(tensorflow, source, ConversionSettings(composites=custom), lambda _: None)
 
 
 @pytest.mark.parametrize(
@@ -44,10 +35,10 @@ def _converted(process: TensorFlowProcess, name: str, *custom: str) -> Conversio
     ],
 )
 def test_a_composite_is_an_operator_or_inlined(
-    process: TensorFlowProcess, name: str, custom: tuple[str, ...], has: dict[str, int], kept: str
+    tensorflow: TensorFlowProcess, name: str, custom: tuple[str, ...], has: dict[str, int], kept: str
 ) -> None:
     """A plug-in's is compared with its body in its place."""
-    result = _converted(process, name, *custom)
+    result = _converted(tensorflow, name, *custom)
     operators = [op.name for graph in result.model.subgraphs for op in graph.operators]
     assert {key: operators.count(key) for key in has} == has
     sentence = f"composites kept as operators: {kept}"
@@ -56,8 +47,8 @@ def test_a_composite_is_an_operator_or_inlined(
     assert result.proof.composites == custom
 
 
-def test_detection_postprocessing_takes_its_options_from_the_composite(process: TensorFlowProcess) -> None:
-    result = _converted(process, "detections", "TFLite_Detection_PostProcess")
+def test_detection_postprocessing_takes_its_options_from_the_composite(tensorflow: TensorFlowProcess) -> None:
+    result = _converted(tensorflow, "detections", "TFLite_Detection_PostProcess")
     (graph,) = result.model.subgraphs
     assert [op.name for op in graph.operators] == ["CUSTOM:TFLite_Detection_PostProcess"]
     assert b"max_detections" in graph.operators[0].custom_options

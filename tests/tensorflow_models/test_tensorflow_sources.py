@@ -24,7 +24,7 @@ from tflmgen.conversion import (
     tensorflow_source,
 )
 from tflmgen.errors import ModelError
-from tflmgen.frontend import Model, Tensor, import_model, parse_model, write_model
+from tflmgen.frontend import Model, Tensor, import_model, parse_model
 from tflmgen.ir import Op, walk
 from tflmgen.reference import Interpreter
 
@@ -64,20 +64,13 @@ ARRAYS = {"mapped": 2, "array_in_cond": 1, "cond_in_array": 1, "library_array": 
 """Arrays of which loops write one row after another."""
 
 
-@pytest.fixture(scope="module")
-def process() -> Iterator[TensorFlowProcess]:
-    """One process for all tests of this file: TensorFlow takes seconds to start."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(VARIABLE, interpreter() or "")
-        with TensorFlowProcess("") as started:
-            yield started
-
-
-def converted(process: TensorFlowProcess, source: Path | str, choices: ConversionSettings | None = None) -> Conversion:
+def converted(
+    tensorflow: TensorFlowProcess, source: Path | str, choices: ConversionSettings | None = None
+) -> Conversion:
     recognized = tensorflow_source(Path(source))
     assert recognized is not None
     try:
-        return convert_in(process, recognized, choices or ConversionSettings(), lambda _: None)
+        return convert_in(tensorflow, recognized, choices or ConversionSettings(), lambda _: None)
     except ModelError as error:
         # Functions that TensorFlow names alike in two sources are one to it: such a source has a process of its own.
         if "duplicate function" not in str(error):
@@ -100,8 +93,10 @@ def converted(process: TensorFlowProcess, source: Path | str, choices: Conversio
         ("angles", {"ATAN2", "IF", "BROADCAST_TO"}, "2 Atan2 with operands of one shape"),
     ],
 )
-def test_what_the_converter_breaks_is_mended(process: TensorFlowProcess, name: str, has: set[str], mend: str) -> None:
-    result = converted(process, f"{MODELS}:{name}")
+def test_what_the_converter_breaks_is_mended(
+    tensorflow: TensorFlowProcess, name: str, has: set[str], mend: str
+) -> None:
+    result = converted(tensorflow, f"{MODELS}:{name}")
     assert has <= set(result.model.operator_names)
     assert any(mend in text for text in result.mends) or not mend
     assert result.proof.equal >= 12
@@ -109,32 +104,16 @@ def test_what_the_converter_breaks_is_mended(process: TensorFlowProcess, name: s
     assert taken == count
 
 
-def test_a_choice_by_number_runs_in_tflite_micro(process: TensorFlowProcess) -> None:
-    """It selects among no int32; an index below 0 or above the branches takes the last one."""
-    runtime = pytest.importorskip("tflite_micro.python.tflite_micro.runtime", reason="needs tflite-micro")
-    model = converted(process, f"{MODELS}:choice").model
-    graph = model.subgraphs[0]
-    place = next(i for i, tensor in enumerate(graph.inputs) if not graph.tensors[tensor].shape)
-    x = np.array([1, -2, 3, 0.5], np.float32)
-    for number in (-(2**31), -5, -1, 0, 1, 2, 3, 4, 2**31 - 1):
-        interpreter = runtime.Interpreter.from_bytes(write_model(model))
-        interpreter.set_input(np.array(number, np.int32), place)
-        interpreter.set_input(x, 1 - place)
-        interpreter.invoke()
-        expected = {0: x + 1, 1: x * 2, 2: np.tanh(x)}.get(number, x - 5)
-        np.testing.assert_allclose(interpreter.get_output(0), expected, rtol=1e-6)
-
-
-def test_results_in_a_dictionary_keep_their_names(process: TensorFlowProcess) -> None:
-    model = converted(process, f"{MODELS}:named_results").model
+def test_results_in_a_dictionary_keep_their_names(tensorflow: TensorFlowProcess) -> None:
+    model = converted(tensorflow, f"{MODELS}:named_results").model
     (signature,) = model.signatures
     tensors = model.subgraphs[signature.subgraph].tensors
     assert {name: tuple(tensors[index].shape) for name, index in signature.outputs} == {"count": (), "y": (3,)}
 
 
-def test_what_tensorflow_refuses_is_said_with_its_place(process: TensorFlowProcess) -> None:
+def test_what_tensorflow_refuses_is_said_with_its_place(tensorflow: TensorFlowProcess) -> None:
     with pytest.raises(ModelError, match=r"(?s)shape.*tensorflow_models\.py") as raised:
-        converted(process, f"{MODELS}:growing_variable")
+        converted(tensorflow, f"{MODELS}:growing_variable")
     assert "input_signature" not in str(raised.value)
 
 
@@ -149,9 +128,9 @@ def test_what_tensorflow_refuses_is_said_with_its_place(process: TensorFlowProce
         ("layer_norm", {"MEAN": 2, "RSQRT": 1}),
     ],
 )
-def test_control_flow_arrives_once(process: TensorFlowProcess, name: str, has: dict[str, int]) -> None:
+def test_control_flow_arrives_once(tensorflow: TensorFlowProcess, name: str, has: dict[str, int]) -> None:
     """Nothing is unrolled or written twice."""
-    result = converted(process, f"{MODELS}:{name}")
+    result = converted(tensorflow, f"{MODELS}:{name}")
     operators = [op.name for graph in result.model.subgraphs for op in graph.operators]
     assert {key: operators.count(key) for key in has} == has
     assert (result.proof.equal, result.proof.undecided, result.proof.unsupported) == (12, 0, "")
@@ -166,26 +145,26 @@ def test_control_flow_arrives_once(process: TensorFlowProcess, name: str, has: d
         *("stateful_lstm", "custom_cell", "transformer_block", "residual_net", "separable_net"),
     ],
 )
-def test_layers_of_keras_equal_keras(process: TensorFlowProcess, name: str) -> None:
-    result = converted(process, f"{MODELS}:{name}")
+def test_layers_of_keras_equal_keras(tensorflow: TensorFlowProcess, name: str) -> None:
+    result = converted(tensorflow, f"{MODELS}:{name}")
     assert not result.proof.unsupported
     assert result.proof.equal + result.proof.undecided >= 12
     assert result.proof.equal >= 6
     assert max(result.proof.errors.values()) <= 1e-4
 
 
-def test_saved_models_of_keras_and_of_several_signatures(process: TensorFlowProcess, tmp_path: Path) -> None:
+def test_saved_models_of_keras_and_of_several_signatures(tensorflow: TensorFlowProcess, tmp_path: Path) -> None:
     """Keras exports a batch of any size, and weights that TensorFlow's converter leaves to nobody to initialise."""
     names = ("lstm", "gru_rows", "signatures")
     words = [interpreter() or "", str(MODELS), *(f"{name}={tmp_path / name}" for name in names)]
     subprocess.run(words, check=True, capture_output=True)
     for name in names[:2]:
-        result = converted(process, tmp_path / name)
+        result = converted(tensorflow, tmp_path / name)
         assert any("open batches" in mend for mend in result.mends)
         assert (result.proof.equal, result.proof.undecided, result.proof.unsupported) == (12, 0, "")
         assert "WHILE" in result.model.operator_names
         assert not {"VAR_HANDLE", "READ_VARIABLE"} & set(result.model.operator_names)
-    result = converted(process, tmp_path / "signatures")
+    result = converted(tensorflow, tmp_path / "signatures")
     assert sorted(signature.key for signature in result.model.signatures) == ["add", "read"]
     assert (result.proof.equal, result.proof.unsupported) == (24, "")
     read = next(signature for signature in result.model.signatures if signature.key == "read")
@@ -195,8 +174,8 @@ def test_saved_models_of_keras_and_of_several_signatures(process: TensorFlowProc
 
 @requires_corpus
 @pytest.mark.parametrize("name", ["v1_cond", "v1_while", "v1_dynamic_rnn"])
-def test_graphs_of_tensorflow_1_equal_their_recorded_outputs(process: TensorFlowProcess, name: str) -> None:
-    result = converted(process, CORPUS / "tf1" / f"{name}.pb")
+def test_graphs_of_tensorflow_1_equal_their_recorded_outputs(tensorflow: TensorFlowProcess, name: str) -> None:
+    result = converted(tensorflow, CORPUS / "tf1" / f"{name}.pb")
     with np.load(CORPUS / "tf1" / f"{name}.pb.npz") as data:
         (signature,) = result.model.signatures
         assert [port for port, _ in signature.inputs] == list(data["in_names"])
@@ -227,9 +206,9 @@ def version_1(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
-def test_control_flow_of_version_1_is_if_and_while(process: TensorFlowProcess, version_1: Path, name: str) -> None:
+def test_control_flow_of_version_1_is_if_and_while(tensorflow: TensorFlowProcess, version_1: Path, name: str) -> None:
     """No Select computes both sides, nothing is written twice; arrays that loops fill get their rows one by one."""
-    result = converted(process, version_1 / f"{name}.pb", ConversionSettings(outputs=("y",)))
+    result = converted(tensorflow, version_1 / f"{name}.pb", ConversionSettings(outputs=("y",)))
     operators = [op.name for graph in result.model.subgraphs for op in graph.operators]
     wanted = {"IF": 0, "WHILE": 0, "SELECT": 0, "SELECT_V2": 0} | STRUCTURES[name]
     assert {key: operators.count(key) for key in wanted} == wanted
@@ -248,25 +227,25 @@ def _stored_rows(model: Model) -> int:
     return stores
 
 
-def test_a_value_under_a_predicate_of_its_own_is_in_the_branch(process: TensorFlowProcess, version_1: Path) -> None:
-    result = converted(process, version_1 / "two_predicates.pb")
+def test_a_value_under_a_predicate_of_its_own_is_in_the_branch(tensorflow: TensorFlowProcess, version_1: Path) -> None:
+    result = converted(tensorflow, version_1 / "two_predicates.pb")
     operators = {op.name for op in result.model.subgraphs[0].operators}
     assert "IF" in operators
     assert not operators & {"ADD", "MUL"}
 
 
 def test_results_that_nobody_names_are_outside_of_branches_and_loops(
-    process: TensorFlowProcess, version_1: Path
+    tensorflow: TensorFlowProcess, version_1: Path
 ) -> None:
     """A cond in a loop leaves the sides of its predicate unread, and the loop its counter."""
-    result = converted(process, version_1 / "cond_in_array.pb")
+    result = converted(tensorflow, version_1 / "cond_in_array.pb")
     assert [port for port, _ in result.model.signatures[0].outputs] == ["while/Exit", "y"]
     assert (result.proof.equal, result.proof.unsupported) == (12, "")
 
 
-def test_a_result_that_some_inputs_leave_undefined(process: TensorFlowProcess, version_1: Path) -> None:
+def test_a_result_that_some_inputs_leave_undefined(tensorflow: TensorFlowProcess, version_1: Path) -> None:
     """Where TensorFlow has a result, it is equal; where it has none, nothing is to be compared."""
-    result = converted(process, version_1 / "dead_result.pb", ConversionSettings(outputs=("y",)))
+    result = converted(tensorflow, version_1 / "dead_result.pb", ConversionSettings(outputs=("y",)))
     assert result.proof.equal + result.proof.undefined == 12
     assert result.proof.equal > 0
     assert result.proof.undefined > 0
@@ -283,16 +262,18 @@ def test_a_result_that_some_inputs_leave_undefined(process: TensorFlowProcess, v
         ("saved_counts", "signature 'counted' changes a variable of TensorFlow 1 at 'AssignAdd'"),
     ],
 )
-def test_what_of_version_1_is_refused(process: TensorFlowProcess, version_1: Path, name: str, sentence: str) -> None:
+def test_what_of_version_1_is_refused(tensorflow: TensorFlowProcess, version_1: Path, name: str, sentence: str) -> None:
     with pytest.raises(ModelError, match=re.escape(sentence)):
-        converted(process, version_1 / name)
+        converted(tensorflow, version_1 / name)
 
 
-def test_a_saved_model_of_tensorflow_1_with_reference_variables(process: TensorFlowProcess, version_1: Path) -> None:
-    result = converted(process, version_1 / "saved_reads")
+def test_a_saved_model_of_tensorflow_1_with_reference_variables(tensorflow: TensorFlowProcess, version_1: Path) -> None:
+    result = converted(tensorflow, version_1 / "saved_reads")
     assert sorted(signature.key for signature in result.model.signatures) == ["chosen", "looped"]
     assert (result.proof.equal, result.proof.unsupported) == (24, "")
-    chosen = converted(process, version_1 / "saved_reads", ConversionSettings(signature="chosen", shapes={"x": (4, 3)}))
+    chosen = converted(
+        tensorflow, version_1 / "saved_reads", ConversionSettings(signature="chosen", shapes={"x": (4, 3)})
+    )
     assert [tensor.shape for tensor in _inputs_of(chosen.model)] == [(), (4, 3)]
     assert (chosen.proof.equal, chosen.proof.unsupported) == (12, "")
 
@@ -315,12 +296,12 @@ def _programs(folder: Path, seeds: Sequence[int]) -> Iterator[tuple[Path | str, 
 
 @pytest.mark.parametrize("seeds", [(3, 4), pytest.param(range(50), marks=pytest.mark.sweep)])
 def test_random_programs_with_control_flow_of_both_versions_equal_tensorflow(
-    process: TensorFlowProcess, tmp_path: Path, seeds: Sequence[int]
+    tensorflow: TensorFlowProcess, tmp_path: Path, seeds: Sequence[int]
 ) -> None:
     equal, refused = 0, []
     for source, choices in _programs(tmp_path, seeds):
         try:
-            result = converted(process, source, choices)
+            result = converted(tensorflow, source, choices)
         except ModelError as error:
             refused.append(str(error))
             continue
@@ -329,17 +310,17 @@ def test_random_programs_with_control_flow_of_both_versions_equal_tensorflow(
     assert (equal, refused) == (2 * len(seeds), [])
 
 
-def test_a_cond_of_version_1_is_one_if_whose_loops_are_its_own(process: TensorFlowProcess, tmp_path: Path) -> None:
+def test_a_cond_of_version_1_is_one_if_whose_loops_are_its_own(tensorflow: TensorFlowProcess, tmp_path: Path) -> None:
     """Program 19: two conds of three results, one of them with a loop over a TensorArray, which TensorFlow refuses."""
     source, choices = next(iter(_programs(tmp_path, [19])))
-    result = converted(process, source, choices)
+    result = converted(tensorflow, source, choices)
     operators = [op.name for graph in result.model.subgraphs for op in graph.operators]
     assert (operators.count("IF"), operators.count("WHILE")) == (2, 3)
     assert result.proof.equal >= 12
 
 
 def test_a_difference_is_refused_with_the_first_tensor(
-    process: TensorFlowProcess, monkeypatch: pytest.MonkeyPatch
+    tensorflow: TensorFlowProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file whose RELU has become ABS, as if the converter had done it."""
 
@@ -351,7 +332,7 @@ def test_a_difference_is_refused_with_the_first_tensor(
 
     monkeypatch.setattr(source_conversion, "parse_model", damaged)
     with pytest.raises(ModelError) as refused:
-        converted(process, f"{MODELS}:product_of_inputs")
+        converted(tensorflow, f"{MODELS}:product_of_inputs")
     assert "the converted model is not the source: input set 'random': output 'output_0' differs by" in str(
         refused.value
     )
@@ -389,12 +370,12 @@ def test_what_the_converter_says_is_located() -> None:
     assert done.stdout.strip() == "TensorFlow's converter fails in 'Atan2': 'tfl.atan2' op requires the same type"
 
 
-def test_a_keras_file_with_python_in_a_layer(process: TensorFlowProcess, tmp_path: Path) -> None:
+def test_a_keras_file_with_python_in_a_layer(tensorflow: TensorFlowProcess, tmp_path: Path) -> None:
     """Keras loads no code unless it is told to: what can be done is said."""
     path = tmp_path / "net.keras"
     subprocess.run([interpreter() or "", str(MODELS), f"python_in_a_layer={path}"], check=True, capture_output=True)
     with pytest.raises(ModelError, match=r"is a Python lambda\. Give a Python file .* loaded with safe_mode=False$"):
-        converted(process, path)
+        converted(tensorflow, path)
 
 
 def test_one_command_from_keras_to_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,7 @@ its arena before it runs, and takes such a length for 1.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from tflmgen.frontend import (
     Model,
@@ -21,15 +19,13 @@ from tflmgen.frontend import (
     Tensor,
     constant_cut,
     constant_values,
-    contents,
-    operator_version,
-    options_with_defaults,
     row_stores,
     unread_after,
     without_unused,
 )
 from tflmgen.ir import DType
 from tflmgen.kernels import traits_of
+from tflmgen.quantize.graph_writer import GraphWriter
 from tflmgen.quantize.integer_forms import picks_a_row
 from tflmgen.quantize.loop_counters import Bounds, counter_bounds, index_bounds
 
@@ -151,16 +147,10 @@ def _stores(graph: SubGraph) -> dict[int, RowStore]:
 
 
 @dataclass(slots=True)
-class _RowWriter:
-    """The operators of one subgraph in the making."""
+class _RowWriter(GraphWriter):
+    """A subgraph whose rows are picked and stored by other operators."""
 
-    graph: SubGraph
     counters: Mapping[int, Bounds]
-    tensors: list[Tensor] = field(init=False)
-    operators: list[Operator] = field(init=False, default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.tensors = list(self.graph.tensors)
 
     def run(self) -> SubGraph:
         picks, cuts, stores = _picks(self.graph, self.counters), _cuts(self.graph), _stores(self.graph)
@@ -174,67 +164,45 @@ class _RowWriter:
                 pick = picks[op.index]
                 self._slice(op, self._begin(pick.index, pick.axis, len(pick.sizes)), pick.sizes)
             elif op.index in cuts:
-                begin = self._constant("begin", tuple(places.start for places in cuts[op.index]))
+                begin = self.constant("begin", tuple(places.start for places in cuts[op.index]))
                 self._slice(op, begin, tuple(len(places) for places in cuts[op.index]))
             elif op.index in stores:
                 self._store(op, stores[op.index])
             elif op.index not in unused:
                 self.operators.append(op)
-        operators = tuple(replace(op, index=index) for index, op in enumerate(self.operators))
-        return replace(self.graph, tensors=tuple(self.tensors), operators=operators)
+        return self.finished()
 
     def _slice(self, op: Operator, begin: int, shape: tuple[int, ...]) -> None:
         """SLICE, and RESHAPE to the shape that the result of `op` has."""
         result = self.tensors[op.outputs[0]]
-        row = result.index if shape == result.shape else self._like(result, "row", shape)
-        self._add("SLICE", [op.inputs[0], begin, self._constant("size", shape)], row)
+        row = result.index if shape == result.shape else self.like(result, "row", shape)
+        self.add("SLICE", [op.inputs[0], begin, self.constant("size", shape)], row)
         if row != result.index:
-            self._add("RESHAPE", [row, self._constant("shape", result.shape)], result.index)
+            self.add("RESHAPE", [row, self.constant("shape", result.shape)], result.index)
 
     def _store(self, op: Operator, store: RowStore) -> None:
         """DYNAMIC_UPDATE_SLICE. An index outside of the list, which the SLICEs would refuse, it moves into the list."""
         result, rows = op.outputs[0], self.tensors[store.list]
         self.tensors[result] = replace(self.tensors[result], shape=rows.shape, shape_signature=None)
         begin = self._begin(store.index, 0, len(rows.shape))
-        self._add("DYNAMIC_UPDATE_SLICE", [store.list, store.row, begin], result)
+        self.add("DYNAMIC_UPDATE_SLICE", [store.list, store.row, begin], result)
 
     def _begin(self, index: int, axis: int, rank: int) -> int:
         """The vector [0.., index, 0..] with the index at an axis."""
         vector = self._vector(self.tensors[index])
         if rank == 1:
             return vector
-        begin = self._like(self.tensors[vector], "begin", (rank,), DType.INT32)
-        self._add("CONCATENATION", [*self._zeros(axis), vector, *self._zeros(rank - axis - 1)], begin)
+        begin = self.like(self.tensors[vector], "begin", (rank,), DType.INT32)
+        self.add("CONCATENATION", [*self._zeros(axis), vector, *self._zeros(rank - axis - 1)], begin)
         return begin
 
     def _vector(self, index: Tensor) -> int:
         """The tensor of a scalar index, or of a vector of one, as a vector."""
         if index.shape == (1,):
             return index.index
-        vector = self._like(index, "vector", (1,))
-        self._add("RESHAPE", [index.index, self._constant("one", (1,))], vector)
+        vector = self.like(index, "vector", (1,))
+        self.add("RESHAPE", [index.index, self.constant("one", (1,))], vector)
         return vector
 
     def _zeros(self, count: int) -> list[int]:
-        return [self._constant("zeros", (0,) * count)] if count else []
-
-    def _constant(self, name: str, values: tuple[int, ...]) -> int:
-        array, index = np.array(values, np.int32), len(self.tensors)
-        data, label = contents(array, DType.INT32), DType.INT32.label
-        self.tensors.append(Tensor(index, name, DType.INT32, label, array.shape, None, True, None, data, False, 0))
-        return index
-
-    def _like(self, tensor: Tensor, name: str, shape: tuple[int, ...], dtype: DType | None = None) -> int:
-        """A tensor without contents, in the type of another or a plain one."""
-        index, own = len(self.tensors), dtype or tensor.dtype
-        assert own is not None
-        quantization = tensor.quantization if dtype is None else None
-        name = f"{tensor.name}_{name}"
-        self.tensors.append(Tensor(index, name, own, own.label, shape, None, True, quantization, None, False, 0))
-        return index
-
-    def _add(self, name: str, inputs: list[int], output: int) -> None:
-        options = options_with_defaults(name, {})
-        operands = [self.tensors[i] for i in inputs]
-        version = operator_version(name, operands, [self.tensors[output]], options)
-        self.operators.append(Operator(0, name, version, tuple(inputs), (output,), options, b"", ()))
+        return [self.constant("zeros", (0,) * count)] if count else []

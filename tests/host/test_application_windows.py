@@ -158,3 +158,10 @@ def test_a_stage_that_cannot_slide_computes_whole_windows_on_request(tmp_path: P
     assert sum(check_steps(model, module, [True] * STEPS)) == STEPS - ROWS + 1
     assert not module.hops
     assert import_model(model, operators=SELECTOR.operators).windows == ()
+
+
+def test_an_application_slides_by_its_stages() -> None:
+    path = ROOT / "examples" / "gesture" / "app.toml"
+    refused = tflmgen("inspect", path, "--slide", "imu=1,1")
+    assert refused.code == 2
+    assert "--slide is for models: stages slide by `slide = [axis, rows per call]` in" in refused.err

@@ -10,7 +10,7 @@ import pytest
 from support.commands import tflmgen
 from support.dynamic_axes import floats, vary
 from support.dynamic_models import one_graph, open_tensor
-from support.model_writer import SubgraphWriter
+from support.model_writer import ModelWriter, SubgraphWriter
 
 SETS = {k: np.arange(2 * rows, dtype=np.float32).reshape(rows, 2) for k, rows in enumerate((1, 4, 2))}
 
@@ -72,3 +72,29 @@ def test_dimensions_at_any_axis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with np.load("out.npz") as outputs:
         for k, x in enumerate(sets):
             assert np.array_equal(outputs[f"s{k}_out_0"], x.transpose(2, 0, 1))
+
+
+def test_a_dynamic_input_comes_with_each_hop(tmp_path: Path) -> None:
+    """scores = EXP(window) + MEAN(EXP(x)), whose inner EXP overwrites x."""
+    writer = ModelWriter()
+    graph = writer.subgraph("main")
+    window, scores, raised = (graph.tensor(name, "float32", [1, 6, 1, 2]) for name in ("window", "scores", "w"))
+    x, inner = (graph.tensor(name, "float32", [1, 2], shape_signature=[-1, 2]) for name in ("x", "inner"))
+    mean = graph.tensor("mean", "float32", [1, 2])
+    graph.operator("EXP", [window], [raised])
+    graph.operator("EXP", [x], [inner])
+    graph.operator("MEAN", [inner, graph.constant("axis", np.array([0], np.int32))], [mean], {"keep_dims": True})
+    graph.operator("ADD", [raised, mean], [scores])
+    graph.inputs, graph.outputs = [window, x], [scores]
+    model = tmp_path / "raised.tflite"
+    model.write_bytes(writer.finish())
+    rng = np.random.default_rng(1)
+    np.savez(tmp_path / "in.npz", window=rng.normal(size=(1, 6, 1, 2)), x=rng.normal(size=(2, 2)))
+    command = ["run", model, "--board", "host", "--inputs", tmp_path / "in.npz", "--max-shape", "x=4,2"]
+    outputs = []
+    for name, options in (("hops.npz", ("--slide", "window=1,1")), ("whole.npz", ())):
+        ran = tflmgen(*command, "--outputs", tmp_path / name, *options)
+        assert ran.code == 0, ran
+        with np.load(tmp_path / name) as arrays:
+            outputs.append(next(iter(arrays.values())))
+    np.testing.assert_array_equal(*outputs)

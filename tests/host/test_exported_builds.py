@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from support.commands import write_two_signatures
 from support.exported import STAND_INS, check_printed, expected_lines, exported, run
+from support.model_writer import ModelWriter
 from support.repository import ROOT
 from support.tools import requires, requires_compiler
 
@@ -42,6 +43,37 @@ def test_an_input_that_comes_row_by_row(tmp_path: Path) -> None:
     folder = exported(GATE, "plain", tmp_path, "--push-rows", "frame")
     run("make", "-s", f"CFLAGS=-O2 -std=c99 {' '.join(WARNINGS)}", cwd=folder)
     check_printed(run(folder / "example"), expected_lines(GATE))
+
+
+def write_frame_and_offsets(path: Path) -> Path:
+    """sum = exp(frame) + exp(offsets), images of 3 x 2."""
+    writer = ModelWriter()
+    graph = writer.subgraph("main")
+    names = ("frame", "offsets", "f", "o", "sum")
+    frame, offsets, *raised, total = (graph.tensor(name, "float32", [1, 3, 2, 1]) for name in names)
+    graph.operator("EXP", [frame], [raised[0]])
+    graph.operator("EXP", [offsets], [raised[1]])
+    graph.operator("ADD", raised, [total])
+    graph.inputs, graph.outputs = [frame, offsets], [total]
+    path.write_bytes(writer.finish())
+    return path
+
+
+@requires_make
+@pytest.mark.parametrize(
+    ("options", "writes_before_rows"), [(("--push-rows", "frame"), 1), (("--slide", "frame=1,1"), 0)]
+)
+def test_further_inputs_are_whole_before_rows_and_come_with_each_hop(
+    options: tuple[str, str], writes_before_rows: int, tmp_path: Path
+) -> None:
+    """As docs/use/streams.md and docs/use/windows.md ask of users."""
+    model = write_frame_and_offsets(tmp_path / "shifted.tflite")
+    folder = exported(model, "plain", tmp_path, *options)
+    before, _, loop = (folder / "examples" / "main.c").read_text(encoding="utf-8").partition("do {")
+    write = "memset(shifted_input_offsets()"
+    assert (before.count(write), loop.count(write)) == (writes_before_rows, 1 - writes_before_rows)
+    run("make", "-s", f"CFLAGS=-O2 -std=c99 {' '.join(WARNINGS)}", cwd=folder)
+    check_printed(run(folder / "example"), expected_lines(model))
 
 
 @requires_make

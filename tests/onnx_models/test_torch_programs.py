@@ -231,7 +231,7 @@ def test_an_error_names_the_line_of_the_program(tmp_path: Path) -> None:
     [
         ("y.no_such_method()", "(torch.randn(2, 4),)", "net.py"),
         ("y", "()", "net.py"),
-        ("y", "1 / 0", "net.py:10: PyTorch cannot export it to ONNX: division by zero"),
+        ("y", "1 / 0", "net.py:10: make() raises ZeroDivisionError: division by zero"),
         (
             "torch.cumprod(y, 1)",
             "(torch.randn(2, 4),)",
@@ -250,3 +250,13 @@ def test_a_missing_function_is_an_error(tmp_path: Path) -> None:
     done = tflmgen("test", _written(tmp_path, "y").replace(":make", ":other"), "--board", "host")
     assert done.code == 1
     assert "has no function 'other'" in done.err
+
+
+def test_a_branch_on_a_value_is_refused_without_the_trace_of_pytorch(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    done = tflmgen("test", _written(tmp_path, "y if y.sum() > 0 else -y"), "--board", "host")
+    assert done.code == 1
+    assert "net.py:7: PyTorch cannot export it to ONNX: " in done.err
+    assert done.err.count("\n") == 1, done.err
+    assert capfd.readouterr().err == ""

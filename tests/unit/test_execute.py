@@ -10,7 +10,7 @@ from tflmgen.emulators.execute import MAX_RESTARTS, run_set, run_sets
 from tflmgen.emulators.npz import VectorSet
 from tflmgen.emulators.session import EmulatorError, Invocation, RestartError
 from tflmgen.ir.graph import Port, Signature, Slide
-from tflmgen.ir.types import DType, TensorType
+from tflmgen.ir.types import Bound, Dim, DType, TensorType
 
 
 class Restarting:
@@ -62,18 +62,20 @@ class Recording:
     """A session that keeps what it is sent."""
 
     def invoke(self, signature: int, inputs: Sequence[bytes], dims: object) -> Invocation:
-        assert (signature, dims) == (0, [(), ()])
-        self.inputs = list(inputs)
+        assert signature == 0
+        self.inputs, self.dims = list(inputs), dims
         return Invocation((), 0, 0, 0, None)
 
 
 @pytest.mark.parametrize("rows", [5, 2])
-def test_an_input_that_is_no_window_comes_with_each_push(rows: int) -> None:
+@pytest.mark.parametrize("shape", [(3,), (Bound("n", 4),)])
+def test_an_input_that_is_no_window_comes_with_each_push(rows: int, shape: tuple[Dim]) -> None:
     """Its bytes are free once an invoke has read it; a hop's rows alone are one push."""
     window = Port("window", TensorType(DType.INT8, (1, 5)), slide=Slide(1, 2))
-    other = Port("other", TensorType(DType.INT8, (3,)))
+    other = Port("other", TensorType(DType.INT8, shape))
     arrays = np.arange(1, 1 + rows, dtype=np.int8).reshape(1, rows), np.array([7, 8, 9], np.int8)
     session = Recording()
     run_set(session, [Signature("", "main", (window, other), ())], VectorSet("", 0, arrays), "set")  # type: ignore[arg-type]
     pushes = 3 if rows == 5 else 1
+    assert session.dims == [(), () if shape == (3,) else (3,)]
     assert session.inputs == [bytes(2 * pushes - rows) + arrays[0].tobytes(), pushes * bytes([7, 8, 9])]

@@ -146,8 +146,15 @@ def test_what_is_wrong_is_named(tmp_path: Path, arrays: dict[str, Any], words: l
 
 
 def test_expected_outputs_are_demanded_where_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(VectorsError, match=r"'s0_out_0' is missing: output 'y' is int16\[1,2\]"):
+    with pytest.raises(
+        VectorsError, match=r"'s0_out_0' is missing: output 'y' is int16\[1,2\]\. The file has inputs only"
+    ):
         _read(_file(tmp_path, s0_in_0=X_DATA, s0_in_1=W_DATA), expected=True)
+    with pytest.raises(VectorsError, match=r"'s1_out_0' is missing: output 'y' is int16\[1,2\]$"):
+        _read(
+            _file(tmp_path, s0_in_0=X_DATA, s0_in_1=W_DATA, s1_in_0=X_DATA, s1_in_1=W_DATA, s0_out_0=Y_DATA),
+            expected=True,
+        )
 
 
 def test_several_signatures_need_a_choice(tmp_path: Path) -> None:

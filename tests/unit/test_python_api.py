@@ -164,6 +164,13 @@ def test_arrays_in_arrays_out() -> None:
 
 
 @requires("cc", "gcc", "clang")
+def test_a_session_without_with_says_how_to_enter_it() -> None:
+    with pytest.raises(
+        AttributeError, match=r"no 'run' before it is entered: write `with model\.session\(\) as session:`"
+    ):
+        tflmgen.compile(GATE).session().run(FRAME)  # type: ignore[attr-defined]
+
+
 def test_threads_share_a_session_until_it_is_over() -> None:
     levels = [-128, -60, 7, 127] * 5
 

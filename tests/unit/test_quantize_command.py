@@ -282,6 +282,10 @@ def test_samples_of_a_model_with_state_follow_one_another_or_not() -> None:
         scales[name] = max(t.quantization.scale for t in tensors if t.quantization is not None)
     assert scales["apart"] == scales["silent"] == pytest.approx(1 / 255)
     assert scales["in_order"] == pytest.approx(40 / 255)
+    np.savetxt("table.csv", ones[:, 0], delimiter=",")
+    finished = tflmgen("quantize", "sums.tflite", "--calibration", "table.csv", "-o", "table.tflite")
+    assert "If they do, put them into an .npz file, with an array stateful=True" in finished.out
+    assert "Add an array" not in finished.out
 
 
 @pytest.mark.emulator

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tflmgen.api.build_choices import PathLike, choice
 from tflmgen.api.invokes import GENERATED, bench_inputs, bench_sets, check_countable
 from tflmgen.api.measurements import Bench, FirmwareSizes, bench_of, sizes_of
-from tflmgen.api.model_session import LABEL, ModelSession, arrays_for
+from tflmgen.api.model_session import LABEL, ModelSession, SessionContext, arrays_for
 from tflmgen.api.plan_records import Operator, Plan, plan_of
 from tflmgen.api.planned_model import PlannedModel
 from tflmgen.api.project_build import export_library, measure_firmware, save_project
@@ -99,7 +99,6 @@ class CompiledModel:
         """The generated library: path of each C file and header -> its text."""
         return dict(self._planned.compilation.sources.files)
 
-    @contextmanager
     def session(
         self,
         *,
@@ -107,7 +106,7 @@ class CompiledModel:
         timeout: float = 60.0,
         renode: PathLike | None = None,
         port: str | None = None,
-    ) -> Iterator[ModelSession]:
+    ) -> AbstractContextManager[ModelSession]:
         """Runs the firmware while the context lasts: for several runs, and for models with state.
 
         Args:
@@ -116,8 +115,11 @@ class CompiledModel:
             renode: Renode's program, if it is not on the PATH.
             port: Serial port of an attached board that already runs this model.
         """
+        return SessionContext(self._session(_session_options(emulator, timeout, renode, port)))
+
+    @contextmanager
+    def _session(self, options: SessionOptions) -> Iterator[ModelSession]:
         planned = self._planned
-        options = _session_options(emulator, timeout, renode, port)
         check_session_options(planned.board, options)
         check_plan(planned.plan, planned.board)
         with running(planned.compilation, planned.board, planned.options, options, SILENT) as run:

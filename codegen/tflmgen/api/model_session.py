@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from threading import Lock
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -110,3 +112,22 @@ def _array(value: ArrayLike, port: Port) -> NDArray[Any]:
     array, dtype = np.asarray(value), port.type.dtype
     is_plain = array.dtype.kind in "iu" and not isinstance(value, np.ndarray)
     return array.astype(dtype.numpy) if dtype.is_float and is_plain else array
+
+
+class SessionContext(AbstractContextManager[ModelSession]):
+    """What `CompiledModel.session()` returns: a context that runs the firmware, not yet the session."""
+
+    def __init__(self, context: AbstractContextManager[ModelSession]) -> None:
+        self._context = context
+
+    def __enter__(self) -> ModelSession:
+        return self._context.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return self._context.__exit__(kind, error, trace)
+
+    def __getattr__(self, name: str) -> Any:
+        text = f"session() has no '{name}' before it is entered: write `with model.session() as session:`"
+        raise AttributeError(text)

@@ -11,6 +11,7 @@ from tflmgen.applications.app_file import SUFFIX, read_application
 from tflmgen.applications.application_graph import compose
 from tflmgen.applications.builtin_table import BUILTINS
 from tflmgen.applications.link_models import link
+from tflmgen.errors import UsageError
 from tflmgen.frontend import Model, read_source, stem_of_source
 from tflmgen.options import BuildOptions
 
@@ -21,6 +22,8 @@ def read_program(path: Path, options: BuildOptions) -> Model:
     Raises ModelError for a bad file, UsageError for bad options.
     """
     if not options.also:
+        if options.slide and is_application(path):
+            raise UsageError(f"--slide is for models: stages slide by `slide = [axis, rows per call]` in {path}")
         return _read_model(path, options)
     paths = [path, *options.also]
     models = [_read_model(other, options) for other in paths]

@@ -143,6 +143,10 @@ class ApiEntry:
         """Whether several invokes take one set of inputs."""
         return any(tensor.pushed or tensor.window for tensor in self.inputs)
 
+    def is_written_once(self, tensor: ApiTensor) -> bool:
+        """Whether an input is written before the first row alone: between rows the arena holds intermediate rows."""
+        return not tensor.pushed and any(other.pushed for other in self.inputs)
+
     @property
     def push_parameters(self) -> str:
         """Parameters of the function that takes the newest rows of all sliding windows."""

@@ -147,7 +147,16 @@ def _run(command: Sequence[str], timeout: float) -> None:
         lines = [
             line for line in process.stderr.splitlines() if line.strip() and not line.startswith((" ", "Traceback"))
         ]
-        raise OracleError(f"it cannot run the model: {' / '.join(lines[-2:]).removesuffix('.')}")
+        raise OracleError(f"it cannot run the model: {' / '.join(_telling(lines)).removesuffix('.')}")
+
+
+def _telling(lines: Sequence[str]) -> Sequence[str]:
+    """The lines that say why TFLite Micro failed: the cause, the innermost operator, and the last line.
+
+    Operators around the innermost one, a WHILE or IF, have a line each after it.
+    """
+    nodes = [index for index, line in enumerate(lines) if line.startswith("Node ")]
+    return lines[-2:] if not nodes else [*lines[max(nodes[0] - 1, 0) : nodes[0] + 1], *lines[nodes[0] + 1 :][-1:]]
 
 
 def _main(model: str, inputs: str, outputs: str, arena: str) -> None:

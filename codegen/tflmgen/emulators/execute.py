@@ -101,7 +101,7 @@ def _sent(arrays: Sequence[NDArray[Any]], signature: Signature) -> list[bytes]:
 def _parts(data: bytes, port: Port, pushes: int) -> bytes:
     if port.slide is not None:
         return bytes(pushes * port.invoke_type.bytes - len(data)) + data
-    return data * pushes if port.type.is_static else data
+    return data * pushes
 
 
 def _array(data: bytes, dims: Sequence[int], port: Port) -> NDArray[Any]:

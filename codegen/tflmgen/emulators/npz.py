@@ -276,7 +276,12 @@ class _Reader:
         if not names:
             return ". The file holds no arrays"
         if role == "output":
-            return ""
+            is_without = not any(re.fullmatch(r"s\d+_out_\d+", name) for name in names)
+            is_without &= not any(port.name in names for s in self._signatures for port in s.outputs)
+            hint = (
+                ". The file has inputs only: add the outputs that are expected, or let `tflmgen run` write those of now"
+            )
+            return hint if is_without else ""
         listed = ", ".join(f"'{name}'" for name in names[:8])
         return f". The file holds {listed}{' ...' if len(names) > 8 else ''}"
 

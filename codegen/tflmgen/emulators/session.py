@@ -184,18 +184,20 @@ class Session:
 
         A dynamic tensor has the bytes of its run-time shape. `dims` are the dynamic dimensions of each input; None if
         every input has at most one, which then follows from the number of bytes. Inputs that the model accepts row by
-        row, or some rows of a window at a time, are sent in as many invokes as they have such parts.
+        row, or some rows of a window at a time, are sent in as many invokes as they have such parts. So are other
+        inputs that have as many parts; a dynamic one needs `dims` then.
         """
         tensors = self.signatures[signature]
         if len(inputs) != len(tensors.inputs):
             raise EmulatorError(f"signature '{tensors.key}' has {len(tensors.inputs)} inputs, not {len(inputs)}")
         with self._explained(f"did not finish {_quoted(tensors.key)}"):
-            rows = max((len(d) // t.bytes for d, t in zip(inputs, tensors.inputs, strict=True) if t.bytes), default=1)
-            self._write_inputs(signature, inputs, dims, rows)
+            sizes = self._set_dims(signature, inputs, dims)
+            rows = max((len(data) // size for data, size in zip(inputs, sizes, strict=True) if size), default=1)
+            self._write_inputs(signature, inputs, sizes, rows)
             reply = self._client.invoke(signature)
             for row in range(1, rows):
                 if reply.status in (0, MORE):
-                    self._next_row(signature, inputs, row)
+                    self._next_row(signature, inputs, sizes, row)
                     earlier, reply = reply, self._client.invoke(signature)
                     stack = max(earlier.stack_bytes, reply.stack_bytes)
                     reply = replace(reply, stack_bytes=stack, cycles=earlier.cycles + reply.cycles)
@@ -211,15 +213,26 @@ class Session:
             outputs, reply.status, reply.stack_bytes, reply.cycles, *counted, dims=shapes, waits=cost.waits
         )
 
-    def _write_inputs(self, signature: int, inputs: Sequence[bytes], dims: Dims, rows: int) -> None:
-        """Writes whole inputs, and the first of `rows` of those that the model takes by rows."""
+    def _set_dims(self, signature: int, inputs: Sequence[bytes], dims: Dims) -> list[int]:
+        """Sets the dimensions of dynamic inputs; returns the bytes that one invoke takes of each input."""
+        sizes = []
         for index, (data, tensor) in enumerate(zip(inputs, self.signatures[signature].inputs, strict=True)):
-            if tensor.row_bytes and len(data) <= tensor.bytes and len(data) % tensor.row_bytes == 0:
+            size = tensor.bytes
+            if tensor.row_bytes:
                 own = dims[index] if dims else (len(data) // tensor.row_bytes,)
-                self._client.set_dims(signature, index, own)
-            elif len(data) not in (tensor.bytes, tensor.bytes * rows):
-                raise EmulatorError(f"input '{tensor.name}' has {tensor.bytes} bytes, not {len(data)}")
-            self._client.write(signature, index, data[: tensor.bytes])
+                size = math.prod(own) * tensor.row_bytes
+                if size <= tensor.bytes:
+                    self._client.set_dims(signature, index, own)
+            sizes.append(min(size, tensor.bytes))
+        return sizes
+
+    def _write_inputs(self, signature: int, inputs: Sequence[bytes], sizes: Sequence[int], rows: int) -> None:
+        """Writes whole inputs, and the first of `rows` parts of `sizes` bytes of those that come in parts."""
+        tensors = self.signatures[signature].inputs
+        for index, (data, tensor, size) in enumerate(zip(inputs, tensors, sizes, strict=True)):
+            if len(data) not in (size, size * rows):
+                raise EmulatorError(f"input '{tensor.name}' has {size} bytes, not {len(data)}")
+            self._client.write(signature, index, data[:size])
 
     def _read_outputs(self, signature: int) -> tuple[tuple[tuple[int, ...], ...], tuple[bytes, ...]]:
         """The outputs' dimensions that are known at run time only, and their bytes."""
@@ -228,11 +241,11 @@ class Session:
         sizes = [math.prod(own) * t.row_bytes if own else t.bytes for t, own in zip(tensors, shapes, strict=True)]
         return shapes, tuple(self._client.read(signature, i, size) for i, size in enumerate(sizes))
 
-    def _next_row(self, signature: int, inputs: Sequence[bytes], row: int) -> None:
-        """Writes row `row` of the inputs that the model accepts row by row."""
-        for index, (data, tensor) in enumerate(zip(inputs, self.signatures[signature].inputs, strict=True)):
-            if len(data) > tensor.bytes:
-                self._client.write(signature, index, data[row * tensor.bytes : (row + 1) * tensor.bytes])
+    def _next_row(self, signature: int, inputs: Sequence[bytes], sizes: Sequence[int], row: int) -> None:
+        """Writes part `row` of the inputs that come in parts of `sizes` bytes."""
+        for index, (data, size) in enumerate(zip(inputs, sizes, strict=True)):
+            if len(data) > size:
+                self._client.write(signature, index, data[row * size : (row + 1) * size])
 
     @contextmanager
     def _explained(self, failure: str) -> Iterator[None]:

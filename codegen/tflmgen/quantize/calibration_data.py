@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tflmgen.emulators import Vectors, VectorsError, VectorSet, choose_signature, read_input_sets
+from tflmgen.emulators import Vectors, VectorsError, VectorSet, choose_signature, has_inputs_only, read_input_sets
 from tflmgen.ir import Signature
 
 FEW_SAMPLES = 32
@@ -54,9 +54,12 @@ def read_calibration(
     fit, held_out = split(vectors)
     warnings = _warnings(path, vectors, signatures)
     if has_state and not vectors.says_states and len(vectors.sets) > 1:
+        remedy = "Add an array stateful=True if they do, else stateful=False"
+        if has_inputs_only(path):
+            remedy = "If they do, put them into an .npz file, with an array stateful=True"
         warnings.append(
             f"the model keeps state, and {path} does not say whether its samples follow one another: each starts from "
-            "the initial state. Add an array stateful=True if they do, else stateful=False"
+            f"the initial state. {remedy}"
         )
     return CalibrationData(fit, held_out, vectors, tuple(warnings))
 

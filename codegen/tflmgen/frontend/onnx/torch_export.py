@@ -37,7 +37,8 @@ def onnx_of_torch(path: Path, function: str) -> Any:
     Raises ModelError with PyTorch's sentence, and the line of the user's file that it is about.
     """
     try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        silent = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
+        with warnings.catch_warnings(), silent[0], silent[1]:
             warnings.simplefilter("ignore")
             torch, program = _exported(path, function)
             return _onnx_with_state(torch, program)
@@ -50,9 +51,13 @@ def onnx_of_torch(path: Path, function: str) -> Any:
         while type(cause).__module__.startswith("torch.onnx") and cause.__cause__:
             cause = cause.__cause__
         lines = [line for line in str(cause).strip().splitlines() if line.strip()] or [type(cause).__name__]
-        places = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_same(frame.filename, path)]
+        frames = traceback.extract_tb(error.__traceback__)
+        places = [frame for frame in frames if _is_same(frame.filename, path)]
         place = f"{path}:{places[-1].lineno}" if places else str(path)
         rule = f"PyTorch cannot export it to ONNX: {lines[0]}"
+        if places and places[-1] is frames[-1]:
+            own = "the file" if frames[-1].name == "<module>" else f"{frames[-1].name}()"
+            rule = f"{own} raises {type(error).__name__}: {lines[0]}"
         raise ModelError([Problem(Location(place), rule)]) from error
 
 

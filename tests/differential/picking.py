@@ -83,7 +83,9 @@ def gather(rng: Rng, dtype: str) -> Run:
     batches = int(rng.integers(0, axis + 1)) if rng.random() < 0.3 else 0
     picked = (*source.type.max_shape[:batches], *shape_of(rng, 0, 2, 4))
     kind = index_type(rng)
-    options = {"axis": axis - rank if rng.random() < 0.3 and not batches else axis, "batch_dims": batches}
+    options = {"axis": axis - rank if rng.random() < 0.3 else axis, "batch_dims": batches}
+    if 0 < batches < len(picked) and rng.random() < 0.5:
+        options["batch_dims"] -= len(picked)
     indices = rng.integers(0, source.type.max_shape[axis], picked).astype(kind)
     fixed = constant(kind, indices) if rng.random() < 0.3 else tensor(kind, picked)
     case = make_case("GATHER", [source, fixed], [source], options)
@@ -92,6 +94,7 @@ def gather(rng: Rng, dtype: str) -> Run:
 
 
 def gathered(x: Array, indices: Array, axis: int, batch_dims: int) -> Array:
+    axis, batch_dims = axis % x.ndim, batch_dims + (indices.ndim if batch_dims < 0 else 0)
     if not batch_dims:
         return np.take(x, indices, axis)
     return np.stack([gathered(a, i, axis - 1, batch_dims - 1) for a, i in zip(x, indices, strict=True)])

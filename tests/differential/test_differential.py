@@ -22,14 +22,14 @@ from support.recurrent_runs import check_steps
 from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS
 from tflmgen.kernels.table import OPERATORS
 
-from differential import elementwise, mixed, movement, picking, recurrent, reduction, weighted
+from differential import elementwise, mixed, movement, picking, recurrent, reduction, rescaled, weighted
 
 pytest.importorskip("tflite_micro", reason="tflite-micro is the reference")
 pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is the reference")
 
 GROUPS = {
     module.__name__.rpartition(".")[2]: module.FAMILIES
-    for module in (elementwise, mixed, movement, picking, reduction, weighted)
+    for module in (elementwise, mixed, movement, picking, reduction, rescaled, weighted)
 }
 FAMILIES = tuple(family for group in GROUPS.values() for family in group)
 PAIRS = [(family, dtype) for family in FAMILIES for dtype in family.types]

@@ -12,11 +12,11 @@ from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.kernels import OPERATORS
 from tflmgen.reference import EVALUATIONS, Interpreter, UnsupportedError
 
-from differential import elementwise, mixed, movement, picking, recurrent, reduction, weighted
+from differential import elementwise, mixed, movement, picking, recurrent, reduction, rescaled, weighted
 
 pytest.importorskip("tflite_micro", reason="tflite-micro is the reference")
 
-ROOMS = (elementwise, mixed, movement, picking, recurrent, reduction, weighted)
+ROOMS = (elementwise, mixed, movement, picking, recurrent, reduction, rescaled, weighted)
 STEP_FAMILIES = recurrent.FAMILIES
 FAMILIES = [family for room in ROOMS for family in room.FAMILIES if isinstance(family, Family)]
 NOT_EVALUATED = "CUSTOM:"

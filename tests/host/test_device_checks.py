@@ -46,6 +46,25 @@ def copying_model(constant_only: bool = False) -> bytes:
     return w.finish()
 
 
+def test_nans_of_any_sign_and_payload_are_intact_constants(tmp_path: Path) -> None:
+    """x86 makes negative ones of 0 / 0; C has one NAN."""
+    w = ModelWriter()
+    g = w.subgraph("main")
+    nans = np.array([0xFFC00000, 0x7FC00001, 0x7F800001, 0x3F800000], np.uint32).view(np.float32)
+    g.inputs, g.outputs = [g.tensor("x", "float32", [4])], [g.tensor("y", "float32", [4])]
+    g.operator("ADD", [g.inputs[0], g.constant("nans", nans)], g.outputs, {})
+    compilation = compiled(tmp_path, BOTH, w.finish())
+    main = """
+        #include "m.h"
+        int main(void)
+        {
+            printf("%d %d", m_check(), m_invoke());
+            return 0;
+        }
+    """
+    assert run_c(INCLUDES + main, compilation.sources, tmp_path) == "0 0"
+
+
 def test_a_spoiled_guard_is_an_error_until_a_reset(tmp_path: Path) -> None:
     compilation = compiled(tmp_path, BuildOptions("m", check_memory=True), sum_model())
     main = """

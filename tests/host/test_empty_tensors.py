@@ -14,8 +14,10 @@ from support.litert import run_litert
 from support.model_writer import ModelWriter
 from support.native import Invocation, build_native, run_native
 from support.pipeline import compile_bytes
+from tflmgen.compiler import compile_model
 from tflmgen.emulators.open_session import open_session
 from tflmgen.errors import ModelError
+from tflmgen.ir import Target
 from tflmgen.options import BuildOptions
 from tflmgen.project.assemble import write
 from tflmgen.project.board import load_board
@@ -221,3 +223,16 @@ def test_the_protocol_carries_nothing(tmp_path: Path) -> None:
     with open_session(board, tmp_path / "project", None, sanitize=True) as session:
         outputs = session.invoke(0, [b"\1", np.int32(2).tobytes(), b""]).outputs
     assert outputs == (np.int32(0).tobytes(), b"", np.ones(2, np.float32).tobytes())
+
+
+def test_indices_without_columns_give_the_whole_input(tmp_path: Path) -> None:
+    """GATHER_ND, which validation evaluates too; LiteRT refuses such indices."""
+    source, output = tensor("float32", (2, 3)), tensor("float32", (4, 2, 3))
+    case = Case("GATHER_ND", (source, constant("int32", np.zeros((4, 0)))), (output.type,), {})
+    path = tmp_path / "whole.tflite"
+    path.write_bytes(model_bytes(case))
+    compilation = compile_model(path, Target("host"), BuildOptions())
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    program = build_native({"whole": compilation.sources})
+    ((rows,),) = run_native(program, [Invocation(0, 0, (x,))], [compilation.module.signatures])
+    np.testing.assert_array_equal(rows, [x] * 4)

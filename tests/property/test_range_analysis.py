@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from support.case_models import model_bytes
 from support.dead_channels import dead_channels
+from support.kernel_harness import constant, make_case, tensor
 from support.native import Invocation, build_native, run_native
 from support.pipeline import compile_bytes
 from support.random_program import Seeded, random_inputs, random_program
@@ -114,3 +116,14 @@ def test_a_second_analysis_finds_nothing_more() -> None:
         module = run_passes(import_model(parse_model(data, "m.tflite")))
         repeated = run_passes(module)
         assert repeated.functions == module.functions
+
+
+def test_a_scalar_is_a_row_of_one() -> None:
+    """FULLY_CONNECTED of a tensor without dimensions."""
+    weights = constant("int8", np.array([[3], [-9], [100]]), 0.02)
+    case = make_case("FULLY_CONNECTED", [tensor("int8", (), 0.1, 3), weights, None], [tensor("int8", (1, 3), 0.1, 3)])
+    module = import_model(parse_model(model_bytes(case), "scalar.tflite"))
+    interval = analyze_ranges(module).of(module.functions[0].body.results[0])
+    assert interval is not None
+    assert interval.low.tolist() == [-5, -19, -128]
+    assert interval.high.tolist() == [10, 27, 127]

@@ -33,7 +33,9 @@ def fault_checks(
     """arrays: C name and contents of each constant that the C has."""
     # C has no empty arrays: those of the model have one element that is zero.
     filled = (
-        [(name, a.data or bytes(max(1, a.dtype.bits // 8))) for name, a in arrays] if checks.weights != "off" else []
+        [(name, a.bytes_in_c or bytes(max(1, a.dtype.bits // 8))) for name, a in arrays]
+        if checks.weights != "off"
+        else []
     )
     crc = 0
     for _, data in filled:

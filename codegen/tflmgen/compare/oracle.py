@@ -129,7 +129,10 @@ def _variable(tensor: Tensor) -> Tensor:
 
 
 def _meets_fault(subgraph: SubGraph, op: Operator) -> bool:
-    """Whether the operator triggers its known fault: SPACE_TO_BATCH_ND without padding does not."""
+    """Whether the operator triggers its known fault: RELU6 by requantising, SPACE_TO_BATCH_ND by padding."""
+    if op.name == "RELU6":
+        source, result = (subgraph.tensors[index].quantization for index in (op.inputs[0], op.outputs[0]))
+        return source != result
     return any(any(subgraph.tensors[index].data or b"") for index in op.inputs[2:])
 
 

@@ -64,6 +64,14 @@ class ConstantArray:
         array = np.ascontiguousarray(values, dtype=dtype.numpy)
         return ConstantArray(name, dtype, array.shape, array.tobytes())
 
+    @property
+    def bytes_in_c(self) -> bytes:
+        """The bytes that the array has in C, where NAN stands for NaNs of every sign and payload."""
+        if self.dtype is not DType.FLOAT32:
+            return self.data
+        elements = np.frombuffer(self.data, "<f4")
+        return np.where(np.isnan(elements), np.float32(np.nan), elements).tobytes()
+
 
 @dataclass(frozen=True, slots=True)
 class Null:

@@ -245,7 +245,7 @@ def _shortened(statement: Statement) -> str:
 def _is_array(written: tuple[str, bytes], array: ConstantArray) -> bool:
     """Whether an array of C has a constant's type and bytes; an empty one has an element that nothing reads."""
     c_type = "tflmgen_bool" if array.dtype is DType.BOOL else array.dtype.c_type
-    return written[0] == c_type and (written[1] == array.data or (not array.data and not any(written[1])))
+    return written[0] == c_type and (written[1] == array.bytes_in_c or (not array.data and not any(written[1])))
 
 
 def _same_structs(written: Struct | None, other: Struct | None) -> bool:

@@ -138,7 +138,7 @@ def _reverse(op: Operation) -> Sequence[Array]:
 def _gather(op: Operation) -> Sequence[Array]:
     values, indices = op.array(0), op.integers(1)
     axis, batch_dims = int(op.options.get("axis", 0)), int(op.options.get("batch_dims", 0) or 0)
-    axis, batch_dims = axis % max(1, values.ndim), batch_dims % (indices.ndim + 1)
+    axis, batch_dims = axis % max(1, values.ndim), batch_dims + (indices.ndim if batch_dims < 0 else 0)
     _check_indices(indices, values.shape[axis])
     if not batch_dims:
         return [np.take(values, indices, axis=axis)]
@@ -157,7 +157,9 @@ def _gather_nd(op: Operation) -> Sequence[Array]:
     values, indices = op.array(0), op.integers(1)
     for place in range(indices.shape[-1]):
         _check_indices(indices[..., place], values.shape[place])
-    return [values[tuple(np.moveaxis(indices, -1, 0))] if indices.shape[-1] else values]
+    if not indices.shape[-1]:
+        return [np.broadcast_to(values, (*indices.shape[:-1], *values.shape))]
+    return [values[tuple(np.moveaxis(indices, -1, 0))]]
 
 
 def _scatter_nd(op: Operation) -> Sequence[Array]:

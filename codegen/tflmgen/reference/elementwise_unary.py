@@ -140,7 +140,7 @@ def _rectified(low: float, high: float) -> Evaluation:
         least = max(least, quantized(low, op.output_scale, zero_point))
         if np.isfinite(high):
             greatest = min(greatest, quantized(high, op.output_scale, zero_point))
-        if op.name == "RELU6":
+        if real == 1.0 and op.zero_point(0) == zero_point:
             return [op.array(0).clip(least, greatest).astype(op.output.dtype.numpy)]
         values = scaled(op.centred(0), *quantized_multiplier(real)) + zero_point
         return [values.clip(least, greatest).astype(op.output.dtype.numpy)]

@@ -30,7 +30,7 @@ def are_equal(actual: Array, expected: Array, magnitude: float = 1.0) -> bool:
         return False
     if expected.dtype.kind != "f":
         return np.array_equal(actual, expected)
-    magnitudes = np.abs(expected[np.isfinite(expected)])
+    magnitudes = np.abs(expected[np.isfinite(expected)].astype(np.float64))
     scale = float(magnitudes[magnitudes < FILLING].max(initial=0.0))
     with np.errstate(all="ignore"):
         return np.allclose(

@@ -21,7 +21,7 @@ from tflmgen.kernels.numeric.fixed_point import (
 )
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier, round_half_away
 from tflmgen.kernels.numeric.real_functions import Real
-from tflmgen.kernels.rules import input_type, scale, zero_point
+from tflmgen.kernels.rules import input_type, same_quantization, scale, zero_point
 
 INTEGER_BITS = 4
 """Integer bits of the fixed-point argument of TANH and LOGISTIC."""
@@ -100,10 +100,10 @@ def sum_scale_of(op: OperatorInstance) -> float:
 
 
 def six_of(op: OperatorInstance) -> int:
-    """6.0 in the input's quantisation, within its type."""
-    source = input_type(op, 0)
-    quotient = float(np.float32(6.0) / np.float32(scale(source)))
-    return saturate(round_half_away(quotient) + zero_point(source), source.dtype.bits)
+    """6.0 in the output's quantisation, within its type."""
+    result = op.outputs[0]
+    quotient = float(np.float32(6.0) / np.float32(scale(result)))
+    return saturate(round_half_away(quotient) + zero_point(result), result.dtype.bits)
 
 
 def rsqrt_scale(op: OperatorInstance) -> float:
@@ -112,7 +112,9 @@ def rsqrt_scale(op: OperatorInstance) -> float:
 
 
 def relu6_table(op: OperatorInstance) -> Table:
-    """RELU6 of operands with equal quantisation: the integers, clamped to those of 0 and 6."""
+    """RELU6: the integers, clamped to those of 0 and 6; requantised where input and output differ in quantisation."""
+    if not same_quantization(input_type(op, 0), op.outputs[0]):
+        return clamped_table(op, 0.0, 6.0)
     low, high = zero_point(input_type(op, 0)), six_of(op)
     return [min(max(value, low), high) for value in range(-128, 128)]
 

@@ -20,7 +20,6 @@ from tflmgen.kernels.numeric.int8_tables import (
     relu6_table,
     rsqrt_table,
     scale_ratio_of,
-    six_of,
     slopes_of,
     slopes_table,
     tanh_table,
@@ -35,23 +34,24 @@ from tflmgen.kernels.operators.quantized_unary import (
     HARD_SWISH_SCALES,
     LOGISTIC_OUTPUT,
     RATIO,
+    RELU6_FAULT,
+    REQUANTISED_SIX,
     ROOT_FITS,
     SLOPES_FIT,
     SMALL_SCALE,
     TANH_OUTPUT,
     Factory,
     interpolated_s16,
+    relu6_s16,
     rsqrt_s16,
     sigmoid_s16,
     two_slopes_s16,
-    unary_s16,
     where_quantized,
 )
 from tflmgen.kernels.operators.unary import Approximation, parse_alpha, parse_approximation, plain_unary
 from tflmgen.kernels.rules import (
     COMMON,
     INT16_ZERO_POINTS,
-    SAME_QUANTIZATION,
     input_type,
     one_type,
     per_tensor,
@@ -99,6 +99,7 @@ class Function:
     clamp: Activation | None = None
     connective: Connective | None = None
     spelled_out: tuple[Any, ...] = ()
+    fault: str = ""
 
     @property
     def row(self) -> Operator:
@@ -124,6 +125,7 @@ class Function:
             self._kernel,
             real=self.real,
             fold=fold if self.int8 is None else tabled(self.int8, fold),
+            fault=self.fault,
             traits=traits,
         )
 
@@ -199,8 +201,9 @@ FUNCTIONS = (
         "RELU6",
         _clip(0.0, 6.0),
         int8=relu6_table,
-        int16=lambda op: unary_s16(op, "tflmgen_clamp_s16", (("least", 0), ("greatest", six_of(op)))),
-        rules=(SAME_QUANTIZATION,),
+        int16=relu6_s16,
+        rules=(RATIO, REQUANTISED_SIX),
+        fault=RELU6_FAULT,
         folds=_clamped(0.0, 6.0),
         by_rows=True,
         clamp=Activation.RELU6,

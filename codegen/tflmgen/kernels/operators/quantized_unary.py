@@ -14,6 +14,7 @@ from tflmgen.kernels.numeric.int8_tables import (
     hard_swish_factors,
     rsqrt_scale,
     scale_ratio_of,
+    six_of,
     slopes_of,
 )
 from tflmgen.kernels.numeric.int16_tables import interpolated_table
@@ -23,7 +24,7 @@ from tflmgen.kernels.numeric.weights import is_quantized
 from tflmgen.kernels.operator import Rule
 from tflmgen.kernels.operators.binary import Fields
 from tflmgen.kernels.operators.quantize_dequantize import unary_overlaps
-from tflmgen.kernels.rules import input_type, scale, zero_point
+from tflmgen.kernels.rules import input_type, same_quantization, scale, zero_point
 
 HEADER = "quantized_unary.h"
 
@@ -43,6 +44,13 @@ def two_slopes_s16(op: OperatorInstance, positive: float, negative: float) -> Ke
         multiplier, shift = quantize_multiplier(factor)
         fields += ((f"multiplier_{name}", multiplier), (f"shift_{name}", shift))
     return unary_s16(op, "tflmgen_two_slopes_s16", fields)
+
+
+def relu6_s16(op: OperatorInstance) -> Kernel:
+    """The kernel of RELU6: a clamp, or requantisation of what is not negative up to the type's greatest."""
+    if same_quantization(input_type(op, 0), op.outputs[0]):
+        return unary_s16(op, "tflmgen_clamp_s16", (("least", 0), ("greatest", six_of(op))))
+    return two_slopes_s16(op, scale_ratio_of(op), 0.0)
 
 
 def rsqrt_s16(op: OperatorInstance) -> Kernel:
@@ -143,6 +151,17 @@ def _shifts_fit(op: OperatorInstance) -> bool:
 
 
 RATIO = where_quantized("an input scale of less than 2^23 (int8) or 2^16 (int16) times the output scale", _shifts_fit)
+
+
+def _is_clamped_at_six(op: OperatorInstance) -> bool:
+    source, result = input_type(op, 0), op.outputs[0]
+    return result.dtype is not DType.INT16 or same_quantization(source, result) or six_of(op) == DType.INT16.limits[1]
+
+
+REQUANTISED_SIX = where_quantized(
+    "an int16 input and output of one scale, or an output scale of at most 6/32767", _is_clamped_at_six
+)
+RELU6_FAULT = "it gives the integers of the input's scale, whatever scale the output has"
 
 
 def _int16_scale_is_small(op: OperatorInstance) -> bool:

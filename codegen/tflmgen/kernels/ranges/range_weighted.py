@@ -13,7 +13,7 @@ from tflmgen.kernels.folding.fold_quantized import requantized
 from tflmgen.kernels.numeric.quantize_math import activation_range
 from tflmgen.kernels.numeric.weights import bias_type, channel_scales, is_int16, sum_suffix
 from tflmgen.kernels.numeric.window import window_of
-from tflmgen.kernels.ranges.intervals import Inputs, Integers, Interval, Outputs, Transfer
+from tflmgen.kernels.ranges.intervals import Inputs, Integers, Interval, Outputs, Transfer, channels_of
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.traits import Traits
 
@@ -41,7 +41,7 @@ def weights_of(traits: Traits, op: OperatorInstance) -> Weights | None:
     array, kind = np.asarray(op.constants[1]).astype(np.int64), input_type(op, 1)
     if kind.quantization is not None and not kind.quantization.per_channel:
         array = array - kind.quantization.zero_point
-    channels = input_type(op, 0).max_shape[-1]
+    channels = channels_of(input_type(op, 0))
     if traits.depth_axis is None:
         outputs = array.shape[-1]
         first = np.arange(outputs) // (outputs // channels)

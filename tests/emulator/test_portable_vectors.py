@@ -115,7 +115,7 @@ def test_resized_images_with_the_instructions_of_every_cortex_m(tmp_path: Path) 
     families = [number for number, family in enumerate(FAMILIES) if family.operator == "RESIZE_BILINEAR"]
     drawn = [pair for number in families for pair in cases_of(number, "int8", 5, 40)]
     assert check_drawn(drawn, tmp_path, M0) == {"tflmgen_resize_bilinear_s8"}
-    assert any(case.outputs[0].shape[3] > 1 for case, _ in drawn)
+    assert any(case.outputs[0].max_shape[3] > 1 for case, _ in drawn)
 
 
 @pytest.mark.sweep

@@ -244,6 +244,22 @@ def test_an_input_that_is_always_0_is_a_warning() -> None:
     assert "warning: zeros.npz: input 'x' is 0 in every sample" in finished.out
 
 
+@pytest.mark.parametrize(("activations", "warns"), [("int8", True), ("int16", False)])
+def test_an_output_that_is_mostly_noise_is_a_warning(activations: str, warns: bool) -> None:
+    """1000 is added and taken away again: in int8, a step between them is 8."""
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, moved, y = (graph.tensor(name, DType.FLOAT32, SHAPE) for name in ("x", "moved", "y"))
+    number = graph.constant("number", np.float32(1000))
+    graph.operator("ADD", [x, number], [moved])
+    graph.operator("SUB", [moved, number], [y])
+    graph.inputs, graph.outputs = [x], [y]
+    Path("model.tflite").write_bytes(write_model(builder.model()))
+    words = ("--calibration", "good.npz", "--activations", activations)
+    finished = tflmgen("quantize", "model.tflite", *words, "--json")
+    assert any(" dB: its error is large" in warning for warning in finished.json["warnings"]) == warns
+
+
 def test_few_samples_are_a_warning_with_their_number() -> None:
     np.savez("few.npz", x=np.linspace(-2, 2, 20, dtype=np.float32).reshape(5, 1, 4))
     finished = tflmgen("quantize", "model.tflite", "--calibration", "few.npz")

@@ -10,6 +10,9 @@ from typing import Any
 from tflmgen.quantize import CORE, QuantizedFile, WebSummary, summarize_webs
 from tflmgen.terminal import count
 
+LOW_SQNR = 10.0
+"""Signal-to-quantisation-noise ratio of an output, in dB, below which noise is over a third of the signal."""
+
 
 def quantization_lines(result: QuantizedFile) -> Iterator[str]:
     """What a quantisation did, a sentence each, and its warnings."""
@@ -55,6 +58,10 @@ def _warnings(result: QuantizedFile) -> Iterator[str]:
     yield from result.data.warnings
     if count := len(result.calibration.not_finite):
         yield f"{count} tensors have infinite or undefined values, which ranges leave out"
+    for error in result.evaluation.outputs:
+        if error.sqnr_db < LOW_SQNR:
+            advice = "Try --activations int16, or auto with --max-error"
+            yield f"{error.output} has an SQNR of {error.sqnr_db:.1f} dB: its error is large. {advice}"
     for unreached in result.calibration.unreached:
         floats = [n.name for n in result.quantized.assignment.notes if n.subgraph == unreached.subgraph]
         operators = f"but {', '.join(sorted(set(floats)))} in float" if floats else "none in float"

@@ -95,7 +95,7 @@ NAMES_OPERATORS = {
         "frontend.affine_functions frontend.bidirectional frontend.case_operators frontend.empty_products "
         "frontend.fused_lstm_loops frontend.import_block frontend.lstm_loops frontend.import_build "
         "frontend.import_row_readers frontend.import_row_shapes frontend.import_row_windows frontend.import_row_wise "
-        "frontend.tensor_lists"
+        "frontend.tensor_lists frontend.wide_tiles"
     ),
     "faults of another runtime: slices that TFLite Micro plans with a wrong size": "compare.oracle",
     "Circle: its own operators, and those that they become": "frontend.tflite.circle",

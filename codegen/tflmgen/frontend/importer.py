@@ -23,6 +23,7 @@ from tflmgen.frontend.subgraphs import CALLS, call_order, references
 from tflmgen.frontend.tflite import model as file
 from tflmgen.frontend.tflite.model import Model, SubGraph
 from tflmgen.frontend.variables import find_variables
+from tflmgen.frontend.wide_tiles import without_wide_tiles
 from tflmgen.ir import Block, Bound, Call, Function, Module, Origin, Port, Signature, Value, Variable, uses_in, walk
 from tflmgen.kernels import MAX_RANK, OPERATORS, Operators
 
@@ -33,7 +34,7 @@ def import_model(model: Model, bounds: Bounds = NO_BOUNDS, operators: Operators 
     Raises ModelError with every unsupported operator, broken support rule, mismatch at an If or While, unbounded
     dynamic shape, and recursion (with its call chain).
     """
-    model = without_cases(without_bidirectional(model))
+    model = without_wide_tiles(without_cases(without_bidirectional(model)))
     entries = sorted({s.subgraph for s in model.signatures} or {0})
     call_order(model, entries)
     context = Context(model, find_variables(model, operators), bounds, operators)

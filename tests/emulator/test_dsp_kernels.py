@@ -13,7 +13,7 @@ import pytest
 from differential import mixed, weighted
 from support import conv_cases, dsp_cases
 from support.emulated_kernels import M0, M3, M4, M7, M55, Machine, Run, check_on, kernel_for, kernels_for
-from support.kernel_harness import Array, Case, broken_rules, claims, constant, make_case, run_kernels, tensor
+from support.kernel_harness import Array, Case, broken_rules, claims, constant, host_outputs, make_case, tensor
 from support.padded_cases import explicitly_padded
 from support.recurrent_sizes import lstm, lstm_any_cells, svdf_in
 from support.sampling import sampled
@@ -88,7 +88,7 @@ def check(machine: Machine, cases: Sequence[tuple[Case, Sequence[Array | None]]]
     """Runs what has a fast kernel, apart from and over its input; how many cases that was."""
     vectorised = [run for run in cases if kernel_for(run[0], machine).variant in VARIANTS]
     runs = []
-    for (case, values), expected in zip(vectorised, run_kernels(vectorised), strict=True):
+    for (case, values), expected in zip(vectorised, host_outputs(vectorised), strict=True):
         for kernel in kernels_for(case, machine):
             more = (replace(o, distance=o.distance + o.multiple) for o in claims(kernel) if o.multiple > 1)
             overlaps = None, *claims(kernel), *more
@@ -181,7 +181,7 @@ WITHIN: dict[str, Make] = {
 def test_inner_loops_are_exact(name: str, machine: Machine, tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
     cases = [case for case in (WITHIN[name](rng) for _ in range(60)) if not broken_rules(case[0])]
-    runs = [Run(case, values, outputs) for (case, values), outputs in zip(cases, run_kernels(cases), strict=True)]
+    runs = [Run(case, values, outputs) for (case, values), outputs in zip(cases, host_outputs(cases), strict=True)]
     check_on(machine, runs, tmp_path, "-O2")
 
 
@@ -191,7 +191,7 @@ def test_means_without_division_are_exact(optimize: str, tmp_path: Path) -> None
     cases = [dsp_cases.average_pool2d(rng) for _ in range(40)]
     cases += [explicitly_padded(rng, case, True)[0] for case in cases[:20]]
     cases = [case for case in cases if not broken_rules(case[0])]
-    runs = [Run(case, values, outputs) for (case, values), outputs in zip(cases, run_kernels(cases), strict=True)]
+    runs = [Run(case, values, outputs) for (case, values), outputs in zip(cases, host_outputs(cases), strict=True)]
     check_on(M0, runs, tmp_path, optimize)
 
 
@@ -200,7 +200,7 @@ def test_tables_are_exact(optimize: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     cases = [dsp_cases.lookup(rng) for _ in range(40)]
     runs = []
-    for (case, values), outputs in zip(cases, run_kernels(cases), strict=True):
+    for (case, values), outputs in zip(cases, host_outputs(cases), strict=True):
         for overlap in (None, *claims(kernel_for(case, M55))):
             runs.append(Run(case, values, outputs, overlap))
     check_on(M55, runs, tmp_path, optimize)
@@ -219,7 +219,7 @@ def test_sums_that_are_rounded_once_are_exact(tmp_path: Path) -> None:
     rng = np.random.default_rng(11)
     cases = [fully_connected_above_a_half(rng) for _ in range(10)]
     assert any(kernel_for(case, M4).variant == "dsp" for case, _ in cases)
-    runs = [Run(case, values, outputs) for (case, values), outputs in zip(cases, run_kernels(cases), strict=True)]
+    runs = [Run(case, values, outputs) for (case, values), outputs in zip(cases, host_outputs(cases), strict=True)]
     check_on(M4, runs, tmp_path, "-O2")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.emulated_kernels import Run, check_on
-from support.kernel_harness import run_kernels
+from support.kernel_harness import host_outputs
 from support.tools import requires_compiler
 from support.variant_cases import DECLARATIONS, MACHINES, chosen_for, functions_by_header, functions_of
 from tflmgen.kernels.declaration import KernelDeclaration
@@ -28,6 +28,6 @@ def test_every_function_is_exact(
 ) -> None:
     chosen = list(chosen_for(declaration, functions_of(declaration), monkeypatch))
     cases = {id(case): (case, values) for case, values, *_ in chosen}
-    expected = dict(zip(cases, run_kernels(list(cases.values())), strict=True))
+    expected = dict(zip(cases, host_outputs(list(cases.values())), strict=True))
     runs = [Run(case, values, expected[id(case)], overlap, kernel) for case, values, kernel, overlap in chosen]
     check_on(MACHINES[declaration.instructions], runs, tmp_path)

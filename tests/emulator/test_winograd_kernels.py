@@ -11,7 +11,7 @@ import pytest
 from support import dsp_cases, tight_cases
 from support.cost_samples import only
 from support.emulated_kernels import M4, M7, Machine, Run, check_on, kernel_for
-from support.kernel_harness import Array, Case, broken_rules, claims, run_kernels
+from support.kernel_harness import Array, Case, broken_rules, claims, host_outputs
 from support.padded_cases import explicitly_padded
 from support.tight_claims import check_claims_are_tight
 from tflmgen.kernels.operators import conv
@@ -29,7 +29,7 @@ def check(machine: Machine, cases: Sequence[tuple[Case, Sequence[Array | None]]]
     with only({conv: ("conv2d_winograd_dsp",)}):
         chosen = [(case, values, kernel_for(case, allowed(machine))) for case, values in cases]
     winograd = [case for case in chosen if case[2].variant == "winograd"]
-    expected = run_kernels([(case, values) for case, values, _ in winograd])
+    expected = host_outputs([(case, values) for case, values, _ in winograd])
     runs = [
         Run(case, values, wanted, overlap, kernel)
         for (case, values, kernel), wanted in zip(winograd, expected, strict=True)

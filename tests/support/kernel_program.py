@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 KERNELS = Path(__file__).parents[2] / "firmware" / "kernels"
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror")
 CHECKED = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DTFLMGEN_OPTIMIZE_SIZE")
+UNCHECKED = ("-O1", "-DTFLMGEN_OPTIMIZE_SIZE", "-Wno-maybe-uninitialized")
+"""Compiles in a third of the time."""
 INLINED = ("-O2",)
 """Kernels specialised for the literals of their calls, as firmware has them by default."""
 

@@ -13,14 +13,13 @@ from tflmgen.reference import RunTimeError, UnsupportedError
 from support.differential import Family, draw, is_empty
 from support.kernel_fuzz import Findings, Fuzzed, calls_of, evaluated
 from support.kernel_harness import run_kernels
-from support.kernel_program import CHECKED
+from support.kernel_program import CHECKED, UNCHECKED
 from support.moved_elements import selected
 from support.variant_cases import DECLARATIONS, generator
 
 ROOMS = (elementwise, mixed, movement, picking, recurrent, reduction, weighted)
 FAMILIES = [family for room in ROOMS for family in room.FAMILIES if isinstance(family, Family)]
 PORTABLE = tuple(declaration for declaration in declarations() if declaration not in DECLARATIONS)
-UNCHECKED = ("-O1", "-DTFLMGEN_OPTIMIZE_SIZE", "-Wno-maybe-uninitialized")
 LAYERS = sorted({name for declaration in DECLARATIONS for cases in declaration.cases for name in cases.layers.split()})
 """Names of layers that kernels for instruction sets are tested with: portable kernels compute them, too."""
 

@@ -97,8 +97,8 @@ TFLMGEN_SHARED void tflmgen_resize_bilinear_pixel_s8(const int8_t *upper_left, c
                                                      const int8_t *lower_left, const int8_t *lower_right,
                                                      int8_t *output, int32_t channels, int32_t down, int32_t across)
 {
-    const int32_t numbers[] = {across, down, (int32_t)(intptr_t)output, channels};
-    const int32_t *operands = numbers;
+    const tflmgen_s32 numbers[] = {across, down, (int32_t)(intptr_t)output, channels};
+    const tflmgen_s32 *operands = numbers;
     int32_t below = (int32_t)(lower_left - upper_left);
     (void)lower_right;
     TFLMGEN_IN_REGISTERS_4(upper_left, upper_right, below, operands);

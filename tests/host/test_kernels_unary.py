@@ -175,7 +175,7 @@ def test_rules() -> None:
     assert "1/256" in broken("LOGISTIC", q, tensor("int8", (4,), 1 / 256, 0))
     assert "one scale for each" in broken("RELU", tensor("int8", (4,)), q)
     assert "zero point 0 for int16" in broken("RELU", tensor("int16", (4,), 1.0, 5), tensor("int16", (4,), 1.0))
-    assert "one scale and zero point for all" in broken("RELU6", q, tensor("int8", (4,), 0.25))
+    assert "6/32767" in broken("RELU6", tensor("int16", (4,), 1.0), tensor("int16", (4,), 0.5))
     assert "slope" in broken("LEAKY_RELU", q, q, alpha=math.inf)
     assert "128 times" in broken("HARD_SWISH", q, tensor("int8", (4,), 0.001))
     assert "11 bits" in broken("RSQRT", q, tensor("int8", (4,), 1e6))

@@ -11,7 +11,7 @@ from tflmgen.quantize import CORE, QuantizedFile, WebSummary, summarize_webs
 from tflmgen.terminal import count
 
 LOW_SQNR = 10.0
-"""Signal-to-quantisation-noise ratio of an output, in dB, below which noise is over a third of the signal."""
+"""Signal-to-quantisation-noise ratio of an output, in dB, below which noise is about a third of the signal or more."""
 
 
 def quantization_lines(result: QuantizedFile) -> Iterator[str]:

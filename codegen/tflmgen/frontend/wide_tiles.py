@@ -36,7 +36,7 @@ def _split(graph: SubGraph) -> SubGraph:
 
 def _parts(graph: SubGraph, op: Operator) -> list[tuple[int, ...]]:
     """Multiples of the TILEs that stand for an operator; none where it stays as it is."""
-    if op.name != TILE or len(op.inputs) != 2 or min(op.inputs) < 0:
+    if op.name != TILE or (len(op.inputs), len(op.outputs)) != (2, 1) or min(op.inputs) < 0:
         return []
     source, list_of_multiples = (graph.tensors[index] for index in op.inputs)
     if list_of_multiples.data is None or min(source.shape_signature or source.shape, default=1) < 1:
@@ -50,6 +50,7 @@ def _parts(graph: SubGraph, op: Operator) -> list[tuple[int, ...]]:
 
 
 def _loops(shape: Sequence[int], multiples: Sequence[int]) -> int:
+    """Loops of the copy: dimensions of one element take none, neighbours of one kind one together."""
     extents = [extent for pair in zip(multiples, shape, strict=True) for extent in pair]
     return sum(1 for _ in groupby(place % 2 for place, extent in enumerate(extents) if extent != 1))
 

@@ -141,16 +141,6 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_whole_blocks(struct tflmgen_conv2d_dsp_ru
     }
 }
 
-/* Lanes from `lane` to `end`, whatever their windows. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_lanes(tflmgen_u32 *column, int32_t lane, int32_t end, const int8_t *last,
-                                                    struct tflmgen_conv2d_dsp_cursor *next,
-                                                    const struct tflmgen_conv2d_dsp_s8 *p)
-{
-    for (; lane < end; ++lane) {
-        tflmgen_conv2d_dsp_gather_next(column + lane, (int8_t *)(column + 6 * p->steps), last, next, p);
-    }
-}
-
 /* The last `left` pixels, of which no block is left. Two of them take longer than a block, one of whose pixels is the
  * last block's, of whose column the lane stays. */
 TFLMGEN_HELPER void tflmgen_conv2d_dsp_run_rest(const tflmgen_u32 *stream, int8_t *output, int32_t left, bool is_alone,

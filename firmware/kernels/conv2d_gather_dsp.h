@@ -224,36 +224,70 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_bytes(tflmgen_u32 *lane, int8_t *b
     tflmgen_conv2d_dsp_gather_whole(lane, bytes, row, p);
 }
 
-/* Any window with rows of whole words, in an input with rows of four bytes or more: the words below each other, one
- * after the other. Where one goes beyond the input's row, the row's first or last four bytes are shifted to their
- * places and padding joins them. A word costs 13 instructions. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_columns(tflmgen_u32 *lane, const int8_t *image, int32_t origin_y,
-                                                      int32_t origin_x, const struct tflmgen_conv2d_dsp_s8 *p)
+/* What the windows of one line have in common: their rows above, in and below the input, bytes from row to row of it,
+ * and words from row to row of a lane. */
+struct tflmgen_conv2d_dsp_line {
+    int32_t above;
+    int32_t rows;
+    int32_t below;
+    int32_t line;
+    int32_t step;
+    uint32_t padding;
+};
+
+/* `count` rows of padding; most windows have none. */
+TFLMGEN_SHARED tflmgen_u32 *tflmgen_conv2d_dsp_pad_column(tflmgen_u32 *lane, int32_t count,
+                                                          const struct tflmgen_conv2d_dsp_line *of)
+{
+    return tflmgen_conv2d_dsp_fill(lane, of->padding, count, of->step);
+}
+
+/* A word of each row, the first of them `before` bytes in front of `next`, four bytes of the input: those are shifted
+ * to their places, and padding joins them. A word costs 11 instructions. */
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_gather_column(tflmgen_u32 *lane, const int8_t *next, int32_t before,
+                                                     const struct tflmgen_conv2d_dsp_line *of)
+{
+    if (before >= 4 || before <= -4) {
+        (void)tflmgen_conv2d_dsp_pad_column(lane, of->above + of->rows + of->below, of);
+        return;
+    }
+    if (of->above) {
+        lane = tflmgen_conv2d_dsp_pad_column(lane, of->above, of);
+    }
+    const int32_t step = of->step;
+    const int32_t line = of->line;
+    const uint32_t left = (uint32_t)tflmgen_max_s32(8 * before, 0);
+    const uint32_t right = (uint32_t)tflmgen_max_s32(-8 * before, 0);
+    const uint32_t beside = of->padding & ~(0xFFFFFFFFu << left >> right);
+    for (int32_t rows = of->rows; rows > 0; --rows, next += line, lane += step) {
+        tflmgen_conv2d_dsp_put(lane, (tflmgen_load4(next) << left >> right) | beside);
+    }
+    if (of->below) {
+        (void)tflmgen_conv2d_dsp_pad_column(lane, of->below, of);
+    }
+}
+
+/* `count` windows side by side, with rows of whole words, in an input with rows of four bytes or more: the words below
+ * each other, one after the other. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_columns(tflmgen_u32 *lane, int32_t count, const int8_t *image,
+                                                      int32_t origin_y, int32_t origin_x,
+                                                      const struct tflmgen_conv2d_dsp_s8 *p)
 {
     const struct tflmgen_taps y = tflmgen_taps_inside(origin_y, p->dilation_height, p->filter_height, p->input_height);
     const int32_t row_bytes = p->input_width * p->input_channels;
-    const int32_t line = p->dilation_height * row_bytes;
-    const int32_t step = p->row_pitch / 4 * 6;
-    const uint32_t padding = tflmgen_splat4(p->padding_value);
+    const struct tflmgen_conv2d_dsp_line line = {y.first,
+                                                 y.end - y.first,
+                                                 p->filter_height - y.end,
+                                                 p->dilation_height * row_bytes,
+                                                 p->row_pitch / 4 * 6,
+                                                 tflmgen_splat4(p->padding_value)};
     const int8_t *const row = image + (origin_y + y.first * p->dilation_height) * row_bytes;
-    const int32_t begin = origin_x * p->input_channels;
-    for (int32_t at = begin; at < begin + p->row_pitch; at += 4, lane += 6) {
-        const int32_t from = tflmgen_clamp_s32(at, 0, row_bytes - 4);
-        const int32_t before = from - at;
-        if (before >= 4 || before <= -4) {
-            (void)tflmgen_conv2d_dsp_fill(lane, padding, p->filter_height, step);
-            continue;
+    int32_t begin = origin_x * p->input_channels;
+    for (; count > 0; --count, ++lane, begin += p->stride_width * p->input_channels) {
+        for (int32_t at = 0; at < p->row_pitch; at += 4) {
+            const int32_t from = tflmgen_clamp_s32(begin + at, 0, row_bytes - 4);
+            tflmgen_conv2d_dsp_gather_column(lane + at / 4 * 6, row + from, from - begin - at, &line);
         }
-        const uint32_t left = (uint32_t)tflmgen_max_s32(8 * before, 0);
-        const uint32_t right = (uint32_t)tflmgen_max_s32(-8 * before, 0);
-        const uint32_t beside = padding & ~(0xFFFFFFFFu << left >> right);
-        const int8_t *next = row + from;
-        tflmgen_u32 *to = tflmgen_conv2d_dsp_fill(lane, padding, y.first, step);
-        TFLMGEN_DSP_UNROLL(2)
-        for (int32_t ky = y.first; ky < y.end; ++ky, next += line, to += step) {
-            tflmgen_conv2d_dsp_put(to, (tflmgen_load4(next) << left >> right) | beside);
-        }
-        (void)tflmgen_conv2d_dsp_fill(to, padding, p->filter_height - y.end, step);
     }
 }
 
@@ -272,10 +306,9 @@ struct tflmgen_conv2d_dsp_cursor {
     int32_t out_x;
 };
 
-/* One lane, whatever its window. last: where the last whole window may begin. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_next(tflmgen_u32 *lane, int8_t *bytes, const int8_t *last,
-                                                   struct tflmgen_conv2d_dsp_cursor *next,
-                                                   const struct tflmgen_conv2d_dsp_s8 *p)
+/* From a line's end to the next line. */
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_begin_line(struct tflmgen_conv2d_dsp_cursor *next,
+                                                  const struct tflmgen_conv2d_dsp_s8 *p)
 {
     if (next->out_x == p->output_width) {
         next->out_x = 0;
@@ -284,13 +317,17 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_next(tflmgen_u32 *lane, int8_t *by
             next->image += p->input_height * p->input_width * p->input_channels;
         }
     }
+}
+
+/* One lane, whatever its window. last: where the last whole window may begin. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_next(tflmgen_u32 *lane, int8_t *bytes, const int8_t *last,
+                                                   struct tflmgen_conv2d_dsp_cursor *next,
+                                                   const struct tflmgen_conv2d_dsp_s8 *p)
+{
+    tflmgen_conv2d_dsp_begin_line(next, p);
     const int32_t y = next->out_y * p->stride_height - p->padding_top;
     const int32_t x = next->out_x++ * p->stride_width - p->padding_left;
     const int32_t row = p->input_width * p->input_channels;
-    if (TFLMGEN_CONV2D_DSP_COLUMNS > 0 && p->row_pitch == 4 && p->dilation_width == 1 && row >= 4) {
-        tflmgen_conv2d_dsp_gather_columns(lane, next->image, y, x, p);
-        return;
-    }
     const int8_t *from = next->image + y * row + x * p->input_channels;
     if (p->dilation_width == 1 && x >= 0 && x + p->filter_width <= p->input_width && y >= 0 &&
         y + (p->filter_height - 1) * p->dilation_height < p->input_height && from <= last) {
@@ -301,9 +338,32 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_next(tflmgen_u32 *lane, int8_t *by
         tflmgen_conv2d_dsp_gather(lane, next->image, y, x, p);
     } else if (TFLMGEN_CONV2D_DSP_COLUMNS > 0 && p->row_pitch <= TFLMGEN_CONV2D_DSP_COLUMNS && p->row_pitch % 4 == 0 &&
                p->dilation_width == 1 && row >= 4) {
-        tflmgen_conv2d_dsp_gather_columns(lane, next->image, y, x, p);
+        tflmgen_conv2d_dsp_gather_columns(lane, 1, next->image, y, x, p);
     } else {
         tflmgen_conv2d_dsp_gather_bytes(lane, bytes, next->image, y, x, p);
+    }
+}
+
+/* Lanes from `lane` to `end`, whatever their windows; those with one word a row together, line by line. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_gather_lanes(tflmgen_u32 *column, int32_t lane, int32_t end, const int8_t *last,
+                                                    struct tflmgen_conv2d_dsp_cursor *next,
+                                                    const struct tflmgen_conv2d_dsp_s8 *p)
+{
+    if (TFLMGEN_CONV2D_DSP_COLUMNS > 0 && p->row_pitch == 4 && p->dilation_width == 1 &&
+        p->input_width * p->input_channels >= 4) {
+        while (lane < end) {
+            tflmgen_conv2d_dsp_begin_line(next, p);
+            const int32_t count = tflmgen_min_s32(end - lane, p->output_width - next->out_x);
+            tflmgen_conv2d_dsp_gather_columns(column + lane, count, next->image,
+                                              next->out_y * p->stride_height - p->padding_top,
+                                              next->out_x * p->stride_width - p->padding_left, p);
+            next->out_x += count;
+            lane += count;
+        }
+        return;
+    }
+    for (; lane < end; ++lane) {
+        tflmgen_conv2d_dsp_gather_next(column + lane, (int8_t *)(column + 6 * p->steps), last, next, p);
     }
 }
 

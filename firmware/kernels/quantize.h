@@ -99,6 +99,7 @@ TFLMGEN_KERNEL void tflmgen_quantize_f32_s8(const tflmgen_f32 *input, int8_t *ou
                                             const struct tflmgen_quantize *params)
 {
     const int32_t start = 2 * params->zero_point + 1;
+    const float scale = params->scale;
     const int8_t *const end = output + (params->elements & ~3);
     for (; output != end; input += 4, output += 4) {
         const float a = input[0], b = input[1], c = input[2], d = input[3];
@@ -106,10 +107,10 @@ TFLMGEN_KERNEL void tflmgen_quantize_f32_s8(const tflmgen_f32 *input, int8_t *ou
         if (sum != sum) {
             tflmgen_quantize_four_s8(input, output, params);
         } else {
-            output[0] = tflmgen_quantize_steps_s8(a / params->scale, start);
-            output[1] = tflmgen_quantize_steps_s8(b / params->scale, start);
-            output[2] = tflmgen_quantize_steps_s8(c / params->scale, start);
-            output[3] = tflmgen_quantize_steps_s8(d / params->scale, start);
+            output[0] = tflmgen_quantize_steps_s8(a / scale, start);
+            output[1] = tflmgen_quantize_steps_s8(b / scale, start);
+            output[2] = tflmgen_quantize_steps_s8(c / scale, start);
+            output[3] = tflmgen_quantize_steps_s8(d / scale, start);
         }
     }
     tflmgen_quantize_each_s8(input, output, params->elements & 3, params);

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,3 +80,18 @@ class InternalError(TflmgenError):
 
 class UsageError(TflmgenError):
     """A command line that is malformed or contradicts itself; exit code 2."""
+
+
+def os_error_text(error: OSError) -> str:
+    """What the operating system refused, with the file's name first."""
+    prefix = f"{error.filename}: " if error.filename else ""
+    return f"{prefix}{error.strerror or error}"
+
+
+@contextmanager
+def os_errors_for_users() -> Iterator[None]:
+    """Makes a TflmgenError of the operating system's: a name that is too long, a full disk, a missing permission."""
+    try:
+        yield
+    except OSError as error:
+        raise TflmgenError(os_error_text(error)) from error

@@ -16,7 +16,7 @@ from typing import Any
 import typer
 
 from tflmgen.crash_site import crash_site, options_text, where_to_report
-from tflmgen.errors import InternalError, ModelError, Problem, TflmgenError, UsageError
+from tflmgen.errors import InternalError, ModelError, Problem, TflmgenError, UsageError, os_error_text
 from tflmgen.terminal import error_line
 
 FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
@@ -63,7 +63,7 @@ def failure_of(error: BaseException, arguments: Mapping[str, object]) -> Failure
     if isinstance(error, TflmgenError) and not isinstance(error, InternalError):
         return Failure("failed", str(error), FAILED)
     if isinstance(error, OSError):
-        return Failure("failed", _os_error(error), FAILED)
+        return Failure("failed", os_error_text(error), FAILED)
     name = "" if isinstance(error, InternalError) else f"internal error: {type(error).__name__}: "
     return Failure("internal", _report(error, name + " ".join(str(error).split()), arguments), FAILED)
 
@@ -89,11 +89,6 @@ def _failure_json(failure: Failure) -> dict[str, Any]:
         "exit_code": failure.code,
         "problems": problems or [{"location": None, "rule": failure.text, "hint": ""}],
     }
-
-
-def _os_error(error: OSError) -> str:
-    prefix = f"{error.filename}: " if error.filename else ""
-    return f"{prefix}{error.strerror or error}"
 
 
 def _print_traceback() -> None:

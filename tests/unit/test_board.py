@@ -94,11 +94,14 @@ def test_path_without_board(tmp_path: Path) -> None:
         load_board(str(tmp_path))
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '"x"', "{}"])
+@pytest.mark.parametrize("text", ["", "{", "[]", '"x"', "{}", "[" * 100_000])
 def test_not_a_board(tmp_path: Path, text: str) -> None:
     (tmp_path / "board.json").write_text(text)
     with pytest.raises(BoardError, match=r"board\.json: "):
         load_board(str(tmp_path))
+
+
+HIGH = {"name": "HIGH", "origin": "0xFFFFF000", "size": "1M", "kind": "ram"}
 
 
 @pytest.mark.parametrize(
@@ -113,6 +116,13 @@ def test_not_a_board(tmp_path: Path, text: str) -> None:
         ({"placement": {"arena": "FLASH"}}, r"\$\.placement\.arena: 'FLASH' is not a memory of kind ram"),
         ({"placement": {"arena": "CCM"}}, r"\$\.placement\.arena: 'CCM'"),
         ({"core": "cortex-m55", "features": ["mve"]}, r"\$\.fpu: "),
+        ({"core": "cortex-m3", "features": ["dsp"]}, r"\$\.features: 'dsp', which cortex-m3 does not have"),
+        ({"features": ["dsp", "mve"], "fpu": "auto"}, r"\$\.features: 'mve', which cortex-m4 does not have"),
+        ({"core": "cortex-m0plus", "fpu": "auto"}, r"\$\.fpu: 'auto', but cortex-m0plus has none"),
+        ({"memories": [GOOD["memories"][0], HIGH]}, r"\$\.memories: HIGH ends beyond"),
+        ({"title": "a */ b"}, r"\$\.title: "),
+        ({"title": "a\n"}, r"\$\.title: "),
+        ({"clock": 10**400}, r"\$\.clock: "),
         ({"renode": {"platform": "x.repl", "uart": "sysbus.u"}}, r"\$\.renode\.platform: no file 'x\.repl'"),
     ],
 )

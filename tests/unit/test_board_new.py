@@ -9,7 +9,8 @@ from support.commands import tflmgen
 from tflmgen.errors import UsageError
 from tflmgen.options import NewBoardOptions
 from tflmgen.project.board import BoardError, list_boards, load_board
-from tflmgen.project.board_new import CORES, new_board
+from tflmgen.project.board_new import new_board
+from tflmgen.project.cores import CORES
 
 ANY = NewBoardOptions(
     core="cortex-m33",

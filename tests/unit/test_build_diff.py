@@ -81,8 +81,9 @@ def test_markdown_for_a_comment() -> None:
 
 
 def test_outputs() -> None:
-    np.savez("old.npz", scores=np.array([1, 2], np.int8), other=np.zeros(3), nan=np.array([np.nan]))
-    np.savez("new.npz", scores=np.array([1, 4], np.int8), other=np.zeros(3), nan=np.array([np.nan]))
+    nan, label = np.array([np.nan]), np.array("a tap")  # archives of vectors have labels of their sets
+    np.savez("old.npz", scores=np.array([1, 2], np.int8), other=np.zeros(3), nan=nan, s0_label=label)
+    np.savez("new.npz", scores=np.array([1, 4], np.int8), other=np.zeros(3), nan=nan, s0_label=label)
     words = ("diff", "ram", "ram", "--old-outputs", "old.npz", "--new-outputs", "new.npz")
     done = tflmgen(*words)
     assert done.code == 1
@@ -113,3 +114,13 @@ def test_outputs() -> None:
 def test_wrong_files_and_options(words: tuple[object, ...], code: int, text: str) -> None:
     done = tflmgen("diff", *words)
     assert (done.code, text in done.err) == (code, True), done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [("[" * 100_000, "is not the JSON"), (json.dumps(bench(1, 1, arena_bytes="much")), "is neither a plan.json")],  # type: ignore[arg-type]
+)
+def test_damaged_files(text: str, problem: str) -> None:
+    Path("damaged.json").write_text(text, encoding="utf-8")
+    done = tflmgen("diff", "damaged.json", "ram")
+    assert (done.code, problem in done.err) == (1, True), done.err

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from support.commands import tflmgen, write_adder, write_two_signatures
 from support.model_writer import ModelWriter
 from support.random_chain import random_chain
+from tflmgen.cli import main
 from tflmgen.project.board import list_boards
 
 LEFT = np.array([[1, 2, 3, 4]], np.float32)
@@ -215,3 +217,25 @@ def test_the_curve_of_ram(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert plan["arena"]["bytes"] <= budget
     assert tflmgen("build", model, "--no-compile", "--board", "host", "--ram-budget", budget - 1).code == 1
     assert tflmgen("build", model, "--no-compile", "--board", "host", "--ram-budget", "much").code == 2
+
+
+def test_names_of_files_that_are_not_utf8(tmp_path: Path) -> None:
+    model = tmp_path / os.fsdecode(b"adder\xff.tflite")
+    write_adder(model)
+    for command in (
+        ("build", model, "--board", "mps2_an386", "--no-compile", "-o", tmp_path / "project"),
+        ("inspect", model, "--also", model, "--report", tmp_path / "page.html"),
+    ):
+        finished = tflmgen(*command)
+        assert finished.code == 0, finished.err
+
+
+def test_ctrl_c_before_a_command_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tflmgen.commands.app", interrupted)
+    monkeypatch.setattr("tflmgen.failure.leave_on_sigterm", lambda: None)
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert (left.value.code, capsys.readouterr().err) == (130, "interrupted\n")

@@ -108,6 +108,7 @@ def test_options_are_those_of_the_command_line() -> None:
         ({"winograd": "yes"}, "winograd='yes' must be True or False"),
         ({"name": 3}, "name=3 must be text"),
         ({"max_dim": "8"}, "max_dim='8' must be a number"),
+        ({"max_dim": 0}, "max_dim=0 must be a number of 1 or more"),
         ({"slide": {"frame": 3}}, "must be a mapping of inputs to axis and hop"),
         ({"max_shape": {"frame": 5}}, "must be a mapping of names to shapes"),
         ({"place": "arena"}, "place='arena' must be a mapping of sections to memories"),

@@ -57,6 +57,10 @@ def _run(folder: Path, *words: str, number: int = 6) -> subprocess.CompletedProc
 
 
 def test_rows_pages_and_a_second_run(tmp_path: Path) -> None:
+    for name in (".scratch/mine", ".lock"):  # files of the user's, whatever their names
+        path = tmp_path / "rows.parquet" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("mine", encoding="utf-8")
     first = _run(tmp_path, "--report", "page.html", "--cache", "cache")
     assert first.returncode == 0, first.stderr
     assert max(map(len, first.stdout.splitlines())) <= 80
@@ -73,7 +77,8 @@ def test_rows_pages_and_a_second_run(tmp_path: Path) -> None:
     other = json.loads(_run(tmp_path, "--json", "--cache", "cache", "-o", "other.parquet").stdout)
     assert other["computed"] == 6
     assert all(row["cached"] for row in other["pareto"])
-    assert not (tmp_path / "rows.parquet" / ".scratch").exists()
+    assert not (tmp_path / "rows.parquet" / ".tflmgen-sweep").exists()
+    assert all((tmp_path / "rows.parquet" / name).read_text() == "mine" for name in (".scratch/mine", ".lock"))
 
 
 def test_a_cluster_of_the_users(tmp_path: Path) -> None:
@@ -150,7 +155,7 @@ def test_no_row_is_lost_or_doubled_by_kills(tmp_path: Path) -> None:
     rows = _rows(tmp_path)
     assert Counter(row["status"] for row in rows) == {"ok": number}
     assert len({row["task"] for row in rows}) == len(rows)
-    assert not (tmp_path / "rows.parquet" / ".scratch").exists()
+    assert not (tmp_path / "rows.parquet" / ".tflmgen-sweep").exists()
 
 
 @pytest.mark.parametrize(
@@ -160,6 +165,8 @@ def test_no_row_is_lost_or_doubled_by_kills(tmp_path: Path) -> None:
         (("--boards", "nowhere"), 1, "nowhere"),
         (("--memory", "much"), 2, "--memory much"),
         (("-o", "space.py"), 1, "results are a folder"),
+        (("-o", "nowhere://rows"), 1, "nowhere://rows: cannot be opened"),
+        (("--cache", "space.py"), 1, "space.py: cannot be written"),
     ],
 )
 def test_bad_words_are_refused(tmp_path: Path, words: tuple[str, ...], code: int, text: str) -> None:
@@ -167,3 +174,29 @@ def test_bad_words_are_refused(tmp_path: Path, words: tuple[str, ...], code: int
     assert done.returncode == code
     assert text in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_ends_the_workers_quietly(tmp_path: Path) -> None:
+    command = _command(tmp_path, number=50)
+    with subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=_heed_ctrl_c
+    ) as client:
+        _until(lambda: any("task_process" in words for _, words in _below(client.pid)))
+        os.killpg(client.pid, signal.SIGINT)
+        _, errors = client.communicate(timeout=60)
+    assert (client.returncode, errors) == (130, "interrupted\n")
+
+
+def _heed_ctrl_c() -> None:
+    """Shells let what runs in the background ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_a_damaged_file_of_rows_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet" / "board=nucleo_f446re" / "part-1.parquet"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"PAR1 and no more")
+    done = _run(tmp_path)
+    assert done.returncode == 1
+    assert "part-1.parquet: cannot be read" in done.stderr
+    assert "internal" not in done.stderr

@@ -7,13 +7,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.repository import ROOT
 from tflmgen.api import build_options
+from tflmgen.api.float_comparison import largest_difference
 from tflmgen.errors import TflmgenError, UsageError
 from tflmgen.options import Measured
 from tflmgen.project import board_for, estimated_plan, plan_for
-from tflmgen.sweep import Row, Task, evaluate_task, objective, pareto_rows, read_space, tasks_of
+from tflmgen.sweep import Row, Task, evaluate_task, objective, pareto_rows, read_space, row_for_json, tasks_of
 from tflmgen.sweep.task_process import TaskProcess
 
 GATE = ROOT / "examples" / "gate.tflite"
@@ -121,7 +123,25 @@ def test_bad_options_and_models_are_rows(tmp_path: Path) -> None:
         assert row["ram_bytes"] is None
 
 
-@pytest.mark.parametrize("text", ["candidates = 3", "def candidates(): return [1]\ndef build(): pass", "1 / 0", "x ="])
+BUILD = "def build(): pass\ndef candidates(): return [{}]\n"
+BAD_SPACES = (
+    "candidates = 3",
+    "def candidates(): return [1]\ndef build(): pass",
+    "1 / 0",
+    "x =",
+    "raise SystemExit(0)",
+    BUILD + "def candidates(): return 5",
+    BUILD + "def candidates(): yield {}; 1 / 0",
+    BUILD + "def candidates(width): return []",
+    BUILD + "BOARDS = 'host'",
+    BUILD + "BOARDS = 3",
+    BUILD + "OPTIONS = {'optimize': 'ram'}",
+    BUILD + "OPTIONS = ['optimize']",
+    BUILD + "OPTIONS = [{'optimize': object()}]",
+)
+
+
+@pytest.mark.parametrize("text", BAD_SPACES)
 def test_a_bad_space_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "space.py").write_text(text, encoding="utf-8")
     with pytest.raises(TflmgenError, match=r"space\.py"):
@@ -161,3 +181,20 @@ def test_an_objective_has_values_and_constraints() -> None:
     assert aim.constraints(small)[0] <= 0 < aim.constraints(large)[0]
     with pytest.raises(UsageError, match="no column 'accuracy'"):
         objective(SPACE, suggest, "nucleo_f446re", values=("accuracy",))
+
+
+def test_a_space_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "space.py").write_bytes(b"\xff\xfe")
+    with pytest.raises(TflmgenError, match=r"space\.py"):
+        read_space([tmp_path / "space.py"])
+
+
+def test_json_has_no_infinite_numbers() -> None:
+    row = row_for_json({"score": float("-inf"), "error": float("nan"), "ram_bytes": 3, "model": "a"})
+    assert row == {"score": None, "error": None, "ram_bytes": 3, "model": "a"}
+
+
+def test_undefined_outputs_are_no_agreement() -> None:
+    nan, inf = float("nan"), float("inf")
+    assert largest_difference(np.array([nan, inf, 1.0]), np.array([nan, inf, 1.5])) == 0.5
+    assert largest_difference(np.array([0.0, 1.0]), np.array([nan, 1.0])) == inf

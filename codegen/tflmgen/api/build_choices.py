@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from enum import Enum
 from pathlib import Path
-from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 import numpy as np
@@ -105,6 +104,8 @@ def build_options(options: CompileOptions) -> BuildOptions:
                 raise UsageError(f"{key}={values[key]!r} must be {form}") from None
     if isinstance(values.get("max_slowdown"), (int, float)):
         values["max_slowdown"] = f"{values['max_slowdown']:g}%"
+    if values.get("max_dim") is not None:
+        values["max_dim"] = int(values["max_dim"])
     if values.get("ram_budget") is not None:
         values["ram_budget"] = str(values["ram_budget"])
     values["plugin"] = _several("plugin", options.get("plugin", ()), Path)
@@ -112,7 +113,7 @@ def build_options(options: CompileOptions) -> BuildOptions:
     values["push_rows"] = _several("push_rows", options.get("push_rows", ()), str)
     for key in ("quantize", "keras_objects"):
         if values.get(key) is not None:
-            values[key] = _path(key, values[key])
+            values[key] = path_of(key, values[key])
     return BuildOptions(**values)
 
 
@@ -123,8 +124,9 @@ def _check_kinds(values: Mapping[str, Any]) -> None:
     for field in fields(BuildOptions):
         if isinstance(field.default, bool) and not isinstance(values.get(field.name, False), (bool, np.bool_)):
             raise UsageError(f"{field.name}={values[field.name]!r} must be True or False")
-    if not isinstance(values.get("max_dim", 1), (int, np.integer, NoneType)):
-        raise UsageError(f"max_dim={values['max_dim']!r} must be a number")
+    bound = values.get("max_dim")
+    if bound is not None and (isinstance(bound, bool) or not isinstance(bound, (int, np.integer)) or bound < 1):
+        raise UsageError(f"max_dim={bound!r} must be a number of 1 or more")
 
 
 def _shapes(shapes: Mapping[str, Sequence[int]]) -> list[str]:
@@ -184,10 +186,14 @@ def _several(key: str, values: Iterable[Any], kind: type[Any]) -> list[Any] | No
         raise UsageError(f"{key} must be a sequence: {key}=[{str(values)!r}]")
     if not isinstance(values, Iterable):
         raise UsageError(f"{key}={values!r} must be a sequence")
-    return [_path(key, value) if kind is Path else kind(value) for value in values] or None
+    return [path_of(key, value) if kind is Path else kind(value) for value in values] or None
 
 
-def _path(key: str, value: Any) -> Path:
+def path_of(key: str, value: Any) -> Path:
+    """The path that an argument names. Raises UsageError for what is none."""
     if not isinstance(value, (str, os.PathLike)):
         raise UsageError(f"{key} must be a path, not {type(value).__name__}")
-    return Path(value)
+    path = Path(value)
+    if "\0" in str(path):
+        raise UsageError(f"{str(path)!r} is not a path: it has a null character")
+    return path

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -116,11 +117,14 @@ def read_build(path: Path) -> BuildFigures:
         data = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise BuildFileError(f"{file}: cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BuildFileError(f"{file}: is not the JSON of a build: {error}") from error
     try:
-        return _of_bench(data) if "per_invoke" in data else _of_plan(data)
-    except (KeyError, TypeError, AttributeError) as error:
+        figures = _of_bench(data) if "per_invoke" in data else _of_plan(data)
+        if not all(isinstance(figure, (int, float, NoneType)) for figure in figures.figures.values()):
+            raise TypeError("a figure is no number")
+        return figures
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BuildFileError(
             f"{file}: is neither a plan.json nor what `tflmgen build --json` or `tflmgen bench --json` prints"
         ) from error
@@ -202,8 +206,11 @@ def _operator_changes(old: BuildFigures, new: BuildFigures) -> Iterator[Change]:
 
 
 def _output_errors(old: Path, new: Path) -> Iterator[tuple[str, float]]:
-    """Largest absolute difference per array; infinite where only one file has it, or the shapes differ."""
-    before, after = read_arrays(old), read_arrays(new)
+    """Largest absolute difference per array; infinite where only one file has it, or the shapes differ.
+
+    Arrays of texts are no outputs: archives of vectors have labels.
+    """
+    before, after = ({k: a for k, a in read_arrays(file).items() if a.dtype.kind in "biuf"} for file in (old, new))
     for name in sorted({*before, *after}):
         if name not in before or name not in after or before[name].shape != after[name].shape:
             yield name, float("inf")

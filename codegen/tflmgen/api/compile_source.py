@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tflmgen.api.build_choices import CompileOptions, PathLike, build_options
+from tflmgen.api.build_choices import CompileOptions, PathLike, build_options, path_of
 from tflmgen.api.compiled_model import SILENT, CompiledModel
 from tflmgen.api.planned_model import plan_file
 from tflmgen.api.python_source import source_file
+from tflmgen.errors import os_errors_for_users
 from tflmgen.project import board_for
 
 if TYPE_CHECKING:
@@ -44,6 +44,6 @@ def compile(
     """
     choices = build_options(options)
     target = board_for(str(board), choices)
-    with source_file(source, choices, SILENT) as (path, remaining):
-        arrays = None if inputs is None else Path(inputs)
+    arrays = None if inputs is None else path_of("inputs", inputs)
+    with os_errors_for_users(), source_file(source, choices, SILENT) as (path, remaining):
         return CompiledModel(plan_file(path, target, remaining, SILENT, inputs=arrays, must_fit=False))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import NDArray
 
-from tflmgen.api.build_choices import PathLike, choice
+from tflmgen.api.build_choices import PathLike, choice, path_of
 from tflmgen.api.invokes import GENERATED, bench_inputs, bench_sets, check_countable
 from tflmgen.api.measurements import Bench, FirmwareSizes, bench_of, sizes_of
 from tflmgen.api.model_session import LABEL, ModelSession, SessionContext, arrays_for
@@ -20,7 +21,7 @@ from tflmgen.api.planned_model import PlannedModel
 from tflmgen.api.project_build import export_library, measure_firmware, save_project
 from tflmgen.api.records import Records
 from tflmgen.emulators import Vectors, check_session_options, running
-from tflmgen.errors import UsageError
+from tflmgen.errors import UsageError, os_errors_for_users
 from tflmgen.options import Emulator, Format, FormatName, OutputOptions, SessionOptions
 from tflmgen.project import check_plan, check_writable, has_room, with_flash_of, write_whole
 from tflmgen.terminal import Console
@@ -82,7 +83,8 @@ class CompiledModel:
     def firmware(self) -> FirmwareSizes:
         """Sizes of the compiled firmware. Compiles it at the first use, which takes seconds and a C compiler."""
         check_plan(self._planned.plan, self._planned.board)
-        return sizes_of(measure_firmware(self._planned, SILENT))
+        with os_errors_for_users():
+            return sizes_of(measure_firmware(self._planned, SILENT))
 
     @property
     def flash_bytes(self) -> int:
@@ -122,8 +124,11 @@ class CompiledModel:
         planned = self._planned
         check_session_options(planned.board, options)
         check_plan(planned.plan, planned.board)
-        with running(planned.compilation, planned.board, planned.options, options, SILENT) as run:
-            run.session.reset()
+        with ExitStack() as stack:
+            with os_errors_for_users():
+                firmware = running(planned.compilation, planned.board, planned.options, options, SILENT)
+                run = stack.enter_context(firmware)
+                run.session.reset()
             session = ModelSession(run.session, planned.compilation.module.signatures)
             try:
                 yield session
@@ -183,7 +188,8 @@ class CompiledModel:
             vectors = bench_inputs(planned, None, signature)
         else:
             vectors = Vectors((arrays_for(planned.compilation.module.signatures, inputs, signature),))
-        figures, _ = bench_sets(planned, vectors, GENERATED if inputs is None else LABEL, options, SILENT)
+        with os_errors_for_users():
+            figures, _ = bench_sets(planned, vectors, GENERATED if inputs is None else LABEL, options, SILENT)
         return bench_of(figures)
 
     def save(self, directory: PathLike, *, compile: bool = True) -> Path:
@@ -194,8 +200,10 @@ class CompiledModel:
             compile: Whether to compile the firmware, too.
         """
         check_plan(self._planned.plan, self._planned.board)
-        save_project(self._planned, Path(directory), compile, SILENT)
-        return Path(directory)
+        folder = path_of("directory", directory)
+        with os_errors_for_users():
+            save_project(self._planned, folder, compile, SILENT)
+        return folder
 
     def export(self, format: FormatName | Format, directory: PathLike) -> Path:
         """Writes the model as a C library for a build system, as `tflmgen export` does, and returns its folder.
@@ -204,8 +212,10 @@ class CompiledModel:
             format: A build system, such as `cmake`; `tflmgen export --help` has their names.
             directory: A new folder, an empty one, or one with an earlier export in this format.
         """
-        export_library(self._planned, choice("format", format, Format), Path(directory))
-        return Path(directory)
+        kind, folder = choice("format", format, Format), path_of("directory", directory)
+        with os_errors_for_users():
+            export_library(self._planned, kind, folder)
+        return folder
 
     def report(self, path: PathLike, bench: Bench | None = None) -> Path:
         """Writes the plan as an HTML page with pictures, and returns its path.
@@ -215,9 +225,12 @@ class CompiledModel:
         """
         from tflmgen.report import report_html
 
-        target, figures = Path(path), bench.to_json() if bench is not None else None
-        check_writable(target)
-        write_whole(target, report_html(self._planned.plan, self._planned.board, bench=figures).encode())
+        if not isinstance(bench, (Bench, NoneType)):
+            raise UsageError(f"bench must be the result of bench(), not {type(bench).__name__}")
+        target, figures = path_of("path", path), bench.to_json() if bench is not None else None
+        with os_errors_for_users():
+            check_writable(target)
+            write_whole(target, report_html(self._planned.plan, self._planned.board, bench=figures).encode())
         return target
 
     def _repr_html_(self) -> str:

@@ -38,8 +38,16 @@ def model_error(reference: Path, candidate: Path) -> float:
             outputs = interpreter.invoke(None, stored)
             results.append([_real(array, tensor) for array, tensor in zip(outputs, exits, strict=True)])
         for expected, computed in zip(*results, strict=True):
-            largest = max(largest, float(np.max(np.abs(expected - computed), initial=0.0)))
+            largest = max(largest, largest_difference(expected, computed))
     return largest
+
+
+def largest_difference(expected: NDArray[np.float64], computed: NDArray[np.float64]) -> float:
+    """Largest absolute difference of elements. NaN equals NaN; from any number its difference is infinite."""
+    with np.errstate(invalid="ignore"):
+        differences = np.abs(expected - computed)
+    is_equal = (expected == computed) | (np.isnan(expected) & np.isnan(computed))
+    return float(np.max(np.where(is_equal, 0.0, np.nan_to_num(differences, nan=np.inf, posinf=np.inf)), initial=0.0))
 
 
 def _stored(array: NDArray[np.float32], tensor: Tensor) -> Array:

@@ -95,7 +95,7 @@ def arrays_for(
     if unknown:
         listed = ", ".join(f"'{name}'" for name in names) or "none"
         raise UsageError(f"{LABEL}: the model has no input '{unknown[0]}'. It has {listed}")
-    arrays = {port.name: _array(inputs[port.name], port) for port in ports if port.name in inputs}
+    arrays = {port.name: _array(port.name, inputs[port.name], port) for port in ports if port.name in inputs}
     return vector_set_of(LABEL, arrays, signatures, number)
 
 
@@ -107,9 +107,12 @@ def named_outputs(
     return {port.name: array.copy() for port, array in zip(ports, outputs, strict=True)}
 
 
-def _array(value: ArrayLike, port: Port) -> NDArray[Any]:
+def _array(name: str, value: ArrayLike, port: Port) -> NDArray[Any]:
     """Numbers of Python's own, which may be whole ones for floats, as an array; an array as it is."""
-    array, dtype = np.asarray(value), port.type.dtype
+    try:
+        array, dtype = np.asarray(value), port.type.dtype
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{LABEL}: '{name}' is no array: {error}") from None
     is_plain = array.dtype.kind in "iu" and not isinstance(value, np.ndarray)
     return array.astype(dtype.numpy) if dtype.is_float and is_plain else array
 
@@ -119,8 +122,12 @@ class SessionContext(AbstractContextManager[ModelSession]):
 
     def __init__(self, context: AbstractContextManager[ModelSession]) -> None:
         self._context = context
+        self._was_entered = False
 
     def __enter__(self) -> ModelSession:
+        if self._was_entered:
+            raise UsageError("a session() is for one `with`: call session() for each")
+        self._was_entered = True
         return self._context.__enter__()
 
     def __exit__(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -10,6 +11,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tflmgen.api.build_choices import path_of
 from tflmgen.conversion import tensorflow_source
 from tflmgen.errors import Location, ModelError, Problem, TflmgenError, UsageError
 from tflmgen.frontend import stem_of_source
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 DEFAULT_NAME = "model"
 """Name of a model that is bytes, unless the user gives one."""
+
+MAX_FILE_NAME = 60
+"""Most characters of such a file's name: file systems have 255 bytes, four for a character."""
 
 _ZIP, _HDF5, _ONNX = b"PK\x03\x04", b"\x89HDF", b"\x08"
 """How files begin: archives (Keras), HDF5 (older Keras), and ONNX, whose first field is its version."""
@@ -47,22 +52,24 @@ def source_file(source: object, options: BuildOptions, console: Console) -> Iter
 
 def _written(source: object, folder: Path, name: str) -> Path:
     if isinstance(source, (str, os.PathLike)):
-        path = Path(os.fspath(source))
-        if "\0" in str(path):
-            raise UsageError(f"{str(path)!r} is not a path: it has a null character")
-        return path
+        return path_of("source", source)
     if isinstance(source, (bytes, bytearray, memoryview)):
         data = bytes(source)
-        path = folder / f"{name or DEFAULT_NAME}{_suffix(data)}"
+        path = folder / f"{_file_name(name)}{_suffix(data)}"
         path.write_bytes(data)
         return path
     packages = {cls.__module__.partition(".")[0] for cls in type(source).__mro__}
     model: Any = source
     if packages & _KERAS and hasattr(model, "save"):
-        path = folder / f"{name or getattr(model, 'name', '') or DEFAULT_NAME}.keras"
+        path = folder / f"{_file_name(name or getattr(model, 'name', ''))}.keras"
         model.save(path)
         return path
     raise UsageError(f"a model is a path, the bytes of a file or a Keras model, not {type(source).__name__}")
+
+
+def _file_name(name: str) -> str:
+    """A name for a file in a folder of tflmgen's, whatever the user's name of the model has: slashes, 300 letters."""
+    return re.sub(r"[^\w. -]", "_", name)[:MAX_FILE_NAME] or DEFAULT_NAME
 
 
 def _suffix(data: bytes) -> str:

@@ -33,10 +33,16 @@ def _is_html(name: str | None) -> bool:
 
 def _c_string(text: str) -> str:
     """Text inside a C string literal; octal escapes end by themselves, unlike hexadecimal ones."""
-    safe = (chr(b) if 32 <= b < 127 and chr(b) not in '\\"?' else f"\\{b:03o}" for b in text.encode())
+    safe = (chr(b) if 32 <= b < 127 and chr(b) not in '\\"?' else f"\\{b:03o}" for b in _utf8(text))
     return "".join(safe)
 
 
 def render(template: str, **values: object) -> str:
     """The text of templates/`template` with `values`; an undefined name is an error."""
-    return _environment().get_template(template).render(values)
+    text = _environment().get_template(template).render(values)
+    return text if text.isascii() else _utf8(text).decode()
+
+
+def _utf8(text: str) -> bytes:
+    """The text as a file has it. Names of files may have bytes that are no UTF-8, which Python keeps as surrogates."""
+    return text.encode("utf-8", "replace")

@@ -20,6 +20,7 @@ from tflmgen.sweep import (
     pareto_rows,
     read_rows,
     read_space,
+    row_for_json,
     run_sweep,
     tasks_of,
     write_reports,
@@ -138,7 +139,7 @@ def _json(summary: SweepSummary, results: str, rows: list[Row], front: list[Row]
             {"worker": worker, "rows": number, "cpu_seconds": round(summary.cpu_per_worker[worker], 3)}
             for worker, number in summary.rows_per_worker.items()
         ],
-        "pareto": front,
+        "pareto": [row_for_json(row) for row in front],
     }
 
 

@@ -6,9 +6,10 @@ Decided here: the files of a project, and the files that may be overwritten or r
 
 from tflmgen.project.assemble import write
 from tflmgen.project.board import HOST, Board, Memory, list_boards, load_board
-from tflmgen.project.board_new import CORES, missing, new_board
+from tflmgen.project.board_new import missing, new_board
 from tflmgen.project.budget import check_plan, has_room, peak_operator, state_bytes
 from tflmgen.project.code_size import code_bytes
+from tflmgen.project.cores import CORES
 from tflmgen.project.elf import read_elf
 from tflmgen.project.files import check_writable, write_whole
 from tflmgen.project.firmware_build import (

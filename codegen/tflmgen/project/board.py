@@ -15,6 +15,7 @@ from typing import Any
 
 from tflmgen.errors import TflmgenError
 from tflmgen.ir import Target
+from tflmgen.project.cores import core_problems
 from tflmgen.project.flash_timing import FlashTiming, cache_problems, flash_timing
 
 PLACED = {"code": "flash", "weights": "flash", "data": "ram", "state": "ram", "arena": "ram"}
@@ -237,7 +238,7 @@ def _read(folder: Path) -> Board:
     path = folder / "board.json"
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BoardError(f"{path}: {error}") from error
     broken = sorted(_validator().iter_errors(data), key=lambda error: error.json_path)
     if broken:
@@ -308,6 +309,10 @@ def _contradictions(board: Board) -> list[str]:
     for low, high in pairwise(ordered):
         if low.origin + low.size > high.origin:
             problems.append(f"$.memories: {low.name} and {high.name} overlap")
+    problems += [
+        f"$.memories: {m.name} ends beyond the 32 bits of addresses" for m in ordered if m.origin + m.size > 1 << 32
+    ]
+    problems += core_problems(board.core, board.fpu, board.features)
     for section, name in board.placement:
         if name and kinds.get(name) != PLACED[section]:
             problems.append(f"$.placement.{section}: '{name}' is not a memory of kind {PLACED[section]}")

@@ -6,27 +6,13 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tflmgen.errors import UsageError
 from tflmgen.options import NewBoardOptions
 from tflmgen.project.board import Board, BoardError, load_board
-
-CORES: Mapping[str, tuple[str | None, tuple[str, ...]]] = {
-    "cortex-m0": (None, ()),
-    "cortex-m0plus": (None, ()),
-    "cortex-m1": (None, ()),
-    "cortex-m3": (None, ()),
-    "cortex-m4": ("fpv4-sp-d16", ("dsp", "fpu")),
-    "cortex-m7": ("fpv5-d16", ("dsp", "fpu")),
-    "cortex-m23": (None, ()),
-    "cortex-m33": ("fpv5-sp-d16", ("dsp", "fpu")),
-    "cortex-m55": ("auto", ("dsp", "fpu", "mve")),
-    "cortex-m85": ("auto", ("dsp", "fpu", "mve")),
-}
-"""GCC's -mcpu name -> default -mfpu, and instruction-set features for kernels."""
+from tflmgen.project.cores import CORES
 
 DEFAULT_BAUD = 115200
 """Rate of a UART that names none."""

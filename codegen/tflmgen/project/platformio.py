@@ -106,12 +106,23 @@ def _run(
     """
     if "$" in str(directory.resolve()):  # where SCons puts a variable's value
         raise BuildError(f"{directory.resolve()}: PlatformIO cannot build in a folder whose path has $")
+    if not _is_utf8(str(directory.resolve())):
+        raise BuildError(f"{directory.resolve()}: PlatformIO cannot build in a folder whose path is not UTF-8")
     command = [sys.executable, "-m", "platformio", "run", "-d", str(directory), "-e", environment, *words]
-    with tempfile.TemporaryFile("w+") as errors:
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         with tool_process(command, errors, variables) as process:
             output = _follow(process, progress)
         errors.seek(0)
         return None if process.returncode == 0 else _readable(errors.read()) or output
+
+
+def _is_utf8(path: str) -> bool:
+    """Whether all bytes of a path are UTF-8; Python keeps others as surrogates."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _follow(process: subprocess.Popen[str], progress: Progress | None) -> str:
@@ -127,7 +138,9 @@ def _follow(process: subprocess.Popen[str], progress: Progress | None) -> str:
 
 
 def _readable(errors: str) -> str:
-    """The errors without PlatformIO's advice to search its library registry."""
+    """The errors without PlatformIO's advice to search its library registry; of a traceback its last line."""
+    if "Traceback (most recent call last)" in errors:
+        return errors.strip().splitlines()[-1]
     return "\n".join(line for line in errors.splitlines() if not re.match(r"\s*$|\*\*\*\*|\* |\*$", line))
 
 

@@ -97,7 +97,8 @@ def tool_process(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=stderr,
-            text=True,
+            encoding="utf-8",
+            errors="replace",  # names of files may have bytes that are no UTF-8
             start_new_session=True,
         ) as process,
     ):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tflmgen.sweep.result_table import read_rows
     from tflmgen.sweep.row_evaluation import evaluate_task
     from tflmgen.sweep.sweep_report import write_reports
-    from tflmgen.sweep.sweep_task import Row, Task, pareto_rows, tasks_of
+    from tflmgen.sweep.sweep_task import Row, Task, pareto_rows, row_for_json, tasks_of
 
 _MODULES = {
     "candidate_space": "Candidate Space read_space",
@@ -25,7 +25,7 @@ _MODULES = {
     "result_table": "read_rows",
     "row_evaluation": "evaluate_task",
     "sweep_report": "write_reports",
-    "sweep_task": "Row Task pareto_rows tasks_of",
+    "sweep_task": "Row Task pareto_rows row_for_json tasks_of",
 }
 """Module -> its names here, imported when one of them is asked for."""
 
@@ -42,6 +42,7 @@ __all__ = [
     "pareto_rows",
     "read_rows",
     "read_space",
+    "row_for_json",
     "run_sweep",
     "tasks_of",
     "write_reports",

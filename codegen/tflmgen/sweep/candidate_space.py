@@ -77,25 +77,54 @@ def _model(source: Path) -> Candidate:
 
 
 def _python_space(path: Path) -> Space:
-    text = path.read_text(encoding="utf-8")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: it is not Python's text: {error}") from None
     module = space_module(text, str(path))
     for name in ("candidates", "build"):
         if not callable(getattr(module, name, None)):
             raise UsageError(f"{path}: it defines no function {name}()")
-    boards, options = getattr(module, "BOARDS", ()), getattr(module, "OPTIONS", ())
-    return Space(_candidates(module, text, path), tuple(boards), tuple(options))
+    boards = _listed(module, "BOARDS", path, str, "names of boards")
+    options = _listed(module, "OPTIONS", path, Mapping, "dicts of keyword arguments")
+    plain = tuple(_plain(choice, f"{path}: JSON cannot write OPTIONS") for choice in options)
+    return Space(_candidates(module, text, path), boards, plain)
+
+
+def _listed(module: ModuleType, name: str, path: Path, kind: type[Any], meaning: str) -> tuple[Any, ...]:
+    """A list that the file may define. Raises UsageError for what is none, or has members of another kind."""
+    values = getattr(module, name, ())
+    is_list = isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping))
+    members = tuple(values) if is_list else ()
+    if not is_list or not all(isinstance(member, kind) for member in members):
+        raise UsageError(f"{path}: {name} must be a list of {meaning}, not {values!r}")
+    return members
+
+
+def _plain(values: Mapping[Any, Any], problem: str) -> dict[str, Any]:
+    """The values as JSON has them. Raises UsageError, which begins with `problem`, where it has no such values."""
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(dict(values), sort_keys=True))
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{problem}: {error}") from None
+    return plain
 
 
 def _candidates(module: ModuleType, text: str, path: Path) -> Iterator[Candidate]:
-    for number, parameters in enumerate(module.candidates()):
+    for number, parameters in enumerate(_user_candidates(module, path)):
         if not isinstance(parameters, Mapping):
             raise UsageError(f"{path}: candidates() must give dicts of parameters, not {parameters!r}")
-        try:
-            plain = json.loads(json.dumps(dict(parameters), sort_keys=True))
-        except (TypeError, ValueError) as error:
-            raise UsageError(f"{path}: JSON cannot write the parameters of candidate {number}: {error}") from None
+        plain = _plain(parameters, f"{path}: JSON cannot write the parameters of candidate {number}")
         label = " ".join(f"{key}={value}" for key, value in plain.items())
         yield Candidate(label, plain, space=text)
+
+
+def _user_candidates(module: ModuleType, path: Path) -> Iterator[Any]:
+    """What the user's candidates() gives, which may raise anything."""
+    try:
+        yield from module.candidates()
+    except (Exception, SystemExit) as error:
+        raise TflmgenError(f"{path}: candidates(): {type(error).__name__}: {error}") from error
 
 
 @lru_cache(maxsize=4)
@@ -106,7 +135,7 @@ def space_module(text: str, name: str = "SPACE.py") -> ModuleType:
     sys.modules[module.__name__] = module  # dataclasses and pickle look there
     try:
         exec(compile(text, name, "exec"), module.__dict__)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise TflmgenError(f"{name}: {type(error).__name__}: {error}") from error
     return module
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import threading
 import time
 from collections import Counter, deque
@@ -12,10 +13,11 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import count
+from multiprocessing import resource_tracker
 from typing import Any
 
 from tflmgen.errors import UsageError
-from tflmgen.sweep.result_table import ResultTable, require_packages
+from tflmgen.sweep.result_table import SCRATCH, ResultTable, folder_at, require_packages
 from tflmgen.sweep.sweep_task import Row, Status, Task
 from tflmgen.sweep.task_process import TaskProcess
 
@@ -43,7 +45,6 @@ _SETTINGS = {
 SECONDS_PER_LOOK = 5.0
 """How often the scheduler is asked how many threads there are: workers come and go."""
 
-_SCRATCH = ".scratch"
 _LOCAL = threading.local()
 
 
@@ -109,6 +110,8 @@ def run_sweep(
     """
     require_packages("dask", "distributed", "pyarrow", "fsspec")
     table = ResultTable(results)
+    if cache:
+        folder_at(cache)
     began = time.monotonic()
     with table.exclusive():
         present, wanted = table.task_ids(), list(tasks)
@@ -117,7 +120,7 @@ def run_sweep(
         if missing:
             with _client(scheduler, min(workers, len(missing)), table) as client, _Writer(table) as writer:
                 summary.dashboard = client.dashboard_link if find_spec("bokeh") else ""
-                scratch = "" if scheduler or not table.is_local else str((table.root / _SCRATCH).resolve())
+                scratch = "" if scheduler or not table.is_local else str((table.root / SCRATCH).resolve())
                 for row in _rows(client, missing, (scratch, limits, cache)):
                     writer.add(row)
                     summary.add(row)
@@ -142,18 +145,34 @@ def _client(scheduler: str, workers: int, table: ResultTable) -> Iterator[Any]:
                 ) from None
             yield stack.enter_context(client)
             return
-        folder = table.root / _SCRATCH if table.is_local else None
+        folder = table.root / SCRATCH if table.is_local else None
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)  # of a sweep that was killed
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        cluster = distributed.LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            dashboard_address="127.0.0.1:0" if find_spec("bokeh") else None,
-            local_directory=None if folder is None else str(folder),
-            silence_logs="CRITICAL",
-        )
+        with _children_without_ctrl_c():
+            cluster = distributed.LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                dashboard_address="127.0.0.1:0" if find_spec("bokeh") else None,
+                local_directory=None if folder is None else str(folder),
+                silence_logs="CRITICAL",
+            )
         yield stack.enter_context(distributed.Client(stack.enter_context(cluster)))
+
+
+@contextmanager
+def _children_without_ctrl_c() -> Iterator[None]:
+    """What the body starts does not get the terminal's Ctrl-C: this process does, and ends its workers.
+
+    Threads and processes inherit the mask of signals. multiprocessing's tracker, as it starts, unblocks what it can:
+    it is started before.
+    """
+    resource_tracker.ensure_running()
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def _rows(client: Any, tasks: list[Task], settings: tuple[str, Limits, str]) -> Iterator[Row]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 from functools import lru_cache
-from importlib import import_module
 from typing import Any, Protocol
+
+from tflmgen.sweep.result_table import folder_at
 
 Json = dict[str, Any]
 
@@ -37,8 +38,7 @@ class FileCache:
     """Files below a folder or URL, shared by all workers: two that write one file write the same."""
 
     def __init__(self, url: str) -> None:
-        fsspec: Any = import_module("fsspec.core")
-        self._files, self._root = fsspec.url_to_fs(url)
+        self._files, self._root = folder_at(url)
 
     def get(self, key: str) -> Json | None:
         """None if there is no such file, or half of one."""

@@ -19,6 +19,9 @@ from tflmgen.sweep.sweep_task import COLUMNS, Row
 
 _SUFFIX, _UNFINISHED = ".parquet", ".unfinished-"
 
+LOCK, SCRATCH = ".tflmgen-sweep.lock", ".tflmgen-sweep"
+"""Names in a folder of results: what keeps a second sweep out, and temporary files while a sweep runs."""
+
 
 def require_packages(*names: str) -> None:
     """Raises MissingPackageError for the first package that is not installed."""
@@ -27,16 +30,25 @@ def require_packages(*names: str) -> None:
             raise MissingPackageError(f"a sweep needs the package {name}. Install it: pip install 'tflmgen[sweep]'")
 
 
+def folder_at(url: str) -> tuple[Any, str]:
+    """fsspec's file system and the path in it of a folder. Raises TflmgenError if it cannot be one."""
+    fsspec: Any = import_module("fsspec.core")
+    try:
+        files, root = fsspec.url_to_fs(url)
+    except (ImportError, ValueError) as error:
+        raise TflmgenError(f"{url}: cannot be opened: {error}") from error
+    if files.exists(root) and not files.isdir(root):
+        raise TflmgenError(f"{url}: cannot be written: results are a folder, and this is a file")
+    return files, root
+
+
 class ResultTable:
     """The rows at a folder or an fsspec URL."""
 
     def __init__(self, url: str) -> None:
         require_packages("pyarrow", "fsspec")
         self._parquet: Any = import_module("pyarrow.parquet")
-        fsspec: Any = import_module("fsspec.core")
-        self._files, self._root = fsspec.url_to_fs(url)
-        if self._files.exists(self._root) and not self._files.isdir(self._root):
-            raise TflmgenError(f"{url}: cannot be written: results are a folder, and this is a file")
+        self._files, self._root = folder_at(url)
         self.is_local = "file" in (self._files.protocol if isinstance(self._files.protocol, tuple) else ("",))
 
     @property
@@ -61,11 +73,21 @@ class ResultTable:
         """All rows, by file."""
         for path in sorted(self._files.glob(f"{self._root}/board=*/part-*{_SUFFIX}")):
             board = path.rpartition("/")[0].rpartition("board=")[2]
-            with self._files.open(path, "rb") as file:
-                wanted = None if columns is None else [name for name in columns if name != "board"]
-                table = self._parquet.ParquetFile(file).read(columns=wanted)
-            for row in table.to_pylist():
+            for row in self._table(path, columns).to_pylist():
                 yield {"board": board, **row}
+
+    def _table(self, path: str, columns: Sequence[str] | None) -> Any:
+        """Contents of a file. Raises TflmgenError if it has no rows of a sweep."""
+        wanted = None if columns is None else [name for name in columns if name != "board"]
+        advice = "Remove the file: the same sweep computes its rows again"
+        with self._files.open(path, "rb") as file:
+            try:
+                table = self._parquet.ParquetFile(file).read(columns=wanted)
+            except (_arrow().ArrowException, OSError) as error:
+                raise TflmgenError(f"{path}: cannot be read: {error}. {advice}") from error
+        if "task" not in table.column_names:
+            raise TflmgenError(f"{path}: has no rows of a sweep. {advice}")
+        return table
 
     def task_ids(self) -> set[str]:
         """Tasks that have a row."""
@@ -80,7 +102,7 @@ class ResultTable:
         import fcntl
 
         self.root.mkdir(parents=True, exist_ok=True)
-        with (self.root / ".lock").open("w") as lock:
+        with (self.root / LOCK).open("a") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:

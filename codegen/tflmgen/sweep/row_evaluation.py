@@ -97,4 +97,6 @@ def _score(score: Score, parameters: Mapping[str, Any], row: Row, path: Path) ->
     value = score(parameters, dict(row), path)
     if not isinstance(value, (int, float, np.number)):
         raise UsageError(f"score() must return a number, not {type(value).__name__}")
+    if np.isnan(value):
+        raise UsageError("score() must return a number, not nan")
     return float(value)

@@ -12,7 +12,7 @@ from tflmgen.project import board_for, write_whole
 from tflmgen.report import sweep_html
 from tflmgen.sweep.candidate_space import SILENT
 from tflmgen.sweep.row_evaluation import model_source
-from tflmgen.sweep.sweep_task import Row, Task
+from tflmgen.sweep.sweep_task import Row, Task, row_for_json
 
 MAX_REPORTS = 40
 """Builds of the front that get a report, at even distances along it: each is compiled to C in about a second."""
@@ -31,7 +31,8 @@ def write_reports(page: Path, rows: Sequence[Row], front: Sequence[Row], tasks: 
         except (TflmgenError, OSError):
             continue  # the row has its figures; a page that cannot be made is not linked
         links[row["task"]] = f"{folder.name}/{target.name}"
-    write_whole(page, sweep_html(rows, [row["task"] for row in front], links).encode())
+    shown = [row_for_json(row) for row in rows]
+    write_whole(page, sweep_html(shown, [row["task"] for row in front], links).encode())
 
 
 def _write_report(task: Task, target: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -117,6 +118,11 @@ def tasks_of(
                 if task.id not in seen:
                     seen.add(task.id)
                     yield task
+
+
+def row_for_json(row: Row) -> Row:
+    """The row with null for infinite and undefined numbers, which JSON does not have."""
+    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
 
 
 def pareto_rows(rows: Sequence[Row]) -> list[Row]:

@@ -1,0 +1,62 @@
+"""Wrong or unusual arguments of the Python interface: what is raised is a TflmgenError, and no file is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tflmgen
+from support.repository import ROOT
+from tflmgen.api import build_options
+
+GATE = ROOT / "examples" / "gate.tflite"
+
+
+@pytest.fixture(scope="module")
+def gate() -> tflmgen.CompiledModel:
+    return tflmgen.compile(GATE)
+
+
+@pytest.mark.parametrize("name", ["kws/small", "{tmp}/mine", "../mine", "n" * 300, "nul\0"])
+def test_names_of_models_write_no_file_of_the_users(tmp_path: Path, name: str) -> None:
+    mine = tmp_path / "mine.tflite"
+    mine.write_text("mine", encoding="utf-8")
+    assert tflmgen.compile(GATE.read_bytes(), name=name.format(tmp=tmp_path)).name
+    assert mine.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_path_that_the_system_refuses() -> None:
+    with pytest.raises(tflmgen.TflmgenError, match="name too long"):
+        tflmgen.compile("n" * 5000 + ".tflite")
+
+
+CALLS: tuple[Callable[[Any], object], ...] = (
+    lambda _: tflmgen.compile(GATE, inputs=3),  # type: ignore[arg-type]
+    lambda gate: gate.save(None),
+    lambda gate: gate.export("plain", None),
+    lambda gate: gate.report(None),
+    lambda gate: gate.report("page.html", bench=3),
+    lambda gate: gate.run([[1], [1, 2]]),
+)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_wrong_arguments(gate: tflmgen.CompiledModel, call: Callable[[Any], object]) -> None:
+    with pytest.raises(tflmgen.UsageError, match=r"must be|is no array"):
+        call(gate)
+
+
+def test_numbers_of_numpy_are_options() -> None:
+    assert build_options({"max_dim": np.int64(3)}) == build_options({"max_dim": 3})  # type: ignore[typeddict-item]
+    assert build_options({"max_dim": np.int64(3)}).text.endswith("--max-dim 3")  # type: ignore[typeddict-item]
+
+
+def test_a_session_is_for_one_with(gate: tflmgen.CompiledModel) -> None:
+    context = gate.session()
+    with context as session:
+        session.reset()
+    with pytest.raises(tflmgen.UsageError, match="for one `with`"), context:
+        pass

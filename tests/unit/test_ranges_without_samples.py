@@ -147,13 +147,17 @@ def chained(graph: SubGraphBuilder, names: tuple[str, ...]) -> None:
             operands += [graph.constant("weights", weights), graph.constant("bias", np.full(8, 0.25, np.float32))]
         elif name in ("ADD", "MUL"):
             operands.append(graph.constant("half", np.full(SHAPE, 0.5, np.float32)))
-        graph.operator(name, operands, [result])
+        elif name == "MEAN":
+            operands.append(graph.constant("axis", np.zeros(1, np.int32)))
+        graph.operator(name, operands, [result], {"keep_dims": True} if name == "MEAN" else {})
         tensor = result
     graph.outputs = [tensor]
 
 
 @pytest.mark.parametrize(
-    "names", [("FULLY_CONNECTED",), ("ADD", "ABS", "MUL"), ("FULLY_CONNECTED", "RELU", "LOGISTIC")], ids=str
+    "names",
+    [("FULLY_CONNECTED",), ("ADD", "ABS", "MUL"), ("FULLY_CONNECTED", "RELU", "LOGISTIC"), ("MEAN", "ABS")],
+    ids=str,
 )
 def test_a_branch_that_never_ran_is_in_integers(names: tuple[str, ...]) -> None:
     """Calibrated with one branch alone, the other computes what it does in float, to within the steps of its ranges."""

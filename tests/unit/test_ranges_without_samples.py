@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from support.quantized_run import quantized_run
 from support.silent_watcher import SilentWatcher
 from tflmgen.emulators import Vectors, VectorSet
-from tflmgen.frontend import Model, ModelBuilder, SubGraphBuilder, parse_model, write_model
+from tflmgen.frontend import Model, ModelBuilder, SubGraphBuilder, constant_values, parse_model, write_model
 from tflmgen.ir import DType, Quantization
 from tflmgen.quantize import (
     QuantizationChoice,
@@ -79,6 +79,22 @@ def test_a_conversion_there_and_back_is_a_range_as_fake_quant_is(tmp_path: Path)
         np.testing.assert_array_equal(ours, theirs)
 
 
+def test_weights_with_a_grid_for_each_channel_are_rounded() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, weights = graph.tensor("x", F32, (1, 2)), graph.constant("weights", np.array([[0.3, -1], [0.3, 9]], np.float32))
+    integers = graph.tensor("integers", DType.UINT8, (2, 2), Quantization((0.25, 0.5), (128, 10), 0))
+    rounded, y = graph.tensor("rounded", F32, (2, 2)), graph.tensor("y", F32, (1, 2))
+    graph.operator("QUANTIZE", [weights], [integers])
+    graph.operator("DEQUANTIZE", [integers], [rounded])
+    graph.operator("FULLY_CONNECTED", [x, rounded, -1], [y])
+    graph.inputs, graph.outputs = [x], [y]
+    (simplified,) = prepare_float(parse_model(write_model(builder.model()), "weights")).subgraphs
+    assert [op.name for op in simplified.operators] == ["FULLY_CONNECTED"]
+    values = constant_values(simplified.tensors[simplified.operators[0].inputs[1]])
+    np.testing.assert_array_equal(values, np.array([[0.25, -1], [0.5, 9]], np.float32))
+
+
 def test_integers_that_something_else_reads_stay() -> None:
     result = quantized_run(quantised_and_back(is_read=True), samples(-0.5, 0.5), float_io=True)
     for before, after in zip(result.before, result.after, strict=True):
@@ -131,13 +147,17 @@ def chained(graph: SubGraphBuilder, names: tuple[str, ...]) -> None:
             operands += [graph.constant("weights", weights), graph.constant("bias", np.full(8, 0.25, np.float32))]
         elif name in ("ADD", "MUL"):
             operands.append(graph.constant("half", np.full(SHAPE, 0.5, np.float32)))
-        graph.operator(name, operands, [result])
+        elif name == "MEAN":
+            operands.append(graph.constant("axis", np.zeros(1, np.int32)))
+        graph.operator(name, operands, [result], {"keep_dims": True} if name == "MEAN" else {})
         tensor = result
     graph.outputs = [tensor]
 
 
 @pytest.mark.parametrize(
-    "names", [("FULLY_CONNECTED",), ("ADD", "ABS", "MUL"), ("FULLY_CONNECTED", "RELU", "LOGISTIC")], ids=str
+    "names",
+    [("FULLY_CONNECTED",), ("ADD", "ABS", "MUL"), ("FULLY_CONNECTED", "RELU", "LOGISTIC"), ("MEAN", "ABS")],
+    ids=str,
 )
 def test_a_branch_that_never_ran_is_in_integers(names: tuple[str, ...]) -> None:
     """Calibrated with one branch alone, the other computes what it does in float, to within the steps of its ranges."""

@@ -143,6 +143,8 @@ class Traits:
     fills_with_0    elements of its output that no operand gives are the integer 0, whatever the zero point
     takes_nothing   it has a result with elements even where an operand has none
     may_fail        it may return an error: it must not run where the model would not have run it
+    ignores_scales  its kernels take integers as they are, whatever the scales: in a quantised model all its operands
+                    and results need one scale, though its rules, which accept what runtimes accept, ask for none
 
     Channels, which are the last dimension
     channelwise     each channel of the output depends on this channel of the operands only
@@ -192,6 +194,7 @@ class Traits:
     fills_with_0: bool = False
     takes_nothing: bool = False
     may_fail: bool = False
+    ignores_scales: bool = False
     channelwise: bool = False
     channel_axis: int | None = None
     depth_axis: int | None = None

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.frontend import Model, Operator, SubGraph, constant_values, contents
+from tflmgen.frontend import Model, Operator, SubGraph, Tensor, along_axis, constant_values, contents
 from tflmgen.ir import DType
 from tflmgen.quantize.integer_forms import Array
-from tflmgen.quantize.quantization_scales import representable_range
+from tflmgen.quantize.quantization_scales import quantized, representable_range
 
 FAKE_QUANT = "FAKE_QUANT"
 
@@ -64,15 +64,20 @@ class _Rounding:
     """An operator whose result is a float tensor on a grid from `low` to `high` with so many steps.
 
     source   the tensor that is rounded
-    integer  the tensor in integers between QUANTIZE and DEQUANTIZE; -1 for FAKE_QUANT
+    bounds   of the first channel, where a constant has a grid for each
+    between  the tensor in integers between QUANTIZE and DEQUANTIZE; None for FAKE_QUANT
     """
 
     source: int
     bounds: tuple[float, float]
     steps: int
-    integer: int = -1
+    between: Tensor | None = None
 
     def rounded(self, values: Array) -> Array:
+        if self.between is not None and self.between.quantization is not None and self.between.dtype is not None:
+            integers = quantized(values, self.between.quantization, self.between.dtype)
+            scales, zeros = along_axis(self.between.quantization, values.ndim)
+            return np.asarray((integers.astype(np.float64) - zeros) * scales, np.float32)
         low, high = self.bounds
         scale = (high - low) / self.steps
         zero = np.clip(np.rint(-low / scale), 0, self.steps)
@@ -91,7 +96,7 @@ def _fake_quant(op: Operator, graph: SubGraph) -> _Rounding | None:
 
 
 def _pairs(graph: SubGraph) -> dict[int, _Rounding]:
-    """DEQUANTIZE of what QUANTIZE made of a float tensor, with one scale, by the operator's index."""
+    """DEQUANTIZE of what QUANTIZE made of a float tensor, by the operator's index; only constants have many scales."""
     sources = {op.outputs[0]: op.inputs[0] for op in graph.operators if op.name == "QUANTIZE"}
     pairs = {}
     for op in graph.operators:
@@ -99,14 +104,16 @@ def _pairs(graph: SubGraph) -> dict[int, _Rounding]:
         if source < 0 or {graph.tensors[t].dtype for t in (source, op.outputs[0])} != {DType.FLOAT32}:
             continue
         integer = graph.tensors[op.inputs[0]]
-        if integer.dtype is not None and integer.quantization is not None and len(integer.quantization.scales) == 1:
+        if integer.dtype is None or integer.quantization is None:
+            continue
+        if len(integer.quantization.scales) == 1 or graph.tensors[source].data is not None:
             bounds = representable_range(integer.quantization, integer.dtype)
-            pairs[op.index] = _Rounding(source, bounds, 2**integer.dtype.bits - 1, integer.index)
+            pairs[op.index] = _Rounding(source, bounds, 2**integer.dtype.bits - 1, integer)
     return pairs
 
 
 def _without_unread(graph: SubGraph, pairs: Mapping[int, _Rounding]) -> SubGraph:
     """The subgraph without QUANTIZE of which a DEQUANTIZE that went was the last reader."""
     read = {tensor for op in graph.operators for tensor in op.inputs} | set(graph.outputs)
-    unread = {(pair.integer,) for pair in pairs.values() if pair.integer not in read}
+    unread = {(pair.between.index,) for pair in pairs.values() if pair.between and pair.between.index not in read}
     return replace(graph, operators=tuple(op for op in graph.operators if op.outputs not in unread))

@@ -32,6 +32,7 @@ from tflmgen.quantize.bias_moves import with_moved_biases
 from tflmgen.quantize.constant_moves import with_moved_constants
 from tflmgen.quantize.fake_quantization import without_fake_quant
 from tflmgen.quantize.hoisted_products import with_hoisted_products
+from tflmgen.quantize.sum_chains import with_sum_chains
 from tflmgen.quantize.web_constraints import UnionFind
 
 
@@ -57,7 +58,7 @@ def _with_constants(model: Model) -> Model:
     while (simpler := _without_captured(model)) is not model:
         model = simpler
     model = with_moved_constants(model)
-    return replace(model, subgraphs=tuple(map(_with_kernels, model.subgraphs)))
+    return replace(model, subgraphs=tuple(_with_kernels(with_sum_chains(graph)) for graph in model.subgraphs))
 
 
 def with_own_buffers(model: Model) -> Model:

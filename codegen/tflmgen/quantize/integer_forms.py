@@ -44,6 +44,9 @@ _WEIGHTED: Mapping[str, WeightOperands] = {
 _OTHER_MEANING = frozenset(["CAST", "ZEROS_LIKE", "QUANTIZE", "DEQUANTIZE"])
 """Operators for which an integer is a number, not a scaled one, or that convert between the two."""
 
+_OFF_BY_ZERO_POINT = frozenset(["ADD_N", "CUMSUM"])
+"""Operators of which TFLite Micro's kernel is right where the zero point is 0 only: its sums begin with minus that."""
+
 _FIXED: Mapping[DType, Sequence[Quantization]] = {
     DType.INT8: (
         Quantization((1 / 256,), (-128,)),
@@ -165,6 +168,8 @@ def find_form(op: Operator, graph: SubGraph, dtype: DType) -> Form | str:
         return f"{op.name} keeps its state in float32"
     if not operands:
         return f"{op.name} makes real numbers of others"
+    if op.name in _OFF_BY_ZERO_POINT:
+        return f"TFLite Micro's kernel of {op.name} is wrong where the zero point is not 0"
     if _is_infinite(op, graph):
         return f"{op.name} has an infinite or undefined operand"
     traits = traits_of(op.name)
@@ -174,7 +179,7 @@ def find_form(op: Operator, graph: SubGraph, dtype: DType) -> Form | str:
     if not _has_kernel(op.name, dtype) and not is_sliced:
         return f"TFLite Micro has no {dtype.label} kernel of {op.name}"
     reason = ""
-    only_shared = traits.moves or traits.view or traits.cuts or traits.same_if_typed
+    only_shared = traits.moves or traits.view or traits.cuts or traits.same_if_typed or traits.ignores_scales
     for form in [Form(dtype, True)] if only_shared else _candidates(dtype, bool(results)):
         trial = _trial(op, graph, form)
         reason = check_form(op, graph, form, trial)

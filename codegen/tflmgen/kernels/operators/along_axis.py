@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -314,7 +314,7 @@ OPERATORS = (
         lambda op: (_one_hot_shape(op),),
         _one_hot,
         value_range=_on_or_off,
-        traits=BY_AXIS,
+        traits=replace(BY_AXIS, ignores_scales=True),
     ),
     Operator(
         "L2_NORMALIZATION",

@@ -207,7 +207,7 @@ OPERATORS = (
         TO_SPACE_RULES,
         lambda op: (_to_space_shape(op),),
         _plain(_to_space_nest),
-        traits=BY_BATCH,
+        traits=replace(BY_BATCH, ignores_scales=True),
     ),
     Operator(
         "SPACE_TO_DEPTH",
@@ -217,6 +217,6 @@ OPERATORS = (
         TO_DEPTH_RULES,
         lambda op: (_to_depth_shape(op),),
         _plain(_to_depth_nest),
-        traits=BY_BATCH,
+        traits=replace(BY_BATCH, ignores_scales=True),
     ),
 )

@@ -302,7 +302,15 @@ _FOLD_MAX, _FOLD_MIN = _reduction(_fold_extreme(np.max, 0)), _reduction(_fold_ex
 
 OPERATORS = (
     WIDE_SUM,
-    _row("MEAN", *_MEANS, fold=None, value_range=_sum_range(is_mean=True), real=_real(np.mean), neutral=0),
+    _row(
+        "MEAN",
+        *_MEANS,
+        fold=None,
+        value_range=_sum_range(is_mean=True),
+        real=_real(np.mean),
+        neutral=0,
+        monotone_from=MONOTONE,
+    ),
     _row(
         "SUM",
         *_NUMBERS,

@@ -159,7 +159,7 @@ OPERATORS = (
         _infer,
         _nearest_kernel,
         value_range=_value_range,
-        traits=replace(BY_BATCH, channelwise=True, shape_operands=(1,)),
+        traits=replace(BY_BATCH, channelwise=True, shape_operands=(1,), ignores_scales=True),
     ),
     Operator(
         "RESIZE_BILINEAR",
@@ -180,6 +180,6 @@ OPERATORS = (
         _infer,
         _bilinear_kernel,
         value_range=_value_range,
-        traits=replace(BY_BATCH, channelwise=True, shape_operands=(1,)),
+        traits=replace(BY_BATCH, channelwise=True, shape_operands=(1,), ignores_scales=True),
     ),
 )

@@ -22,6 +22,9 @@ from tflmgen.terminal import error_line
 FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 """Exit codes; those of signals are 128 and the signal's number, as of a shell."""
 
+RAISED_AGAIN_AFTER = 0.01
+"""Seconds from a signal that a destructor swallowed to the next attempt: destructors are over by then."""
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -77,8 +80,26 @@ def print_failure(failure: Failure, as_json: bool) -> None:
 
 
 def leave_on_sigterm() -> None:
-    """Makes SIGTERM raise SystemExit, so that `finally` blocks end processes and remove incomplete folders."""
+    """Makes SIGTERM raise SystemExit, so that `finally` blocks end processes and remove incomplete folders.
+
+    What SIGTERM and Ctrl-C raise is lost where Python happens to be in a destructor, as imports often are: it is
+    raised again a little later.
+    """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    sys.unraisablehook = _raise_again
+
+
+def _raise_again(lost: sys.UnraisableHookArgs) -> None:
+    error = lost.exc_value
+    if not isinstance(error, (KeyboardInterrupt, SystemExit)):
+        sys.__unraisablehook__(lost)
+        return
+
+    def leave(*_: object) -> None:
+        raise error
+
+    signal.signal(signal.SIGALRM, leave)
+    signal.setitimer(signal.ITIMER_REAL, RAISED_AGAIN_AFTER)
 
 
 def _failure_json(failure: Failure) -> dict[str, Any]:

@@ -47,6 +47,25 @@ def test_build_writes_a_project_and_its_plan(adder: Path) -> None:
     assert (folder / "platformio.ini").is_file()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "adder.tflite", "--inputs", "v.npz", "--board", "host", "--outputs", "v.npz"),
+        ("test", "adder.tflite", "--vectors", "v.npz", "--board", "host", "--junit", "v.npz"),
+        ("bench", "adder.tflite", "--inputs", "v.npz", "--board", "mps2_an386", "--report", "adder.tflite"),
+        ("inspect", "adder.tflite", "--report", "adder.tflite"),
+        ("fit", "adder.tflite", "--csv", "adder.tflite"),
+        ("diff", "adder.tflite", "v.npz", "--markdown", "v.npz"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_no_command_overwrites_what_it_reads(adder: Path, command: tuple[str, ...]) -> None:
+    before = [adder.read_bytes(), Path(_vectors()).read_bytes()]
+    finished = tflmgen(*command)
+    assert (finished.code, "it is read, and would be overwritten" in finished.err) == (2, True), finished.err
+    assert [adder.read_bytes(), Path("v.npz").read_bytes()] == before
+
+
 def test_build_is_deterministic_and_keeps_what_is_the_users(adder: Path) -> None:
     for folder in ("one", "other"):
         assert tflmgen("build", adder, "--board", "mps2_an386", "--no-compile", "-o", folder).code == 0

@@ -5,6 +5,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tflmgen.errors import UsageError
 from tflmgen.project.files import OutputFileError, check_writable, write_whole
 
 
@@ -47,3 +48,13 @@ def test_a_directory_in_the_place_of_a_file(tmp_path: Path) -> None:
         write_whole(tmp_path, b"new")
     assert tmp_path.is_dir()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_is_read_is_not_written(tmp_path: Path) -> None:
+    read = tmp_path / "read"
+    read.write_text("old")
+    (tmp_path / "link").symlink_to("read")
+    check_writable(tmp_path / "new", read, None)
+    for path in (read, tmp_path / "link", tmp_path / ".." / tmp_path.name / "read"):
+        with pytest.raises(UsageError, match="it is read, and would be overwritten"):
+            check_writable(path, None, read)

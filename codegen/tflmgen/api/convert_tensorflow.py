@@ -36,7 +36,7 @@ def converted(
         raise UsageError(f"--keras-objects {shapes.keras_objects}: there is no such file")
     if options.keep is not None and options.keep.is_file():
         raise UsageError(f"--keep {options.keep} is a file; give a folder")
-    check_writable(target)
+    check_writable(target, source.path, options.calibration)
     settings = ConversionSettings(
         signature=options.signature,
         inputs=_names(options.inputs),

@@ -76,7 +76,7 @@ def bench_command(
     """
     console = Console(output)
     board = with_flash_of(board_for(board_name, options), flash_of)
-    _check_usage(board, report_path, session)
+    _check_usage(board, session, report_path, model, inputs)
     is_attached = session.port is not None
     planned = plan_file(
         model, board, options, console, inputs=inputs, signature=session.signature, is_attached=is_attached
@@ -108,12 +108,12 @@ def _add_energy(figures: dict[str, Any], supply: Supply) -> None:
     application["energy"] = energy_json(application, supply)
 
 
-def _check_usage(board: Board, report_path: Path | None, session: SessionOptions) -> None:
+def _check_usage(board: Board, session: SessionOptions, report_path: Path | None, *read: Path | None) -> None:
     """Raises UsageError for options that don't go together, and where the report cannot be written."""
     check_countable(board)
     check_session_options(board, session)
     if report_path is not None:
-        check_writable(report_path)
+        check_writable(report_path, *read)
     if report_path is not None and session.port is not None:
         raise UsageError("--report shows instructions, which an emulator counts: leave --port out")
 

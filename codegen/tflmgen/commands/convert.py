@@ -88,7 +88,7 @@ def _convert_lowered(
         names = f"--calibration, --tolerance, {names}" if is_circle else names
         raise UsageError(f"{names} are for TensorFlow's sources; {source} is of another format")
     console = Console(output)
-    check_writable(path)
+    check_writable(path, file_of_source(source), choices.calibration)
     result = None
     with console.progress(f"Converting {source.name}") as progress:
         if is_circle:

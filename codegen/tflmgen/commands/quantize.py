@@ -11,7 +11,7 @@ from typing import Any
 from tflmgen.api import Costs, board_of, measured_costs, quantization_json, quantization_lines, quantize_to
 from tflmgen.applications import is_application
 from tflmgen.errors import UsageError
-from tflmgen.frontend import is_tflite, read_source, stem_of_source, write_model
+from tflmgen.frontend import file_of_source, is_tflite, read_source, stem_of_source, write_model
 from tflmgen.options import BuildOptions, OutputOptions, QuantizedIo, QuantizeOptions, SourceOptions
 from tflmgen.project import check_writable, write_whole
 from tflmgen.quantize import QuantizedFile, quantize_file
@@ -43,9 +43,7 @@ def quantize_command(
     path = target or Path(f"{stem_of_source(model)}-{choices.activations.value}.tflite")
     for written in (path, choices.report):
         if written is not None:
-            check_writable(written)
-            if written.resolve() in (model.resolve(), calibration.resolve()):
-                raise UsageError(f"{written}: it is read, and would be overwritten. Give another path")
+            check_writable(written, file_of_source(model), calibration)
     board = board_of(choices.board)
     with console.progress(f"Quantising {model.name}") as progress:
         result = quantize_file(model, calibration, choices, signature, progress, source)

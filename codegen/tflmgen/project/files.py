@@ -6,17 +6,22 @@ import os
 import tempfile
 from pathlib import Path
 
-from tflmgen.errors import TflmgenError
+from tflmgen.errors import TflmgenError, UsageError
 
 
 class OutputFileError(TflmgenError):
     """A file that cannot be written."""
 
 
-def check_writable(path: Path) -> None:
-    """Raises OutputFileError if `path` cannot be written; for use before any work is done."""
+def check_writable(path: Path, *read: Path | None) -> None:
+    """Raises OutputFileError if `path` cannot be written; for use before any work is done.
+
+    read  files of the user's that the command reads: UsageError where `path` is one of them
+    """
     if _is_device(path):
         return
+    if path.resolve() in [file.resolve() for file in read if file is not None]:
+        raise UsageError(f"{path}: it is read, and would be overwritten. Give another path")
     folder = path.resolve().parent
     if path.is_dir():
         raise OutputFileError(f"{path}: cannot be written: it is a directory")

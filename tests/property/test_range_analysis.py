@@ -16,7 +16,8 @@ from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir.types import TensorType
 from tflmgen.passes.pipeline import WITHOUT_RANGES, run_passes, with_ranges
 from tflmgen.passes.range_analysis import analyze_ranges
-from tflmgen.reference import Budget, BudgetError, ModuleInterpreter
+from tflmgen.reference import Budget, BudgetError
+from tflmgen.reference.module_interpreter import ModuleInterpreter
 
 COUNT = 10
 SETS = 4

@@ -101,7 +101,7 @@ def _with_kernels(graph: SubGraph) -> SubGraph:
             pass
         elif op.name == "NEG":
             data = contents(np.zeros((), np.float32), DType.FLOAT32)
-            zero = Tensor(len(tensors), "zero", DType.FLOAT32, "float32", (), None, True, None, data, False, 0)
+            zero = Tensor.added(len(tensors), "zero", DType.FLOAT32, (), data)
             tensors.append(zero)
             name, inputs = "SUB", [zero.index, *inputs]
         elif op.name == "SQUARE":

@@ -19,7 +19,7 @@ from tflmgen.passes.permutation import view
 from tflmgen.passes.range_analysis import Ranges
 
 
-def drop_channels(module: Module, ranges: Ranges, channels: ChannelLiveness, multiple: int = 1) -> Module:
+def drop_channels(module: Module, ranges: Ranges, channels: ChannelLiveness, multiple: int) -> Module:
     """Removes the dead channels (see dead_channels) of int8 and int16 tensors between layers.
 
     The bias of a layer takes in the contribution of constant channels. Bit-exact: integer sums do not depend on the

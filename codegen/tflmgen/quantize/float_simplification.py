@@ -35,7 +35,7 @@ from tflmgen.quantize.hoisted_products import with_hoisted_products
 from tflmgen.quantize.web_constraints import UnionFind
 
 
-def simplify(model: Model, fuses_lstm: bool = False, keeps_state: bool = True) -> Model:
+def simplify(model: Model, fuses_lstm: bool, keeps_state: bool) -> Model:
     """The Model with fewer operators and constants for loop variables, and with products hoisted out of loops.
 
     fuses_lstm, keeps_state  loops that are such LSTM layers stay as they are, as do those of stateful layers
@@ -46,7 +46,7 @@ def simplify(model: Model, fuses_lstm: bool = False, keeps_state: bool = True) -
     return with_own_buffers(with_moved_biases(with_hoisted_products(model, fused), fused))
 
 
-def lstm_loops_of(model: Model, keeps_state: bool = True) -> dict[int, LstmLoop | str]:
+def lstm_loops_of(model: Model, keeps_state: bool) -> dict[int, LstmLoop | str]:
     """Loops of a float model with an LSTM cell, as `find_lstm_loops` has them."""
     return find_lstm_loops(_with_constants(model), keeps_state)
 

@@ -56,7 +56,7 @@ class _Product:
     weights: WeightOperands
 
 
-def with_hoisted_products(model: Model, kept: Collection[int] = ()) -> Model:
+def with_hoisted_products(model: Model, kept: Collection[int]) -> Model:
     """The Model with products of invariant rows before their loops, where every iteration's row is known to be used.
 
     kept  bodies of loops that stay as they are

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import DType, Module, Narrowed, Node, Op, Removed, Rewriter, TensorType, Value
-from tflmgen.kernels import Integers, channels_of, instance_of, traits_of
+from tflmgen.kernels import Integers, channels_of, instance_of_op, traits_of
 from tflmgen.passes.channel_links import cuts_constants
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.dead_channels import ChannelLiveness, known_inputs
@@ -117,7 +117,7 @@ class _Dropper(Rewriter):
         assert value is not None
         assert source is not None
         assert axis is not None
-        instance = instance_of(old.inputs, [v.type for v in old.outputs], old.attributes, self.pool.constants)
+        instance = instance_of_op(old, self.pool.constants)
         rows = self._channels(old.outputs[0])
         bias_array = self.pool.array(bias)
         shift = np.zeros(len(rows), np.int64)

@@ -6,6 +6,7 @@ Decided here: what each operator means, independent of its kernels, of the passe
 
 from tflmgen.reference.branch_counts import branches_of
 from tflmgen.reference.file_interpreter import Interpreter, type_of
+from tflmgen.reference.first_difference import magnitude_of
 from tflmgen.reference.function_tables import (
     SIGMOID_TABLE,
     SOFTMAX_TABLES,
@@ -47,6 +48,7 @@ __all__ = [
     "element_results",
     "interpolated",
     "linear_steps",
+    "magnitude_of",
     "make_input_sets",
     "results_on_constants",
     "row_exponentials",

@@ -47,20 +47,10 @@ def web_values(
     """Values of each web by its root, from those of its tensors; webs that calibration did not reach are left out."""
     webs = {}
     for root, keys in members.items():
-        statistics = merged_statistics(calibration, keys)
+        statistics = calibration.merged(keys)
         if statistics is not None:
             webs[root] = WebValues(root, tuple(keys), statistics)
     return webs
-
-
-def merged_statistics(calibration: Calibration, keys: Sequence[TensorKey]) -> TensorStatistics | None:
-    """Statistics of all values of these tensors; None if calibration reached none."""
-    merged: TensorStatistics | None = None
-    for key in keys:
-        own = calibration.tensors.get(key)
-        if own is not None:
-            merged = own if merged is None else merged.merged(own)
-    return merged
 
 
 def measure_sensitivity(

@@ -1,4 +1,4 @@
-"""Rewrites of a float Model before calibration, after which more of it can be in integers.
+"""Rewrites of a float Model before calibration, so that more of its operators have integer forms.
 
 Tensors keep their indices; operands that are constants lose theirs, and new constants come last.
 """
@@ -131,7 +131,7 @@ def _matrix(op: Operator, tensors: Sequence[Tensor]) -> Tensor | None:
 
 
 def _reciprocal(divisor: Tensor) -> Tensor | None:
-    """The constant by which to multiply in place of a division; None for what is no constant, or has no reciprocal."""
+    """The reciprocals of a divisor, for a multiplication instead; None if it is not constant or has no reciprocals."""
     if divisor.data is None or divisor.dtype is not DType.FLOAT32:
         return None
     with np.errstate(divide="ignore", over="ignore"):

@@ -1,4 +1,4 @@
-"""The operators and tensors of a subgraph that is written anew, with new ones among them."""
+"""Writer of a subgraph: operators in a new order, with tensors and operators added."""
 
 from __future__ import annotations
 

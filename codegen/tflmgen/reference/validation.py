@@ -256,7 +256,7 @@ class _Run:
         return True
 
     def _limited(self, work: float) -> Budget:
-        """Budget of the graph's run of a set that was so much work for the file: a multiple of it, and some more."""
+        """Budget of the graph's run on a set: a multiple of the work that the file's run took, and some more."""
         times, more = RUNAWAY
         budget = self._budget.share(1)
         budget.nanoseconds = min(budget.nanoseconds, times * work + more)

@@ -1,4 +1,4 @@
-"""Recognition of operators that keep rows of different time disjoint, and how. Others run anew on whole tensors."""
+"""Recognition of operators that compute each row of time from a window of rows. Others run on whole tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maps from rows of an operator's output to the rows of its inputs that they depend on, and operators of some rows."""
+"""Maps from rows of an operator's output to the input rows that they depend on; builds the operator for some rows."""
 
 from __future__ import annotations
 

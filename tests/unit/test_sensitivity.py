@@ -170,5 +170,4 @@ def test_the_search_takes_as_few_wide_webs_as_the_limit_wants(max_error: float, 
         assert choice.evaluation.max_abs <= max_error
         evaluation = evaluate(build, run_sets(build, held_out), quantized(choice.wanted), held_out)
         assert evaluation == choice.evaluation
-    assert len(tried) == len(choice.tried)
     assert all(tried.count(wanted) == 1 for wanted in tried)

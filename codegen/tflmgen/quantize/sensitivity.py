@@ -32,7 +32,6 @@ class Sensitivity:
 
     root: TensorKey
     method: RangeMethod
-    affine: Affine
     evaluation: Evaluation
 
     @property
@@ -76,5 +75,5 @@ def measure_sensitivity(
             if affine not in done:
                 run = run_sets(build, held_out, dict.fromkeys(web.members, affine), max_trips=limits)
                 done[affine] = compare_runs(build, held_out, reference, run, build.model)
-            measured.append(Sensitivity(web.root, method, affine, done[affine]))
+            measured.append(Sensitivity(web.root, method, done[affine]))
     return measured

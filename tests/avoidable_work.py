@@ -20,7 +20,9 @@ from support.corpus import CORPUS, corpus_manifest
 from tflmgen.compiler import compile_model
 from tflmgen.ir import DType, Target
 from tflmgen.options import BuildOptions, Validate
-from tflmgen.reference import EVALUATIONS, Array, ModuleInterpreter, Operation
+from tflmgen.reference import Array, Operation
+from tflmgen.reference.evaluations import EVALUATIONS
+from tflmgen.reference.module_interpreter import ModuleInterpreter
 from tflmgen.reference.weighted_sums import exact_product, finished, layer_scales, operand, unrolled, weights
 from tflmgen.reference.window_geometry import image_axes
 

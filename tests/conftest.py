@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tflmgen.conversion import TensorFlowProcess
+    from tflmgen.conversion.tensorflow_process import TensorFlowProcess
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,7 +36,7 @@ def pytest_configure() -> None:
 def tensorflow() -> Iterator[TensorFlowProcess]:
     """A process with TensorFlow, one for all tests of a file: it takes seconds to start."""
     from support.tensorflow_environment import VARIABLE, interpreter
-    from tflmgen.conversion import TensorFlowProcess
+    from tflmgen.conversion.tensorflow_process import TensorFlowProcess
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, interpreter() or "")

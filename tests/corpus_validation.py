@@ -22,7 +22,9 @@ from tflmgen.ir import Target
 from tflmgen.kernels import Selector
 from tflmgen.options import BuildOptions
 from tflmgen.passes import claims_of_ranges
-from tflmgen.reference import EFFORTS, Context, Validation, validate
+from tflmgen.reference import Context
+from tflmgen.reference.validation import validate
+from tflmgen.reference.validation_result import EFFORTS, Validation
 from tflmgen.settings import parse_options
 
 MOST = 64

@@ -1,4 +1,4 @@
-"""The user's cache folder: what takes long to make, in files named by a digest of all that it follows from."""
+"""The user's cache folder: results that are slow to compute, in files named by a digest of all their inputs."""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ from support.case_models import model_bytes
 from support.differential import Family, NoReferenceError, draw, is_empty, reference
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.kernels import OPERATORS
-from tflmgen.reference import EVALUATIONS, Interpreter, UnsupportedError
+from tflmgen.reference import Interpreter, UnsupportedError
+from tflmgen.reference.evaluations import EVALUATIONS
 
 from differential import elementwise, mixed, movement, picking, recurrent, reduction, rescaled, weighted
 

@@ -12,7 +12,8 @@ from flatbuffers import flexbuffers
 from support.model_writer import ModelWriter
 from tflmgen.frontend import import_model
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.reference import Array, Interpreter, ModuleInterpreter
+from tflmgen.reference import Array, Interpreter
+from tflmgen.reference.module_interpreter import ModuleInterpreter
 
 runtime = pytest.importorskip("tflite_micro.python.tflite_micro.runtime", reason="tflite-micro is the reference")
 

@@ -12,12 +12,13 @@ from support.commands import tflmgen
 from support.pipeline import SELECTOR, compile_parsed
 from support.random_applications import dense, filtered
 from support.repository import ROOT
-from tflmgen.applications import link, read_program
+from tflmgen.applications import read_program
+from tflmgen.applications.link_models import link
 from tflmgen.errors import ModelError
 from tflmgen.frontend import Model, import_model, write_model
 from tflmgen.ir import If, Module, Op, walk
 from tflmgen.options import BuildOptions
-from tflmgen.passes import macs_of
+from tflmgen.passes.macs import macs_of
 from tflmgen.reference import Interpreter
 from tflmgen.reference.module_interpreter import ModuleInterpreter
 

@@ -15,7 +15,8 @@ from support.pipeline import Stages, compile_bytes, compile_parsed
 from support.random_program import Seeded, random_inputs, random_program
 from support.repository import ROOT
 from tflmgen.api.model_session import ModelSession
-from tflmgen.applications import link, model_keys
+from tflmgen.applications.link_models import link
+from tflmgen.applications.program_source import model_keys
 from tflmgen.frontend import parse_model
 
 EXAMPLES = ROOT / "examples"

@@ -9,7 +9,8 @@ import pytest
 from support.repository import ROOT
 from tflmgen.emulators import Vectors, VectorSet
 from tflmgen.options import Activations, QuantizeOptions
-from tflmgen.quantize import Evaluation, compare_runs, observed_build, quantize_file, run_sets
+from tflmgen.quantize import compare_runs, observed_build, quantize_file, run_sets
+from tflmgen.quantize.evaluation import Evaluation
 
 FOLDER = ROOT / "examples" / "quantize"
 MODELS = {

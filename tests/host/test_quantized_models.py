@@ -13,7 +13,9 @@ from tflmgen.emulators import Vectors, read_input_sets
 from tflmgen.frontend import Model, find_bounds, import_model, read_model
 from tflmgen.ir import DType
 from tflmgen.kernels import OPERATORS
-from tflmgen.quantize import QuantizationChoice, calibrate, observed_build, prepare_float, quantize_model
+from tflmgen.quantize import observed_build
+from tflmgen.quantize.calibration import calibrate
+from tflmgen.quantize.model_quantization import QuantizationChoice, prepare_float, quantize_model
 
 pytest.importorskip("tflite_micro", reason="tflite-micro is the reference")
 

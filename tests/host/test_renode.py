@@ -17,7 +17,7 @@ from support.tools import requires_compiler
 from tflmgen.emulators.host import compile_host, run_host
 from tflmgen.emulators.open_session import open_session
 from tflmgen.emulators.renode import START_LIMIT, RenodeError
-from tflmgen.emulators.renode_count import NOTE
+from tflmgen.emulators.renode_count import COUNT_NOTE
 from tflmgen.emulators.session import EmulatorError
 from tflmgen.project.board import Board, list_boards, load_board
 from tflmgen.project.platformio import build
@@ -193,7 +193,7 @@ def test_instructions_by_executed_instructions(tmp_path: Path, temporary: Path, 
     renode = StandIn(program).install(tmp_path)
     plan: dict[str, Any] = {"steps": []}
     with open_session(board, project, elf, "renode", 20, renode=str(renode), count=plan) as session:
-        assert session.notes == (NOTE,)
+        assert session.notes == (COUNT_NOTE,)
         invocations = [session.invoke(0, [bytes(16)]) for _ in range(2)]
     assert [(invocation.instructions, invocation.operators) for invocation in invocations] == [(250, None), (500, None)]
     assert list(temporary.iterdir()) == []

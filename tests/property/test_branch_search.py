@@ -6,7 +6,9 @@ import pytest
 from support.deep_branches import deep_branches
 from tflmgen.frontend import import_model
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.reference import EFFORTS, Claims, validate
+from tflmgen.reference import Claims
+from tflmgen.reference.validation import validate
+from tflmgen.reference.validation_result import EFFORTS
 
 DEPTH = 3
 LEAST_SHARE = 0.96

@@ -8,7 +8,7 @@ import pytest
 from mutation_page import PAGE, SCALE, page
 from support import mutation_campaign
 from support.mutation_campaign import Score, kinds, score
-from tflmgen.reference import Effort
+from tflmgen.reference.validation_result import Effort
 
 SAMPLE = {"plan": (10, 6), "lowering": (20, 6), "packing": (7, 1), "emission": (30, 2), "passes": (5, 1)}
 

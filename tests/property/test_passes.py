@@ -11,7 +11,8 @@ from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir.graph import Module
 from tflmgen.ir.well_formed import verify
 from tflmgen.passes.pipeline import MAX_ROUNDS, PIPELINE, run_passes
-from tflmgen.reference import Budget, BudgetError, ModuleInterpreter
+from tflmgen.reference import Budget, BudgetError
+from tflmgen.reference.module_interpreter import ModuleInterpreter
 
 PROGRAMS = 25
 WORK = 1e9

@@ -16,14 +16,10 @@ from tflmgen.emulators import Vectors, VectorSet
 from tflmgen.errors import TflmgenError
 from tflmgen.frontend import Model, parse_model, write_model
 from tflmgen.ir import DType, Port
-from tflmgen.quantize import (
-    ObservedBuild,
-    QuantizationChoice,
-    calibrate,
-    observed_build,
-    prepare_float,
-    quantize_model,
-)
+from tflmgen.quantize import observed_build
+from tflmgen.quantize.calibration import calibrate
+from tflmgen.quantize.model_quantization import QuantizationChoice, prepare_float, quantize_model
+from tflmgen.quantize.observed_build import ObservedBuild
 
 SETS = 4
 ARENA = 1 << 22

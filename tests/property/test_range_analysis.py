@@ -14,9 +14,10 @@ from support.random_program import Seeded, random_inputs, random_program
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir.types import TensorType
-from tflmgen.passes.pipeline import WITHOUT_RANGES, run_passes, with_ranges
+from tflmgen.passes.pipeline import run_passes, with_ranges, without_ranges
 from tflmgen.passes.range_analysis import analyze_ranges
-from tflmgen.reference import Budget, BudgetError, ModuleInterpreter
+from tflmgen.reference import Budget, BudgetError
+from tflmgen.reference.module_interpreter import ModuleInterpreter
 
 COUNT = 10
 SETS = 4
@@ -36,7 +37,7 @@ def check(dtype: str, seed: int, count: int) -> tuple[int, int]:
     rng = np.random.default_rng(seed)
     drawn = [dead_channels(rng, dtype) for _ in range(count)]
     pairs = [
-        (compile_bytes(data, WITHOUT_RANGES), compile_bytes(data, with_ranges(MULTIPLES[i % len(MULTIPLES)])))
+        (compile_bytes(data, without_ranges()), compile_bytes(data, with_ranges(MULTIPLES[i % len(MULTIPLES)])))
         for i, (data, _) in enumerate(drawn)
     ]
     models = {
@@ -77,7 +78,7 @@ def check_program(seed: int) -> int:
     """
     module = import_model(parse_model(random_program(Seeded(seed)), "m.tflite"))
     if seed % 2:
-        module = run_passes(module, WITHOUT_RANGES)
+        module = run_passes(module, without_ranges())
     ranges, rng, checked = analyze_ranges(module), np.random.default_rng(seed), 0
     for signature in module.signatures:
         function = module.function(signature.function)

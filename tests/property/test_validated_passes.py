@@ -20,7 +20,8 @@ from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir import Module
 from tflmgen.passes import claims_of_ranges
 from tflmgen.passes.pipeline import PIPELINE, run_passes
-from tflmgen.reference import Effort, validate
+from tflmgen.reference.validation import validate
+from tflmgen.reference.validation_result import Effort
 
 EFFORT = Effort(4, 0.3)
 SEEDS = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tflmgen.frontend import Model, Operator, SubGraph, TensorKey, bindings
 from tflmgen.ir import DType
 from tflmgen.kernels import traits_of
-from tflmgen.quantize import Webs, find_webs
+from tflmgen.quantize.web_constraints import Webs, find_webs
 
 _EXACT = frozenset({"QUANTIZE", "DEQUANTIZE", "READ_VARIABLE", "ASSIGN_VARIABLE", "VAR_HANDLE", "CALL_ONCE"})
 

@@ -19,8 +19,9 @@ from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir import ConstantArray, Kernel, Overlap, contents, elements_of
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.numeric.window import EXPLICIT_PADDING
-from tflmgen.reference import EVALUATIONS, Operation, UnsupportedError
+from tflmgen.reference import Operation, UnsupportedError
 from tflmgen.reference.attribute_options import options_of_attributes
+from tflmgen.reference.evaluations import EVALUATIONS
 
 from support.case_models import model_bytes
 from support.emulated_kernels import Run, kernels_for

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from tflmgen.ir import Module, Op, Value, elements_of
 from tflmgen.ir.rewrite import Ids
-from tflmgen.reference import ModuleInterpreter
+from tflmgen.reference.module_interpreter import ModuleInterpreter
 
 from support.mutate_module import Mutation, nodes_of, with_replaced
 from support.random_program import Chooser, pick

@@ -19,7 +19,9 @@ from tflmgen.errors import InternalError
 from tflmgen.frontend import Model
 from tflmgen.ir import Module, Program, verify
 from tflmgen.passes.pipeline import run_passes
-from tflmgen.reference import EFFORTS, Claims, Context, Effort, validate
+from tflmgen.reference import Claims, Context
+from tflmgen.reference.validation import validate
+from tflmgen.reference.validation_result import EFFORTS, Effort
 
 from support import mutate, mutate_constants, mutate_meaning, mutate_module, mutate_packing, mutate_text
 from support.mutate_packing import MUTATORS as PACKING_MUTATORS

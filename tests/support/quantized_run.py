@@ -13,14 +13,9 @@ from tflmgen.compare.oracle import tflm_outputs
 from tflmgen.emulators import Vectors, VectorSet
 from tflmgen.frontend import Model
 from tflmgen.ir import DType
-from tflmgen.quantize import (
-    QuantizationChoice,
-    QuantizedModel,
-    calibrate,
-    observed_build,
-    prepare_float,
-    quantize_model,
-)
+from tflmgen.quantize import observed_build
+from tflmgen.quantize.calibration import calibrate
+from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, prepare_float, quantize_model
 
 from support.silent_watcher import SilentWatcher
 

@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.tensorflow_environment import file_beside, requires_tensorflow
-from tflmgen.conversion import ConversionSettings, TensorFlowProcess, convert_in, tensorflow_source
+from tflmgen.conversion import ConversionSettings, tensorflow_source
+from tflmgen.conversion.source_conversion import convert_in
+from tflmgen.conversion.tensorflow_process import TensorFlowProcess
 from tflmgen.frontend import write_model
 
 pytestmark = [requires_tensorflow, pytest.mark.xdist_group("tensorflow")]

@@ -10,7 +10,9 @@ import pytest
 from support.commands import tflmgen
 from support.repository import ROOT
 from support.tensorflow_environment import VARIABLE, file_beside, interpreter, requires_tensorflow
-from tflmgen.conversion import Conversion, ConversionSettings, TensorFlowProcess, convert_in, tensorflow_source
+from tflmgen.conversion import Conversion, ConversionSettings, tensorflow_source
+from tflmgen.conversion.source_conversion import convert_in
+from tflmgen.conversion.tensorflow_process import TensorFlowProcess
 
 pytestmark = [requires_tensorflow, pytest.mark.xdist_group("tensorflow")]
 

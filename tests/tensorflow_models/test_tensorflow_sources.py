@@ -15,14 +15,9 @@ from support.commands import tflmgen
 from support.corpus import CORPUS, requires_corpus
 from support.repository import ROOT
 from support.tensorflow_environment import VARIABLE, file_beside, interpreter, requires_tensorflow
-from tflmgen.conversion import (
-    Conversion,
-    ConversionSettings,
-    TensorFlowProcess,
-    convert_in,
-    source_conversion,
-    tensorflow_source,
-)
+from tflmgen.conversion import Conversion, ConversionSettings, source_conversion, tensorflow_source
+from tflmgen.conversion.source_conversion import convert_in
+from tflmgen.conversion.tensorflow_process import TensorFlowProcess
 from tflmgen.errors import ModelError
 from tflmgen.frontend import Model, Tensor, import_model, parse_model
 from tflmgen.ir import Op, walk

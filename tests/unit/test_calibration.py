@@ -11,15 +11,10 @@ from numpy.typing import NDArray
 from support.quantize_models import decaying_loop, f32
 from tflmgen.emulators import StatusError, Vectors, VectorsError, VectorSet
 from tflmgen.frontend import TensorKey, import_model
-from tflmgen.quantize import (
-    Calibration,
-    TensorStatistics,
-    calibrate,
-    observed_build,
-    read_calibration,
-    split,
-    statistics_of,
-)
+from tflmgen.quantize import observed_build
+from tflmgen.quantize.calibration import calibrate
+from tflmgen.quantize.calibration_data import read_calibration, split
+from tflmgen.quantize.statistics import Calibration, TensorStatistics, statistics_of
 
 X = f32([[8, 1, 1, 0]]), f32([[-3, 2, 0, 0]]), f32([[0.5, 0.25, 0, 0]])
 LIMIT = f32([1])

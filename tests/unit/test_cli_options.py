@@ -15,7 +15,8 @@ import typer
 from support.commands import tflmgen
 from support.repository import ROOT
 from tflmgen import __version__
-from tflmgen.commands import app, board_commands
+from tflmgen.commands import app
+from tflmgen.commands.command_line import board_commands
 from tflmgen.commands.command_line.option_groups import OPTIONS, with_groups
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
 

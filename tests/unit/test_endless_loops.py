@@ -10,8 +10,9 @@ from support.commands import tflmgen
 from support.quantize_models import decaying_loop, f32
 from tflmgen.emulators import Vectors, VectorSet
 from tflmgen.frontend import write_model
-from tflmgen.quantize import Affine, compare_runs, observed_build, run_sets
+from tflmgen.quantize import compare_runs, observed_build, run_sets
 from tflmgen.quantize.evaluation import max_trips
+from tflmgen.quantize.range_choice import Affine
 
 LOOP = (2, 0), (2, 2), (0, 2)
 """The loop variable, what the body makes of it, and the loop's result: one web."""

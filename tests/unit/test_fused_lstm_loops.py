@@ -14,7 +14,8 @@ from tflmgen.compiler import compile_model
 from tflmgen.frontend import import_variants, write_model
 from tflmgen.ir import Module, Op, Target, While, walk
 from tflmgen.options import BuildOptions
-from tflmgen.reference import Interpreter, ModuleInterpreter
+from tflmgen.reference import Interpreter
+from tflmgen.reference.module_interpreter import ModuleInterpreter
 
 M4 = Target("cortex-m4", frozenset({"dsp", "fpu"}))
 M55 = Target("cortex-m55", frozenset({"dsp", "fpu", "mve"}))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.quantize_models import FEATURES, STEPS, conv_recurrent_loop, recurrent_loop
 from support.quantized_run import quantized_run
-from tflmgen.quantize import prepare_float
+from tflmgen.quantize.model_quantization import prepare_float
 
 
 @pytest.mark.parametrize("bound", ["constant", "operand"])

@@ -13,13 +13,9 @@ from support.quantized_run import quantized_run
 from tflmgen.compare.oracle import OracleError, tflm_outputs
 from tflmgen.emulators import Vectors, VectorSet
 from tflmgen.frontend import find_lstm_loops
-from tflmgen.quantize import (
-    QuantizationChoice,
-    calibrate,
-    prepare_float,
-    quantize_model,
-    statistics_of,
-)
+from tflmgen.quantize.calibration import calibrate
+from tflmgen.quantize.model_quantization import QuantizationChoice, prepare_float, quantize_model
+from tflmgen.quantize.statistics import statistics_of
 
 STYLES = {
     "gates in another order, rows by SLICE": LstmStyle(gates="gofi", pick="SLICE"),

@@ -9,17 +9,11 @@ from support.quantize_models import f32
 from tflmgen.emulators import Vectors, VectorSet
 from tflmgen.frontend import Model, ModelBuilder
 from tflmgen.ir import DType
-from tflmgen.quantize import (
-    ChannelWatcher,
-    LayerWatcher,
-    ObservedBuild,
-    compensated,
-    corrected_layers,
-    equalized,
-    find_pairs,
-    input_rows,
-    observed_build,
-)
+from tflmgen.quantize import observed_build
+from tflmgen.quantize.equalization import ChannelWatcher, equalized, find_pairs
+from tflmgen.quantize.layer_inputs import LayerWatcher, input_rows
+from tflmgen.quantize.observed_build import ObservedBuild
+from tflmgen.quantize.weight_rounding import compensated, corrected_layers
 
 SAME, VALID = 0, 1
 NONE, RELU, RELU6, TANH = 0, 1, 3, 4

@@ -13,7 +13,7 @@ from tflmgen.ir.graph import Module, Op, walk
 from tflmgen.ir.kernel import Target
 from tflmgen.kernels.selection import Selector
 from tflmgen.options import Optimize
-from tflmgen.passes.pipeline import WITHOUT_RANGES, run_passes
+from tflmgen.passes.pipeline import run_passes, without_ranges
 
 M4 = Selector(Target("cortex-m4", frozenset({"dsp", "fpu"})))
 M0 = Selector(Target("cortex-m0"))
@@ -49,7 +49,7 @@ def test_dead_channels_go() -> None:
 
 def test_it_can_be_turned_off() -> None:
     module = two_layers(32, 16)
-    assert prepare(module, M4, analyze_ranges=False).functions == run_passes(module, WITHOUT_RANGES).functions
+    assert prepare(module, M4, analyze_ranges=False).functions == run_passes(module, without_ranges()).functions
 
 
 @pytest.mark.parametrize("fastest", [True, False])

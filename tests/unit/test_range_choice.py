@@ -10,17 +10,16 @@ import pytest
 from numpy.typing import NDArray
 from support.quantize_models import f32
 from tflmgen.ir import DType
-from tflmgen.quantize import (
+from tflmgen.quantize.range_choice import (
     RangeMethod,
-    TensorStatistics,
     affine_for,
     affine_of,
     choose_range,
     clipped_share,
     sqnr_db,
     squared_error,
-    statistics_of,
 )
+from tflmgen.quantize.statistics import TensorStatistics, statistics_of
 
 INT8, INT16 = DType.INT8, DType.INT16
 MIN_MAX, PERCENTILE, MSE = RangeMethod.MIN_MAX, RangeMethod.PERCENTILE, RangeMethod.MSE

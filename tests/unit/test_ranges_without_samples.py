@@ -13,13 +13,9 @@ from support.silent_watcher import SilentWatcher
 from tflmgen.emulators import Vectors, VectorSet
 from tflmgen.frontend import Model, ModelBuilder, SubGraphBuilder, constant_values, parse_model, write_model
 from tflmgen.ir import DType, Quantization
-from tflmgen.quantize import (
-    QuantizationChoice,
-    calibrate,
-    observed_build,
-    prepare_float,
-    quantize_model,
-)
+from tflmgen.quantize import observed_build
+from tflmgen.quantize.calibration import calibrate
+from tflmgen.quantize.model_quantization import QuantizationChoice, prepare_float, quantize_model
 
 F32 = DType.FLOAT32
 SHAPE = (1, 8)

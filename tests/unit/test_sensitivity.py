@@ -13,22 +13,13 @@ from support.quantize_models import decaying_loop, f32
 from tflmgen.emulators import Vectors, VectorSet
 from tflmgen.frontend import Model, ModelBuilder, TensorKey
 from tflmgen.ir import DType, Quantization
-from tflmgen.quantize import (
-    Affine,
-    Limits,
-    ObservedBuild,
-    RangeMethod,
-    choose_types,
-    compare_runs,
-    evaluate,
-    measure,
-    measure_sensitivity,
-    observed_build,
-    promotion_order,
-    run_sets,
-    web_values,
-)
+from tflmgen.quantize import compare_runs, observed_build, run_sets
+from tflmgen.quantize.calibration import measure
 from tflmgen.quantize.evaluation import rows_that_agree
+from tflmgen.quantize.observed_build import ObservedBuild
+from tflmgen.quantize.range_choice import Affine, RangeMethod
+from tflmgen.quantize.sensitivity import measure_sensitivity, web_values
+from tflmgen.quantize.type_search import Limits, choose_types, evaluate, promotion_order
 
 SETS = 12
 LOOP = (2, 0), (2, 2), (0, 2)
@@ -179,5 +170,4 @@ def test_the_search_takes_as_few_wide_webs_as_the_limit_wants(max_error: float, 
         assert choice.evaluation.max_abs <= max_error
         evaluation = evaluate(build, run_sets(build, held_out), quantized(choice.wanted), held_out)
         assert evaluation == choice.evaluation
-    assert len(tried) == len(choice.tried)
     assert all(tried.count(wanted) == 1 for wanted in tried)

@@ -21,10 +21,12 @@ from tflmgen.kernels.operators.dynamic_rows import Cut
 from tflmgen.kernels.operators.signal_frames import SignalOverlapAdd
 from tflmgen.options import BuildOptions, Validate
 from tflmgen.passes import claims_of_ranges, run_passes
-from tflmgen.reference import Budget, BudgetError, Claims, Effort, Interpreter, Validation, validate
+from tflmgen.reference import Budget, BudgetError, Claims, Interpreter
 from tflmgen.reference import validation_cache as cache
 from tflmgen.reference.attribute_options import options_of_attributes
 from tflmgen.reference.first_difference import are_equal, is_scatter
+from tflmgen.reference.validation import validate
+from tflmgen.reference.validation_result import Effort, Validation
 
 EFFORT = Effort(12, 20.0)
 Edit = Callable[[Node], Node]

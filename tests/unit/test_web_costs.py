@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 from support.quantize_models import FEATURES, STEPS, UNITS, recurrent_loop
 from tflmgen.emulators import Vectors, VectorSet
-from tflmgen.quantize import calibrate, cycles_of_invoke, find_webs, operator_cycles, prepare_float, widening_costs
+from tflmgen.quantize.calibration import calibrate
+from tflmgen.quantize.cycle_estimates import cycles_of_invoke, operator_cycles
+from tflmgen.quantize.model_quantization import prepare_float
+from tflmgen.quantize.web_constraints import find_webs
+from tflmgen.quantize.web_costs import widening_costs
 
 SETS = 3
 

@@ -15,6 +15,7 @@ from tflmgen.api.planned_model import PlannedModel
 from tflmgen.applications import is_application
 from tflmgen.compare import (
     HOST_BUILD,
+    TFLM,
     Expected,
     Layer,
     LayerDifference,
@@ -28,7 +29,6 @@ from tflmgen.compare import (
     tflm_tensors,
     with_layers,
 )
-from tflmgen.compare import NAME as TFLM
 from tflmgen.compiler import Compilation
 from tflmgen.emulators import Vectors, run_sets, running, set_caption
 from tflmgen.errors import UsageError

@@ -7,8 +7,7 @@ Decided here: names of models in one library, when stages of an application run,
 from tflmgen.applications.app_file import Application, read_application
 from tflmgen.applications.decision_timeline import Event, StageRuns, Timeline, timeline_of
 from tflmgen.applications.expected_decisions import Expectation, Verdict, compared, read_expectations
-from tflmgen.applications.link_models import link
-from tflmgen.applications.program_source import is_application, library_stem, model_keys, read_program
+from tflmgen.applications.program_source import is_application, library_stem, read_program
 
 __all__ = [
     "Application",
@@ -20,8 +19,6 @@ __all__ = [
     "compared",
     "is_application",
     "library_stem",
-    "link",
-    "model_keys",
     "read_application",
     "read_expectations",
     "read_program",

@@ -159,7 +159,7 @@ class ApiEntry:
         return comment(f"Signature '{self.key}': runs" if self.key else "Runs")
 
 
-def entry_names(keys: Sequence[str], is_reentrant: bool = False) -> tuple[str, ...]:
+def entry_names(keys: Sequence[str], is_reentrant: bool) -> tuple[str, ...]:
     """Infix of each signature's C functions, behind the model's name; empty for a single signature."""
     if len(keys) == 1:
         return ("",)

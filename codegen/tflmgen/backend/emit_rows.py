@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflmgen.backend.c_text import array_lines, comment
-from tflmgen.backend.remarks import NO_REMARKS, Remarks, remark_lines
+from tflmgen.backend.remarks import Remarks, remark_lines
 from tflmgen.ir import ConstantArray, DType, Line, Origin, Place, RowArgument, RowCallAt, RowProgram, Running
 
 PARAMETERS = "const void *input, void *scratch, void *output"
@@ -33,7 +33,7 @@ Marked = tuple[str, int | None]
 
 
 def stream_lines(
-    rows: RowProgram, pointer: Pointer, caller: Caller, resume: Resume | None, remarks: Remarks = NO_REMARKS
+    rows: RowProgram, pointer: Pointer, caller: Caller, resume: Resume | None, remarks: Remarks
 ) -> Iterator[Marked]:
     """C lines of the body of a function with PARAMETERS.
 

@@ -29,7 +29,7 @@ def short_name(name: str) -> str:
     return name if len(name) <= _LONG or first == name else f"{first};..."
 
 
-def step_title(origin: Origin, outputs: Sequence[Access], remark: str = "") -> str:
+def step_title(origin: Origin, outputs: Sequence[Access], remark: str) -> str:
     """C comment of an operator with its subgraph, number, name and outputs; `remark` ends it."""
     results = ", ".join(f"{a.value.type} '{short_name(a.value.name)}'" for a in outputs)
     subgraph = f"{origin.subgraph} '{origin.subgraph_name}'" if origin.subgraph_name else str(origin.subgraph)

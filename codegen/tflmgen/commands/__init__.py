@@ -4,6 +4,6 @@ In: the words of a command line. Out: text for people or JSON for programs, file
 Decided here: names of commands and options, and what users see. A command's module is imported when the command runs.
 """
 
-from tflmgen.commands.command_line import app, board_commands
+from tflmgen.commands.command_line import app
 
-__all__ = ["app", "board_commands"]
+__all__ = ["app"]

@@ -66,8 +66,8 @@ def bench_command(
     options: BuildOptions,
     session: SessionOptions,
     output: OutputOptions,
-    supply: Supply | None = None,
-    flash_of: str | None = None,
+    supply: Supply | None,
+    flash_of: str | None,
 ) -> None:
     """Counts one invoke per input set of `inputs`, or one with generated inputs.
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.api import LayerCheck, LayerComparison, MismatchError, check_static, compare_layers, plan_file
-from tflmgen.compare import NAME as TFLM
-from tflmgen.compare import Case, Tolerance, junit_xml
+from tflmgen.compare import TFLM, Case, Tolerance, junit_xml
 from tflmgen.emulators import check_session_options
 from tflmgen.errors import UsageError
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions

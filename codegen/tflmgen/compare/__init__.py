@@ -15,13 +15,13 @@ from tflmgen.compare.intermediate_values import (
     with_layers,
 )
 from tflmgen.compare.junit import Case, junit_xml
-from tflmgen.compare.oracle import NAME, OracleError, tflm_tensors
+from tflmgen.compare.oracle import TFLM, OracleError, tflm_tensors
 from tflmgen.compare.references import HOST_BUILD, VECTORS, NoReferenceError, Reference, find_references
 from tflmgen.compare.verdict import Difference, Tolerance, difference, largest_distance
 
 __all__ = [
     "HOST_BUILD",
-    "NAME",
+    "TFLM",
     "VECTORS",
     "Case",
     "Difference",

@@ -28,7 +28,7 @@ from tflmgen.frontend import Model, Operator, SubGraph, Tensor, is_tflite, read_
 from tflmgen.kernels import OPERATORS
 from tflmgen.options import BuildOptions
 
-NAME = "TFLite Micro"
+TFLM = "TFLite Micro"
 ARENA = 64 << 20
 """Bytes of TFLite Micro's arena on top of four times ours; it holds the interpreter's structures too."""
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tflmgen.compare.oracle import NAME as TFLM
-from tflmgen.compare.oracle import OracleError, tflm_outputs
+from tflmgen.compare.oracle import TFLM, OracleError, tflm_outputs
 from tflmgen.compiler import Compilation
 from tflmgen.emulators import Vectors, VectorSet, run_sets, running
 from tflmgen.errors import TflmgenError

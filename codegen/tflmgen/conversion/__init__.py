@@ -4,22 +4,13 @@ In: a source and the options for it. Out: a Model, its bytes, and how the compar
 Decided here: which files are TensorFlow's; names and order of inputs and outputs; how far a conversion may differ.
 """
 
-from tflmgen.conversion.source_conversion import (
-    Conversion,
-    ConversionSettings,
-    convert_in,
-    convert_lowered,
-    convert_source,
-)
+from tflmgen.conversion.source_conversion import Conversion, ConversionSettings, convert_lowered, convert_source
 from tflmgen.conversion.source_kind import TensorFlowSource, tensorflow_source
-from tflmgen.conversion.tensorflow_process import TensorFlowProcess
 
 __all__ = [
     "Conversion",
     "ConversionSettings",
-    "TensorFlowProcess",
     "TensorFlowSource",
-    "convert_in",
     "convert_lowered",
     "convert_source",
     "tensorflow_source",

@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from tflmgen.compare import largest_distance
-from tflmgen.conversion.output_differences import is_within, magnitude_of, relative_error
+from tflmgen.conversion.output_differences import is_within, relative_error
 from tflmgen.conversion.port_names import SourceEntry
 from tflmgen.emulators import read_arrays
 from tflmgen.errors import Location, ModelError, Problem, TflmgenError
@@ -30,6 +30,7 @@ from tflmgen.reference import (
     RunTimeError,
     UnsupportedError,
     branches_of,
+    magnitude_of,
     make_input_sets,
     type_of,
     with_small_integers,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from tflmgen.compare import largest_distance
@@ -30,11 +28,6 @@ def relative_error(actual: Array, expected: Array) -> float:
     actual, expected = _without_limit(actual), _without_limit(expected)
     scale = _scale(expected)
     return largest_distance(expected, actual) / scale if scale else largest_distance(expected, actual)
-
-
-def magnitude_of(inputs: Sequence[Array]) -> float:
-    """Greatest magnitude of float inputs, at least 1."""
-    return max((float(np.abs(a).max(initial=1.0)) for a in inputs if a.dtype.kind == "f"), default=1.0)
 
 
 def _scale(array: Array) -> float:

@@ -1,4 +1,4 @@
-"""The process that has TensorFlow, as its owner sees it: requests, answers, and what is said when it dies.
+"""Client of the process that runs TensorFlow: requests, answers, and the error where it ends early.
 
 It is a Python of its own, so that TensorFlow's memory, threads, log and crashes are its own too: this one, or the one
 that TFLMGEN_TENSORFLOW names. The process ends with its owner: it reads requests until their stream closes.

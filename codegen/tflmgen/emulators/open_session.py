@@ -12,8 +12,7 @@ from tflmgen.emulators.link import Stream
 from tflmgen.emulators.qemu import run_qemu
 from tflmgen.emulators.qemu_count import qemu_counter
 from tflmgen.emulators.renode import run_renode
-from tflmgen.emulators.renode_count import NOTE as COUNT_NOTE
-from tflmgen.emulators.renode_count import renode_counter
+from tflmgen.emulators.renode_count import COUNT_NOTE, renode_counter
 from tflmgen.emulators.serial_port import first_wait, open_serial
 from tflmgen.emulators.session import EmulatorError, Meter, Session
 from tflmgen.project import Board, find_renode

@@ -11,7 +11,7 @@ from tflmgen.project import Board, find_program
 
 
 @contextmanager
-def run_qemu(board: Board, firmware: Path, extra: Sequence[str] = ()) -> Iterator[PipeStream]:
+def run_qemu(board: Board, firmware: Path, extra: Sequence[str]) -> Iterator[PipeStream]:
     """Runs `firmware` on `board` in QEMU while the context lasts; `extra`: further arguments of QEMU."""
     _, *arguments = board.qemu_command
     with open_pipe([str(find_program("qemu-system-arm")), *arguments, *extra, "-kernel", str(firmware)]) as stream:

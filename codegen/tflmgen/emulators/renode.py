@@ -82,7 +82,7 @@ class SocketStream:
 
 @contextmanager
 def run_renode(
-    program: Path, board: Board, project: Path, firmware: Path, hooks: Sequence[str] = ()
+    program: Path, board: Board, project: Path, firmware: Path, hooks: Sequence[str]
 ) -> Iterator[SocketStream]:
     """Runs `firmware` on `board` in Renode while the context lasts; `hooks`: monitor commands to run before the start.
 

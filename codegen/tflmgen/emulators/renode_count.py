@@ -17,7 +17,7 @@ from tflmgen.emulators.link import Invoked
 from tflmgen.emulators.qemu_plugin import count_marks
 from tflmgen.emulators.session import Dims
 
-NOTE = "instructions: by the core's ExecutedInstructions in Renode, at the beginning and end of the invoke"
+COUNT_NOTE = "instructions: by the core's ExecutedInstructions in Renode, at the beginning and end of the invoke"
 
 
 class RenodeCounter:

@@ -140,7 +140,7 @@ class _State:
             yield tuple(tasks), done_after, left, highest
 
     def _harmless(self, ready: int, done: int, room: int) -> int | None:
-        """The first task that leaves no more in use, and needs no more than `room` bytes beyond it."""
+        """The first task that does not raise the bytes in use, and needs at most `room` bytes beyond them meanwhile."""
         for i in _tasks_in(ready):
             during, left = self._needs[i].after(~(done | 1 << i))
             if during <= room and left <= 0:

@@ -108,5 +108,5 @@ class _Rewriter:
         self, name: str, shape: tuple[int, ...], data: bytes | None = None, dtype: DType = DType.FLOAT32
     ) -> int:
         index = len(self.tensors)
-        self.tensors.append(Tensor(index, f"lstm_{name}", dtype, dtype.label, shape, None, True, None, data, False, 0))
+        self.tensors.append(Tensor.added(index, f"lstm_{name}", dtype, shape, data))
         return index

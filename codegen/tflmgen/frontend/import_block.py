@@ -97,7 +97,7 @@ def import_block(
     subgraph: SubGraph,
     arguments: Sequence[Argument],
     control_flow: ControlFlow,
-    output_bounds: OutputBounds = (),
+    output_bounds: OutputBounds,
 ) -> tuple[Block, tuple[Argument, ...]]:
     """Block of a subgraph, and its results (values and handles) in the file's order.
 

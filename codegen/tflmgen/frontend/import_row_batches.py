@@ -142,7 +142,7 @@ def _joined(regroup: _Call, value: Value, output: Value, batches: Value) -> Valu
 
 
 def _with_batches_in_rows(regroup: _Call, value: Value, batches: Value) -> Value:
-    """The parts of the batches in use where those of the most batches would lie; batches are no longer told."""
+    """The parts of the batches in use, each at its place among the most batches; the extent of axis 0 is dropped."""
     context, builder = regroup.context, regroup.builder
     extents = {axis: e for axis, e in context.extents.get(value, {}).items() if axis}
     largest, rest = max(1, value.type.max_shape[0] // regroup.parts), value.type.max_shape[1:]

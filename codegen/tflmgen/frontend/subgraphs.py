@@ -114,7 +114,7 @@ def _keeping(model: Model, operators: Operators) -> set[int]:
     return {s.index for s in model.subgraphs if any(keeps_state(op, operators) for op in s.operators)}
 
 
-def _reaching(model: Model, names: frozenset[str], also: Collection[int] = ()) -> frozenset[int]:
+def _reaching(model: Model, names: frozenset[str], also: Collection[int]) -> frozenset[int]:
     """Subgraphs that are in `also` or contain an operator of `names`, and all that refer to them, transitively."""
     reached = set(also) | {s.index for s in model.subgraphs if any(op.name in names for op in s.operators)}
     while True:

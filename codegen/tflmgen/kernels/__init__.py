@@ -27,7 +27,7 @@ from tflmgen.kernels.operator import (
     Shape,
     State,
 )
-from tflmgen.kernels.operator_instances import instance_of
+from tflmgen.kernels.operator_instances import instance_of, instance_of_op
 from tflmgen.kernels.operators.arithmetic import Fused
 from tflmgen.kernels.operators.batch_matmul import PERMUTATIONS, BatchMatmulAttributes
 from tflmgen.kernels.operators.concatenation import axis_of
@@ -155,6 +155,7 @@ __all__ = [
     "input_is",
     "input_type",
     "instance_of",
+    "instance_of_op",
     "is_hybrid",
     "is_int16",
     "normalize_axis",

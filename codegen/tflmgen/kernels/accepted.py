@@ -128,7 +128,7 @@ def _other_question(*_: object) -> Any:
 
 
 class _Unknown:
-    """Something that is there, of which nothing is known."""
+    """A constant whose contents are unknown: rules may ask whether it is there, nothing else."""
 
     __getattr__ = __getitem__ = __iter__ = __len__ = __bool__ = __array__ = __index__ = __float__ = _other_question
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _other_question
@@ -136,7 +136,7 @@ class _Unknown:
 
 
 class _Constants:
-    """Every input is a constant for those who only ask whether it is."""
+    """Constants of an operator's inputs: each is there, with unknown contents."""
 
     def __getitem__(self, index: int) -> _Unknown:
         return _Unknown()

@@ -94,7 +94,7 @@ def _packed_bytes_limit(request: Request) -> float:
         return math.inf
     weights, phases, per_channel = request.layer.weights, 1, PER_CHANNEL
     if isinstance(request, TransposedConvolution):
-        # Each rest of the stride is a convolution with biases and scales of its own, and rows filled up on their own.
+        # Each phase of the stride is a convolution with its own biases and scales, and its own padding of rows.
         phases = request.window.steps.stride_height * request.window.steps.stride_width
         per_channel += ROW_PADDING
     return TUNING.packed_share * (weights.size + per_channel * phases * len(weights)) + TUNING.padding_bytes

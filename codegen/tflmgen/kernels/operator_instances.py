@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tflmgen.ir import OperatorInstance, TensorType, Value, constant_array
+from tflmgen.ir import Op, OperatorInstance, TensorType, Value, constant_array
 
 
 def instance_of(
@@ -18,3 +18,8 @@ def instance_of(
         tuple(constant_array(v, constants) for v in inputs),
         attributes,
     )
+
+
+def instance_of_op(op: Op, constants: Mapping[str, bytes]) -> OperatorInstance:
+    """Types, constants and attributes of an operator of the graph."""
+    return instance_of(op.inputs, [v.type for v in op.outputs], op.attributes, constants)

@@ -13,7 +13,6 @@ from tflmgen.ir import (
     KernelChoice,
     Module,
     Op,
-    OperatorInstance,
     Part,
     Pieces,
     RowStream,
@@ -27,7 +26,7 @@ from tflmgen.kernels.choice import estimated_together
 from tflmgen.kernels.costs.estimate import cycles_of
 from tflmgen.kernels.flash_budget import within_flash
 from tflmgen.kernels.operator import Operators
-from tflmgen.kernels.operator_instances import instance_of
+from tflmgen.kernels.operator_instances import instance_of_op
 from tflmgen.kernels.table import OPERATORS
 
 
@@ -92,7 +91,7 @@ class Selector:
         return self.known[key]
 
     def _looked_up(self, module: Module, op: Op) -> KernelChoice | View | Pieces:
-        kernel = self.operators[op.operator].kernel(_instance(module, op), self.target)
+        kernel = self.operators[op.operator].kernel(instance_of_op(op, module.constants), self.target)
         source = op.inputs[kernel.input] if isinstance(kernel, View) else None
         if isinstance(kernel, View) and source is not None and source.is_constant:
             # A constant has no place in RAM that the output could rename.
@@ -123,8 +122,3 @@ def _operand(value: Value | None, module: Module) -> Hashable:
     if value is None:
         return None
     return value.type, None if value.constant is None else module.constants[value.constant]
-
-
-def _instance(module: Module, op: Op) -> OperatorInstance:
-    outputs = tuple(v.type for v in op.outputs)
-    return instance_of(op.inputs, outputs, op.attributes, module.constants)

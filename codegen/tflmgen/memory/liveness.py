@@ -40,7 +40,7 @@ class Liveness:
         return [(-(-v.type.bytes // 4) * 4, live) for v, live in self.ranges.items() if v not in left_out]
 
 
-def analyze(schedule: Schedule, homes: Iterable[Value] = ()) -> Liveness:
+def analyze(schedule: Schedule, homes: Iterable[Value]) -> Liveness:
     """Live ranges of all non-constant values. `homes`: values of persistent variables, which are always live."""
     walker = _Walker(set(homes))
     for function in schedule.functions:

@@ -22,7 +22,7 @@ def find_overlaps(
     buffers: Sequence[Buffer],
     home: Mapping[Value, Spot],
     fixed: frozenset[int],
-    by_multiples: bool = False,
+    by_multiples: bool,
 ) -> Overlaps:
     """Pairs of buffers that are live together only at operators that read one for the last time and write the other.
 

@@ -37,7 +37,7 @@ class Tightened:
 
 
 def tighten(instance: Instance, known_bytes: int, bound: int, nodes: int) -> Tightened:
-    """Looks for packings of less than `known` bytes, down to `bound`, at so many nodes in all.
+    """Looks for packings of less than `known_bytes`, down to `bound`, within a total number of nodes.
 
     More nodes continue where fewer end: the result is never worse.
     """

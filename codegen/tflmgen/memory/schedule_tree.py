@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import count
 
 from tflmgen.ir import Block, Call, Function, If, Module, Node, Op, Value, While, substitute
 
@@ -105,32 +106,23 @@ class Schedule:
 
 def schedule(module: Module) -> Schedule:
     """Schedules every block in the order of its nodes, which must be topological."""
-    numbers = _Numbers()
+    numbers = count()
     functions = tuple(_function(f, module, numbers) for f in module.functions)
-    return Schedule(functions, numbers.count)
+    return Schedule(functions, next(numbers))
 
 
-class _Numbers:
-    def __init__(self) -> None:
-        self.count = 0
-
-    def take(self) -> int:
-        self.count += 1
-        return self.count - 1
-
-
-def _function(function: Function, module: Module, numbers: _Numbers) -> ScheduledFunction:
+def _function(function: Function, module: Module, numbers: Iterator[int]) -> ScheduledFunction:
     is_entry = any(s.function == function.name for s in module.signatures)
     if is_entry:
         function = _unchanged_at_home(function, module)
     homes = tuple(module.state[name].home for name in function.state) if is_entry else ()
     first = len(function.inputs) - len(homes)
     last = len(function.body.results) - len(homes)
-    entry = numbers.take()
-    load = Boundary(numbers.take(), "load", function.inputs[first:], homes)
+    entry = next(numbers)
+    load = Boundary(next(numbers), "load", function.inputs[first:], homes)
     body = _sequence(function.body, module, numbers)
-    store = Boundary(numbers.take(), "store", homes, function.body.results[last:])
-    return ScheduledFunction(function, entry, load, body, store, numbers.take(), is_entry)
+    store = Boundary(next(numbers), "store", homes, function.body.results[last:])
+    return ScheduledFunction(function, entry, load, body, store, next(numbers), is_entry)
 
 
 def _unchanged_at_home(function: Function, module: Module) -> Function:
@@ -145,31 +137,31 @@ def _unchanged_at_home(function: Function, module: Module) -> Function:
     return Function(function.name, inputs, substitute(body, read), changed)
 
 
-def _sequence(block: Block, module: Module, numbers: _Numbers) -> Sequence:
+def _sequence(block: Block, module: Module, numbers: Iterator[int]) -> Sequence:
     return Sequence(tuple(_item(node, module, numbers) for node in block.nodes))
 
 
-def _item(node: Node, module: Module, numbers: _Numbers) -> ScheduleItem:
+def _item(node: Node, module: Module, numbers: Iterator[int]) -> ScheduleItem:
     if isinstance(node, Op):
-        return Step(numbers.take(), node)
+        return Step(next(numbers), node)
     if isinstance(node, If):
-        index = numbers.take()
+        index = next(numbers)
         then = _sequence(node.then, module, numbers)
-        then_end = Boundary(numbers.take(), "then", node.outputs, node.then.results)
+        then_end = Boundary(next(numbers), "then", node.outputs, node.then.results)
         orelse = _sequence(node.orelse, module, numbers)
-        else_end = Boundary(numbers.take(), "else", node.outputs, node.orelse.results)
+        else_end = Boundary(next(numbers), "else", node.outputs, node.orelse.results)
         return IfStep(index, node, then, then_end, orelse, else_end)
     if isinstance(node, While):
-        init = Boundary(numbers.take(), "init", node.variables, node.inits)
+        init = Boundary(next(numbers), "init", node.variables, node.inits)
         condition = _sequence(node.condition, module, numbers)
-        index = numbers.take()
+        index = next(numbers)
         body = _sequence(node.body, module, numbers)
-        following = Boundary(numbers.take(), "next", node.variables, node.body.results)
+        following = Boundary(next(numbers), "next", node.variables, node.body.results)
         return WhileStep(init, condition, index, node, body, following)
     callee = module.function(node.function)
-    arguments = Boundary(numbers.take(), "arguments", callee.inputs, node.inputs)
-    index = numbers.take()
-    results = Boundary(numbers.take(), "results", node.outputs, callee.body.results)
+    arguments = Boundary(next(numbers), "arguments", callee.inputs, node.inputs)
+    index = next(numbers)
+    results = Boundary(next(numbers), "results", node.outputs, callee.body.results)
     return CallStep(arguments, index, node, results)
 
 

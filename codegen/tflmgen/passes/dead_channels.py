@@ -11,7 +11,7 @@ from tflmgen.kernels import (
     Interval,
     channels_of,
     input_type,
-    instance_of,
+    instance_of_op,
     is_int16,
     reaches_out,
     traits_of,
@@ -73,8 +73,7 @@ class ChannelLiveness:
             self._results(function.body)
             for node in walk(function.body):
                 if isinstance(node, Op):
-                    types = [v.type for v in node.outputs]
-                    self._op(node, instance_of(node.inputs, types, node.attributes, module.constants))
+                    self._op(node, instance_of_op(node, module.constants))
                 else:
                     for value in (*operands_of(node), *node.outputs):
                         self._pin(value)

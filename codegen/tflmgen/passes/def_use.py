@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tflmgen.ir import Module, Node, Op, OperatorInstance, Value, blocks_of, constant_array, operands_of, walk
-from tflmgen.kernels import OPERATORS, instance_of, traits_of
+from tflmgen.kernels import OPERATORS, instance_of_op, traits_of
 
 
 class Dataflow:
@@ -81,13 +81,13 @@ class Dataflow:
 
     def instance(self, op: Op) -> OperatorInstance:
         """The operator's types, constants and attributes, without the graph."""
-        return instance_of(op.inputs, [v.type for v in op.outputs], op.attributes, self._constants)
+        return instance_of_op(op, self._constants)
 
 
 def is_legal(op: Op, constants: Mapping[str, bytes]) -> bool:
     """Whether an operator satisfies all support rules and its declared shapes equal the inferred ones."""
     entry = OPERATORS[op.operator]
-    instance = instance_of(op.inputs, [v.type for v in op.outputs], op.attributes, constants)
+    instance = instance_of_op(op, constants)
     if not all(rule.holds(instance) for rule in entry.rules):
         return False
     return all(s is None or s == t.shape for s, t in zip(entry.infer(instance), instance.outputs, strict=True))

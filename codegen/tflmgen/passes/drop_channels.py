@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import DType, Module, Narrowed, Node, Op, Removed, Rewriter, TensorType, Value
-from tflmgen.kernels import Integers, channels_of, instance_of, traits_of
+from tflmgen.kernels import Integers, channels_of, instance_of_op, traits_of
 from tflmgen.passes.channel_links import cuts_constants
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.dead_channels import ChannelLiveness, known_inputs
@@ -19,7 +19,7 @@ from tflmgen.passes.permutation import view
 from tflmgen.passes.range_analysis import Ranges
 
 
-def drop_channels(module: Module, ranges: Ranges, channels: ChannelLiveness, multiple: int = 1) -> Module:
+def drop_channels(module: Module, ranges: Ranges, channels: ChannelLiveness, multiple: int) -> Module:
     """Removes the dead channels (see dead_channels) of int8 and int16 tensors between layers.
 
     The bias of a layer takes in the contribution of constant channels. Bit-exact: integer sums do not depend on the
@@ -117,7 +117,7 @@ class _Dropper(Rewriter):
         assert value is not None
         assert source is not None
         assert axis is not None
-        instance = instance_of(old.inputs, [v.type for v in old.outputs], old.attributes, self.pool.constants)
+        instance = instance_of_op(old, self.pool.constants)
         rows = self._channels(old.outputs[0])
         bias_array = self.pool.array(bias)
         shift = np.zeros(len(rows), np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tflmgen.ir import Module, Node, Op, Rewriter
-from tflmgen.kernels import TUNING, Operators, fold, instance_of
+from tflmgen.kernels import TUNING, Operators, fold, instance_of_op
 from tflmgen.passes.constant_pool import Pool
 
 
@@ -35,9 +35,7 @@ class _Fold(Rewriter):
             return (self.regions(node),)
         if not _is_small(node):
             return (node,)
-        types = [v.type for v in node.outputs]
-        instance = instance_of(node.inputs, types, node.attributes, self._pool.constants)
-        results = fold(node.operator, instance, self._operators)
+        results = fold(node.operator, instance_of_op(node, self._pool.constants), self._operators)
         if results is None:
             return (node,)
         for output, array in zip(node.outputs, results, strict=True):

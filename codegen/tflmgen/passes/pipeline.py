@@ -96,7 +96,6 @@ def with_ranges(
     return (*passes, range_pass(multiple, shared), last)
 
 
-WITHOUT_RANGES = without_ranges()
 PIPELINE = with_ranges(1)
 
 MAX_ROUNDS = 50

@@ -15,7 +15,7 @@ import numpy as np
 
 from tflmgen.frontend import counters
 from tflmgen.ir import Block, Call, If, Module, Node, Op, Value, While, constant_array, walk
-from tflmgen.kernels import Integers, Interval, channels_of, instance_of, of_array, output_ranges, whole
+from tflmgen.kernels import Integers, Interval, channels_of, instance_of_op, of_array, output_ranges, whole
 from tflmgen.passes.refine_by_comparison import refined
 from tflmgen.reference import Claims
 
@@ -146,9 +146,7 @@ class _Analysis:
             self.operands[op.id] = tuple(_join(a, b) for a, b in zip(before, inputs, strict=True))
         key = op.id, inputs
         if key not in self._ops:
-            types = [v.type for v in op.outputs]
-            instance = instance_of(op.inputs, types, op.attributes, self._constants)
-            self._ops[key] = output_ranges(op.operator, instance, inputs)
+            self._ops[key] = output_ranges(op.operator, instance_of_op(op, self._constants), inputs)
         return self._ops[key]
 
     def _if(self, node: If, scope: Scope, record: bool) -> Sequence[MaybeInterval]:

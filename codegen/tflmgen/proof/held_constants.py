@@ -1,4 +1,4 @@
-"""What the Program's constants hold, beside what the graph and the operator table want."""
+"""Whether places in flash hold the constants that the graph and the operator table ask for."""
 
 from __future__ import annotations
 

@@ -74,11 +74,11 @@ def _softmax(call: ArrayCall) -> str | None:
     return compare(call, first, exponentials[:count], "table")
 
 
-def _scales_of(operand: int, argument: int) -> Check:
-    """The scales of an operand, as floats."""
+def _weight_scales(argument: int) -> Check:
+    """The scales of operand 1, as floats."""
 
     def check(call: ArrayCall) -> str | None:
-        type_ = call.op.inputs[operand]
+        type_ = call.op.inputs[1]
         if type_ is None or call.data[argument] is None:
             return None
         quantization = type_.blocks or type_.quantization
@@ -95,8 +95,8 @@ def _hybrid(call: ArrayCall) -> str | None:
     """Scales of int8 weights beside floats; weights that the file has in 4 bits have a byte each."""
     type_, weights = call.op.inputs[1], call.op.constants[1]
     if type_ is None or weights is None or call.data[1] is None:
-        return _scales_of(1, 2)(call)
-    return compare(call, 1, np.asarray(weights).astype(np.int8), "weights") or _scales_of(1, 2)(call)
+        return _weight_scales(2)(call)
+    return compare(call, 1, np.asarray(weights).astype(np.int8), "weights") or _weight_scales(2)(call)
 
 
 def _partly_constant(call: ArrayCall) -> str | None:
@@ -126,7 +126,7 @@ def _embedding(call: ArrayCall) -> str | None:
         return None
     table = call.op.constants[1]
     problem = "" if table is None else compare(call, 0, np.asarray(table).astype(np.int8), "table")
-    return problem or _scales_of(1, 1)(call)
+    return problem or _weight_scales(1)(call)
 
 
 def _eight_channels(call: ArrayCall) -> str | None:
@@ -303,7 +303,7 @@ CHECKS: Mapping[str, Check] = {
     "depthwise_conv2d_hybrid.h": _hybrid,
     "fully_connected_hybrid.h": _hybrid,
     "fully_connected_blocks.h": _hybrid,
-    "batch_matmul_hybrid.h": _scales_of(1, 2),
+    "batch_matmul_hybrid.h": _weight_scales(2),
     "batch_matmul.h": _columns,
     "embedding.h": _embedding,
     "svdf.h": _svdf,

@@ -1,4 +1,4 @@
-"""The Program as statements: what the C text has to do, without a thought of how it is written."""
+"""The Program as statements: what the C text has to do, independent of how it is written."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def _with_bias(graph: SubGraph, last: Operator, source: Operator, product: Opera
     values = np.zeros(units) if before is None else constant_values(graph.tensors[product.inputs[before]]).reshape(-1)
     values = values + constant_values(graph.tensors[constant]).reshape(-1)
     data, name = contents(values, DType.FLOAT32), f"{graph.tensors[constant].name}_bias"
-    bias = Tensor(len(graph.tensors), name, DType.FLOAT32, "float32", (units,), None, True, None, data, False, 0)
+    bias = Tensor.added(len(graph.tensors), name, DType.FLOAT32, (units,), data)
     tensors = (*graph.tensors, bias)
     operators = []
     for op in graph.operators:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -103,19 +104,12 @@ def _with_carried(
         if key not in known and runs.get(key[0]):
             parts = [known[source] for source in origins(key, sources, known)]
             if parts:
-                carried[key] = _merged(parts)
+                carried[key] = reduce(TensorStatistics.merged, parts)
     return known | carried
 
 
 def _constant(tensor: Tensor) -> Array | None:
     return None if tensor.data is None else np.frombuffer(tensor.data, np.dtype("<f4"))
-
-
-def _merged(parts: Iterable[TensorStatistics]) -> TensorStatistics:
-    first, *others = parts
-    for other in others:
-        first = first.merged(other)
-    return first
 
 
 def _unreached(model: Model, runs: dict[int, int]) -> tuple[Unreached, ...]:

@@ -42,7 +42,7 @@ def operator_cycles(model: Model, shapes: Shapes, rewrites: bool = False) -> dic
 
 
 def cycles_of_invoke(model: Model, shapes: Shapes, runs: Mapping[int, int], samples: int) -> int:
-    """Cycles of an invoke on average, where subgraphs run so many times for all samples."""
+    """Mean cycles of an invoke. runs: how often each subgraph ran in all samples together."""
     cycles = operator_cycles(model, shapes, rewrites=True)
     return round(sum(count * runs.get(graph, 0) for (graph, _), count in cycles.items()) / max(samples, 1))
 

@@ -113,7 +113,7 @@ def _pairs(graph: SubGraph) -> dict[int, _Rounding]:
 
 
 def _without_unread(graph: SubGraph, pairs: Mapping[int, _Rounding]) -> SubGraph:
-    """The subgraph without QUANTIZE of which a DEQUANTIZE that went was the last reader."""
+    """The subgraph without each QUANTIZE that only a removed DEQUANTIZE read."""
     read = {tensor for op in graph.operators for tensor in op.inputs} | set(graph.outputs)
     unread = {(pair.between.index,) for pair in pairs.values() if pair.between and pair.between.index not in read}
     return replace(graph, operators=tuple(op for op in graph.operators if op.outputs not in unread))

@@ -1,4 +1,4 @@
-"""Rewrites of a float Model before calibration, after which more of it can be in integers.
+"""Rewrites of a float Model before calibration, so that more of its operators have integer forms.
 
 Tensors keep their indices; operands that are constants lose theirs, and new constants come last.
 """
@@ -36,7 +36,7 @@ from tflmgen.quantize.sum_chains import with_sum_chains
 from tflmgen.quantize.web_constraints import UnionFind
 
 
-def simplify(model: Model, fuses_lstm: bool = False, keeps_state: bool = True) -> Model:
+def simplify(model: Model, fuses_lstm: bool, keeps_state: bool) -> Model:
     """The Model with fewer operators and constants for loop variables, and with products hoisted out of loops.
 
     fuses_lstm, keeps_state  loops that are such LSTM layers stay as they are, as do those of stateful layers
@@ -47,7 +47,7 @@ def simplify(model: Model, fuses_lstm: bool = False, keeps_state: bool = True) -
     return with_own_buffers(with_moved_biases(with_hoisted_products(model, fused), fused))
 
 
-def lstm_loops_of(model: Model, keeps_state: bool = True) -> dict[int, LstmLoop | str]:
+def lstm_loops_of(model: Model, keeps_state: bool) -> dict[int, LstmLoop | str]:
     """Loops of a float model with an LSTM cell, as `find_lstm_loops` has them."""
     return find_lstm_loops(_with_constants(model), keeps_state)
 
@@ -102,7 +102,7 @@ def _with_kernels(graph: SubGraph) -> SubGraph:
             pass
         elif op.name == "NEG":
             data = contents(np.zeros((), np.float32), DType.FLOAT32)
-            zero = Tensor(len(tensors), "zero", DType.FLOAT32, "float32", (), None, True, None, data, False, 0)
+            zero = Tensor.added(len(tensors), "zero", DType.FLOAT32, (), data)
             tensors.append(zero)
             name, inputs = "SUB", [zero.index, *inputs]
         elif op.name == "SQUARE":
@@ -132,7 +132,7 @@ def _matrix(op: Operator, tensors: Sequence[Tensor]) -> Tensor | None:
 
 
 def _reciprocal(divisor: Tensor) -> Tensor | None:
-    """The constant by which to multiply in place of a division; None for what is no constant, or has no reciprocal."""
+    """The reciprocals of a divisor, for a multiplication instead; None if it is not constant or has no reciprocals."""
     if divisor.data is None or divisor.dtype is not DType.FLOAT32:
         return None
     with np.errstate(divide="ignore", over="ignore"):

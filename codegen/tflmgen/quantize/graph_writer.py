@@ -1,4 +1,4 @@
-"""The operators and tensors of a subgraph that is written anew, with new ones among them."""
+"""Writer of a subgraph: operators in a new order, with tensors and operators added."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ class GraphWriter:
     def constant(self, name: str, values: Sequence[int] | int) -> int:
         """A new constant of int32, a scalar or a vector."""
         array, index = np.array(values, np.int32), len(self.tensors)
-        data, label = contents(array, DType.INT32), DType.INT32.label
-        self.tensors.append(Tensor(index, name, DType.INT32, label, array.shape, None, True, None, data, False, 0))
+        self.tensors.append(Tensor.added(index, name, DType.INT32, array.shape, contents(array, DType.INT32)))
         return index
 
     def like(self, tensor: Tensor, name: str, shape: tuple[int, ...], dtype: DType | None = None) -> int:
@@ -40,7 +39,7 @@ class GraphWriter:
         assert own is not None
         quantization = tensor.quantization if dtype is None else None
         name = f"{tensor.name}_{name}"
-        self.tensors.append(Tensor(index, name, own, own.label, shape, None, True, quantization, None, False, 0))
+        self.tensors.append(Tensor.added(index, name, own, shape, quantization=quantization))
         return index
 
     def add(self, name: str, inputs: Sequence[int], output: int) -> None:

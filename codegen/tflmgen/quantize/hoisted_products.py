@@ -11,8 +11,6 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from tflmgen.frontend import (
     Model,
     Operator,
@@ -20,13 +18,11 @@ from tflmgen.frontend import (
     Tensor,
     bindings,
     constant_values,
-    contents,
     is_loop,
-    operator_version,
-    options_with_defaults,
 )
 from tflmgen.ir import DType
 from tflmgen.kernels import Comparison, traits_of
+from tflmgen.quantize.graph_writer import GraphWriter
 from tflmgen.quantize.integer_forms import WeightOperands, bias_operand, weight_operands
 from tflmgen.quantize.loop_counters import Loop
 
@@ -60,7 +56,7 @@ class _Product:
     weights: WeightOperands
 
 
-def with_hoisted_products(model: Model, kept: Collection[int] = ()) -> Model:
+def with_hoisted_products(model: Model, kept: Collection[int]) -> Model:
     """The Model with products of invariant rows before their loops, where every iteration's row is known to be used.
 
     kept  bodies of loops that stay as they are
@@ -175,18 +171,18 @@ def _reaches(loop: Loop, tensor: int, count: int) -> bool:
 def _hoisted(model: Model, candidate: _Product) -> Model:
     condition, body = (model.subgraphs[binding.subgraph] for binding in bindings(candidate.loop))
     shape, name = _product_shape(candidate, body), body.tensors[candidate.product.outputs[0]].name
-    inner, outer, bound = _Editor(body), _Editor(candidate.graph), _Editor(condition)
+    inner, outer, bound = _Writer(body), _Writer(candidate.graph), _Writer(condition)
     product = _compute_before(candidate, body, outer, shape)
-    variable = inner.add(f"{name}_all", shape)
+    variable = inner.value(f"{name}_all", shape)
     _pick_inside(candidate, body, inner, variable, shape)
-    after = outer.add(f"{name}_after", shape)
+    after = outer.value(f"{name}_after", shape)
     loop = replace(candidate.loop, inputs=(*candidate.loop.inputs, product), outputs=(*candidate.loop.outputs, after))
     outer.operators.append(loop)
     outer.operators += [op for op in candidate.graph.operators if op.index > candidate.loop.index]
     edited = {
-        candidate.graph.index: outer.graph(candidate.graph.inputs, candidate.graph.outputs),
-        condition.index: bound.with_input(f"{name}_all", shape, condition),
-        body.index: inner.graph((*body.inputs, variable), (*body.outputs, variable)),
+        candidate.graph.index: outer.between(candidate.graph.inputs, candidate.graph.outputs),
+        condition.index: bound.with_input(f"{name}_all", shape),
+        body.index: inner.between((*body.inputs, variable), (*body.outputs, variable)),
     }
     hoisted = replace(model, subgraphs=tuple(edited.get(graph.index, graph) for graph in model.subgraphs))
     return _without_unread(hoisted, edited[candidate.graph.index], loop.inputs, candidate.place)
@@ -218,7 +214,7 @@ def _reads(graph: SubGraph, tensor: int) -> bool:
     return any(tensor in op.inputs for op in graph.operators)
 
 
-def _compute_before(candidate: _Product, body: SubGraph, outer: _Editor, shape: tuple[int, ...]) -> int:
+def _compute_before(candidate: _Product, body: SubGraph, outer: _Writer, shape: tuple[int, ...]) -> int:
     """Adds what precedes the loop, and the product of all rows; its tensor."""
     graph, op, rank = candidate.graph, candidate.product, candidate.rank
     outer.operators += [other for other in graph.operators if other.index < candidate.loop.index]
@@ -232,12 +228,12 @@ def _compute_before(candidate: _Product, body: SubGraph, outer: _Editor, shape: 
     inputs[candidate.weights.source] = outer.reshaped(
         source, (rows, *graph.tensors[source].shape[-rank:]), f"{name}_rows"
     )
-    result = outer.add(f"{name}_product", (rows, *shape[-rank:]))
+    result = outer.value(f"{name}_product", (rows, *shape[-rank:]))
     outer.operators.append(replace(op, inputs=tuple(inputs), outputs=(result,)))
     return outer.reshaped(result, shape, f"{name}_before")
 
 
-def _pick_inside(candidate: _Product, body: SubGraph, inner: _Editor, variable: int, shape: tuple[int, ...]) -> None:
+def _pick_inside(candidate: _Product, body: SubGraph, inner: _Writer, variable: int, shape: tuple[int, ...]) -> None:
     """The body's operators with a pick of the product in place of the product."""
     result, rank = candidate.product.outputs[0], candidate.rank
     picked = (*body.tensors[candidate.pick.outputs[0]].shape[:-rank], *shape[-rank:])
@@ -247,65 +243,51 @@ def _pick_inside(candidate: _Product, body: SubGraph, inner: _Editor, variable: 
             continue
         inputs = [variable, *candidate.pick.inputs[1:]]
         if candidate.pick.name == "SLICE":
-            inputs[2] = inner.constant("size", np.array(picked, np.int32))
+            inputs[2] = inner.constant("size", picked)
         is_same = picked == body.tensors[result].shape
-        output = result if is_same else inner.add(f"{body.tensors[result].name}_picked", picked)
+        output = result if is_same else inner.value(f"{body.tensors[result].name}_picked", picked)
         inner.operators.append(replace(candidate.pick, inputs=tuple(inputs), outputs=(output,)))
         if not is_same:
             inner.add_reshape(output, result)
 
 
-class _Editor:
-    """A subgraph in the making; operators whose results nothing reads are left out at the end."""
+class _Writer(GraphWriter):
+    """A subgraph with the product of all rows; moves whose results nothing reads are left out at the end."""
 
-    def __init__(self, graph: SubGraph) -> None:
-        self._graph = graph
-        self.tensors = list(graph.tensors)
-        self.operators: list[Operator] = []
+    __slots__ = ()
 
-    def add(self, name: str, shape: Sequence[int]) -> int:
-        index = len(self.tensors)
-        self.tensors.append(
-            Tensor(index, name, DType.FLOAT32, "float32", tuple(shape), None, True, None, None, False, 0)
-        )
-        return index
+    def value(self, name: str, shape: tuple[int, ...]) -> int:
+        """A new tensor of float32."""
+        self.tensors.append(Tensor.added(len(self.tensors), name, DType.FLOAT32, shape))
+        return len(self.tensors) - 1
 
     def copy(self, tensor: Tensor) -> int:
         self.tensors.append(replace(tensor, index=len(self.tensors)))
         return len(self.tensors) - 1
 
-    def constant(self, name: str, values: np.ndarray[tuple[int, ...], np.dtype[np.int32]]) -> int:
-        data = contents(values, DType.INT32)
-        index = self.add(name, values.shape)
-        self.tensors[index] = replace(self.tensors[index], dtype=DType.INT32, type_name="int32", data=data)
-        return index
-
     def reshaped(self, tensor: int, shape: tuple[int, ...], name: str) -> int:
         """The tensor in a shape: itself if it has it."""
         if self.tensors[tensor].shape == shape:
             return tensor
-        result = self.add(name, shape)
+        result = self.value(name, shape)
         self.add_reshape(tensor, result)
         return result
 
     def add_reshape(self, source: int, result: int) -> None:
-        inputs = (source, self.constant("shape", np.array(self.tensors[result].shape, np.int32)))
-        options = options_with_defaults("RESHAPE", {})
-        version = operator_version("RESHAPE", [self.tensors[i] for i in inputs], [self.tensors[result]], options)
-        self.operators.append(Operator(0, "RESHAPE", version, inputs, (result,), options, b"", ()))
+        self.add("RESHAPE", [source, self.constant("shape", self.tensors[result].shape)], result)
 
-    def graph(self, inputs: Sequence[int], outputs: Sequence[int]) -> SubGraph:
+    def between(self, inputs: Sequence[int], outputs: Sequence[int]) -> SubGraph:
+        """The subgraph with these inputs and outputs."""
         read, kept = set(outputs), []
         for op in reversed(self.operators):
             is_free = traits_of(op.name).view or op.name in _PICKS
             if not is_free or read.intersection(op.outputs):
                 kept.append(op)
                 read.update(op.inputs)
-        operators = tuple(replace(op, index=index) for index, op in enumerate(reversed(kept)))
-        tensors = tuple(self.tensors)
-        return replace(self._graph, tensors=tensors, operators=operators, inputs=tuple(inputs), outputs=tuple(outputs))
+        self.operators = kept[::-1]
+        return replace(self.finished(), inputs=tuple(inputs), outputs=tuple(outputs))
 
-    def with_input(self, name: str, shape: tuple[int, ...], graph: SubGraph) -> SubGraph:
+    def with_input(self, name: str, shape: tuple[int, ...]) -> SubGraph:
         """The subgraph with one more input, which it does not read."""
-        self.operators = list(graph.operators)
-        return self.graph((*graph.inputs, self.add(name, shape)), graph.outputs)
+        self.operators = list(self.graph.operators)
+        return self.between((*self.graph.inputs, self.value(name, shape)), self.graph.outputs)

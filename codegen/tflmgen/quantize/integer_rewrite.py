@@ -261,14 +261,10 @@ class _SubGraphRewriter:
         return self._add_tensor(integer_tensor("shape", np.array(self._tensors[tensor].shape, np.int32)))
 
     def _add_tensor(self, tensor: NewTensor, is_state: bool = True) -> int:
-        index, dtype = len(self._tensors), tensor.element.dtype
-        variable = is_state and tensor.is_state
-        quantization, data = tensor.element.quantization, tensor.data
-        added = Tensor(
-            index, tensor.name, dtype, dtype.label, tensor.shape, None, True, quantization, data, variable, 0
-        )
-        self._tensors.append(added)
-        self._types[index] = tensor.element
+        index, element = len(self._tensors), tensor.element
+        added = Tensor.added(index, tensor.name, element.dtype, tensor.shape, tensor.data, element.quantization)
+        self._tensors.append(replace(added, is_variable=is_state and tensor.is_state))
+        self._types[index] = element
         return index
 
     def _compute_in_float(self, op: Operator) -> None:

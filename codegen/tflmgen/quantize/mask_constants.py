@@ -1,4 +1,4 @@
-"""Masks such as -1e9, which attention adds to scores that do not count: smaller ones that do the same.
+"""Bounds the masks, such as -1e9, that attention adds to the scores of positions to ignore.
 
 With such a mask in its range, a tensor of int8 has one step for all scores. Any number does that is far enough below
 the scores for SOFTMAX to give 0: the constants become as small, and ranges of masked scores end where SOFTMAX gives 0.

@@ -27,7 +27,7 @@ from tflmgen.quantize.layer_inputs import LayerWatcher
 from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, quantize_model
 from tflmgen.quantize.observed_build import ObservedBuild, observed_variant
 from tflmgen.quantize.range_choice import RangeMethod, affine_of, choose_range
-from tflmgen.quantize.sensitivity import Sensitivity, WebValues, measure_sensitivity, merged_statistics
+from tflmgen.quantize.sensitivity import Sensitivity, WebValues, measure_sensitivity
 from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.web_types import Range, RangeChoice
 from tflmgen.quantize.weight_rounding import corrected_layers
@@ -118,7 +118,7 @@ def range_choice(
     def choose(keys: Iterable[TensorKey], dtype: DType, bounds: Range) -> Range:
         group = sorted(keys)
         own = (methods or {}).get(group[0], method) if group else method
-        statistics = merged_statistics(calibration, group)
+        statistics = calibration.merged(group)
         if statistics is None or own is RangeMethod.MIN_MAX:
             return bounds
         return affine_of(*choose_range(statistics, dtype, own), dtype).bounds
@@ -168,7 +168,7 @@ class _Search:
 
         def choose(keys: Iterable[TensorKey], dtype: DType, bounds: Range) -> Range:
             group = sorted(keys)
-            statistics = merged_statistics(best.calibration, group)
+            statistics = best.calibration.merged(group)
             if group and dtype is DType.INT8 and statistics is not None:
                 groups.append(WebValues(group[0], tuple(group), statistics))
             return best.choice.choose_range(group, dtype, bounds)

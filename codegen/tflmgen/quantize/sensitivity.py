@@ -28,12 +28,10 @@ class WebValues:
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """Errors at the outputs where one web alone is quantised, by type and method of its range."""
+    """Errors at the outputs where one web alone is in int8, by the method of its range."""
 
     root: TensorKey
-    dtype: DType
     method: RangeMethod
-    affine: Affine
     evaluation: Evaluation
 
     @property
@@ -48,46 +46,34 @@ def web_values(
     """Values of each web by its root, from those of its tensors; webs that calibration did not reach are left out."""
     webs = {}
     for root, keys in members.items():
-        statistics = merged_statistics(calibration, keys)
+        statistics = calibration.merged(keys)
         if statistics is not None:
             webs[root] = WebValues(root, tuple(keys), statistics)
     return webs
-
-
-def merged_statistics(calibration: Calibration, keys: Sequence[TensorKey]) -> TensorStatistics | None:
-    """Statistics of all values of these tensors; None if calibration reached none."""
-    merged: TensorStatistics | None = None
-    for key in keys:
-        own = calibration.tensors.get(key)
-        if own is not None:
-            merged = own if merged is None else merged.merged(own)
-    return merged
 
 
 def measure_sensitivity(
     build: ObservedBuild,
     held_out: Vectors,
     webs: Sequence[WebValues],
-    dtypes: Sequence[DType] = (DType.INT8,),
     methods: Sequence[RangeMethod] = (RangeMethod.MIN_MAX,),
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> list[Sensitivity]:
-    """Sensitivities of all webs in every type and with every method, in this order; `build` is of the float model.
+    """Sensitivities of all webs with every method, in this order; `build` is of the float model.
 
     The values of one web are rounded and clipped while the float model runs, so that nothing is compiled anew.
     """
     reference = run_sets(build, held_out)
     limits = max_trips(build.model, reference, build.model)
-    total = len(webs) * len(dtypes) * len(methods)
+    total = len(webs) * len(methods)
     measured: list[Sensitivity] = []
     for web in webs:
-        done: dict[tuple[DType, Affine], Evaluation] = {}
-        for dtype in dtypes:
-            for method in methods:
-                progress(len(measured), total)
-                affine = affine_of(*choose_range(web.statistics, dtype, method), dtype)
-                if (dtype, affine) not in done:
-                    run = run_sets(build, held_out, dict.fromkeys(web.members, affine), max_trips=limits)
-                    done[dtype, affine] = compare_runs(build, held_out, reference, run, build.model)
-                measured.append(Sensitivity(web.root, dtype, method, affine, done[dtype, affine]))
+        done: dict[Affine, Evaluation] = {}
+        for method in methods:
+            progress(len(measured), total)
+            affine = affine_of(*choose_range(web.statistics, DType.INT8, method), DType.INT8)
+            if affine not in done:
+                run = run_sets(build, held_out, dict.fromkeys(web.members, affine), max_trips=limits)
+                done[affine] = compare_runs(build, held_out, reference, run, build.model)
+            measured.append(Sensitivity(web.root, method, done[affine]))
     return measured

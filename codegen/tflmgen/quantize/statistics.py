@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,11 @@ class Calibration:
     decisions: Mapping[OperatorKey, tuple[Decisions, ...]] = field(default_factory=dict)
     unreached: tuple[Unreached, ...] = ()
     not_finite: Mapping[TensorKey, int] = field(default_factory=dict)
+
+    def merged(self, keys: Iterable[TensorKey]) -> TensorStatistics | None:
+        """Statistics of all values of these tensors; None if calibration reached none."""
+        known = [self.tensors[key] for key in keys if key in self.tensors]
+        return reduce(TensorStatistics.merged, known) if known else None
 
 
 class Accumulator:

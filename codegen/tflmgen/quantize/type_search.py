@@ -48,15 +48,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class TypeChoice:
-    """The types chosen, the errors of the model that has them, and whether they are within the limits.
-
-    tried  number of webs that were not int8, and errors, of each model that was compiled and run
-    """
+    """The types chosen, the errors of the model that has them, and whether they are within the limits."""
 
     wanted: Wanted
     evaluation: Evaluation
     is_within: bool
-    tried: tuple[tuple[int, Evaluation], ...]
 
 
 def choose_types(
@@ -155,8 +151,7 @@ class _Search:
         return self._limits.allow(self._evaluation(wanted))
 
     def choice(self, wanted: Wanted) -> TypeChoice:
-        tried = tuple((len(key), evaluation) for key, evaluation in self._evaluations.items())
-        return TypeChoice(wanted, self._evaluation(wanted), self.is_good(wanted), tried)
+        return TypeChoice(wanted, self._evaluation(wanted), self.is_good(wanted))
 
     def _evaluation(self, wanted: Wanted) -> Evaluation:
         key = tuple(sorted(wanted.items(), key=lambda item: item[0]))

@@ -11,7 +11,6 @@ from tflmgen.frontend import TensorKey
 from tflmgen.ir import DType
 from tflmgen.quantize.model_quantization import QuantizedModel
 from tflmgen.quantize.range_choice import affine_of, clipped_share, sqnr_db
-from tflmgen.quantize.sensitivity import merged_statistics
 from tflmgen.quantize.statistics import Calibration, TensorStatistics
 
 HISTOGRAM_BINS = 48
@@ -60,7 +59,7 @@ def summarize_webs(quantized: QuantizedModel, calibration: Calibration) -> tuple
 def _summary(
     quantized: QuantizedModel, calibration: Calibration, root: TensorKey, keys: list[TensorKey]
 ) -> WebSummary | None:
-    statistics = merged_statistics(calibration, keys)
+    statistics = calibration.merged(keys)
     if statistics is None:
         return None
     element = quantized.assignment.types.get(root)

@@ -5,8 +5,8 @@ Decided here: what each operator means, independent of its kernels, of the passe
 """
 
 from tflmgen.reference.branch_counts import branches_of
-from tflmgen.reference.evaluations import EVALUATIONS
 from tflmgen.reference.file_interpreter import Interpreter, type_of
+from tflmgen.reference.first_difference import magnitude_of
 from tflmgen.reference.function_tables import (
     SIGMOID_TABLE,
     SOFTMAX_TABLES,
@@ -17,7 +17,6 @@ from tflmgen.reference.function_tables import (
     row_exponentials,
 )
 from tflmgen.reference.input_sets import make_input_sets, with_small_integers
-from tflmgen.reference.module_interpreter import ModuleInterpreter
 from tflmgen.reference.operation import (
     Array,
     CustomReference,
@@ -27,14 +26,11 @@ from tflmgen.reference.operation import (
     UnsupportedError,
 )
 from tflmgen.reference.range_claims import Claims
-from tflmgen.reference.validation import Context, validate
+from tflmgen.reference.validation import Context
 from tflmgen.reference.validation_cache import validated
-from tflmgen.reference.validation_result import EFFORTS, Effort, Validation
 from tflmgen.reference.work_budget import Budget, BudgetError
 
 __all__ = [
-    "EFFORTS",
-    "EVALUATIONS",
     "SIGMOID_TABLE",
     "SOFTMAX_TABLES",
     "Array",
@@ -44,22 +40,19 @@ __all__ = [
     "Context",
     "CustomReference",
     "CustomReferences",
-    "Effort",
     "Interpreter",
-    "ModuleInterpreter",
     "Operation",
     "RunTimeError",
     "UnsupportedError",
-    "Validation",
     "branches_of",
     "element_results",
     "interpolated",
     "linear_steps",
+    "magnitude_of",
     "make_input_sets",
     "results_on_constants",
     "row_exponentials",
     "type_of",
-    "validate",
     "validated",
     "with_small_integers",
 ]

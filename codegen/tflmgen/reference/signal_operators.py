@@ -18,8 +18,8 @@ _U32 = (1 << 32) - 1
 """The greatest uint32."""
 
 
-def _option(op: Operation, name: str, default: int = 0) -> int:
-    return int(op.options.get(name, default))
+def _option(op: Operation, name: str) -> int:
+    return int(op.options.get(name, 0))
 
 
 def _window(op: Operation) -> Sequence[Array]:

@@ -223,7 +223,7 @@ class _Run:
         try:
             return sequence, [self._file.invoke(entry, arrays) for arrays in sequence]
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            # A gap of this room's own: it proves nothing, neither that the build is right nor that it is wrong.
+            # The reference itself fails here, which says nothing about the build.
             raise UnsupportedError(f"this model ({type(error).__name__}: {error})") from error
 
     def _compare(
@@ -256,7 +256,7 @@ class _Run:
         return True
 
     def _limited(self, work: float) -> Budget:
-        """Budget of the graph's run of a set that was so much work for the file: a multiple of it, and some more."""
+        """Budget of the graph's run on a set: a multiple of the work that the file's run took, and some more."""
         times, more = RUNAWAY
         budget = self._budget.share(1)
         budget.nanoseconds = min(budget.nanoseconds, times * work + more)
@@ -304,8 +304,8 @@ class _Run:
                 raise
             raise InternalError(f"{place}: the graph does far more work than the file; a loop may not end") from None
         except (ArithmeticError, ValueError, IndexError, RunTimeError) as error:
-            # Where shapes come with the run, firmware answers such operands with an error code. That a tensor has no
-            # room is an error only where the file's tensors are larger than they may be.
+            # With shapes known at run time, firmware answers such operands with an error code. A tensor that exceeds
+            # its bound is excused only where the file's tensors exceed the admitted shapes.
             is_argument = isinstance(error, RunTimeError) and not isinstance(error, BoundError)
             is_too_large = self._has_run_time_shapes and self._is_inadmissible(entry, signature, sequence)
             self._refused += is_argument and not is_too_large and candidate.planned

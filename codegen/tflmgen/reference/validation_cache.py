@@ -1,4 +1,4 @@
-"""Results of validations in the user's cache: a build that is validated already takes no time again."""
+"""Results of validations in the user's cache, so that an unchanged build is not validated again."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ class BranchMap:
             common = frozenset(c for c in first | second if c[0] != decided[0])
             self._keys[node.name] = (decided[0], True, frozenset(), common, frames)
             return common, frames
-        # Of two values exactly one arrives, or none is defined: where one condition holds or not says which.
+        # At most one of the two values arrives: whether the only condition of `first` alone holds says which.
         if len(first - second) != 1:
             first, second = second, first
         if decided or len(first - second) != 1 or not second - first:

@@ -62,7 +62,7 @@ class _Worker:
         except Exception as error:
             if type(error).__name__ == "ResourceExhaustedError" or _UNLOADED in str(error):
                 return {"error": NO_MEMORY, "advice": ""}
-            # TensorFlow raises what its many parts raise; its first line says what it is about.
+            # TensorFlow may raise any exception; its first line names the problem.
             lines = [line for line in str(error).strip().splitlines() if line.strip()] or [""]
             return {"error": f"TensorFlow cannot {request['do']} it: {type(error).__name__}: {lines[0]}", "advice": ""}
 

@@ -10,7 +10,7 @@ from tflmgen.passes.activation_functions import fuse_functions
 from tflmgen.passes.dead_code import prune
 from tflmgen.passes.fuse_lookups import fuse_lookups
 from tflmgen.passes.pipeline import run_passes
-from tflmgen.reference import ModuleInterpreter
+from tflmgen.reference.module_interpreter import ModuleInterpreter
 
 F = "float32[2,9]"
 

@@ -8,7 +8,7 @@ from support.kernel_harness import Array
 from tflmgen.passes.pipeline import run_passes
 from tflmgen.passes.quantization import cancel_quantization
 from tflmgen.passes.quantize_boundaries import narrow
-from tflmgen.reference import ModuleInterpreter
+from tflmgen.reference.module_interpreter import ModuleInterpreter
 
 
 def test_quantize_after_dequantize_needs_no_floats() -> None:

@@ -9,7 +9,7 @@ from tflmgen.passes.dead_code import prune
 from tflmgen.passes.merge_transposes import fuse_transposes
 from tflmgen.passes.move_transposes import sink_transposes
 from tflmgen.passes.pipeline import run_passes
-from tflmgen.reference import ModuleInterpreter
+from tflmgen.reference.module_interpreter import ModuleInterpreter
 
 TO_FIRST = "constant #first: int32[4] = 0, 3, 1, 2"
 TO_LAST = "constant #last: int32[4] = 0, 2, 3, 1"

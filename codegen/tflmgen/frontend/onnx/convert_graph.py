@@ -10,7 +10,6 @@ import numpy as np
 import onnx
 
 from tflmgen.errors import Location, ModelError, Problem
-from tflmgen.frontend.onnx import families
 from tflmgen.frontend.onnx.integer_operators import with_integer_operators
 from tflmgen.frontend.onnx.laid_out import Array, Graph, Value, constant
 from tflmgen.frontend.onnx.located import NodeError
@@ -21,8 +20,6 @@ from tflmgen.frontend.onnx.stateful_inputs import state_pairs
 from tflmgen.frontend.onnx.walk import Scope, Walker
 from tflmgen.frontend.tflite.model import Model
 from tflmgen.frontend.tflite.unused_tensors import without_unused
-
-assert families.LOWERINGS
 
 
 @dataclass(frozen=True, slots=True)

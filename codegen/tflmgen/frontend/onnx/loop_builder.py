@@ -236,7 +236,7 @@ def branch(
         orders.append(a.order if not a.is_plain else b.order)
     for graph, values in zip(graphs, results, strict=True):
         graph.builder.outputs = [graph.laid(value, order) for value, order in zip(values, orders, strict=True)]
-    # Only now: a result that is a value from outside is taken by being laid.
+    # After laid() of all results, since it adds the outside values that are results to those that are passed in.
     keys = passed_keys(*graphs)
     for graph in graphs:
         graph.builder.inputs = [graph.own(outside(key)).tensor for key in keys]

@@ -84,12 +84,12 @@ def pad_spatial(g: Graph, value: Value, pads: Sequence[tuple[int, int]], filler:
 
 
 def as_image(g: Graph, value: Value) -> Value:
-    """A value of one spatial dimension with a second of 1 before it."""
+    """A value with one spatial dimension as an image of height 1."""
     return m.unsqueeze(g, value, 2) if value.rank == 3 else value
 
 
 def flat_window(window: Window) -> Window:
-    """The window of one dimension as one of two, the first of 1."""
+    """A one-dimensional window as a two-dimensional one of height 1."""
     if len(window.size) != 1:
         return window
     return Window(

@@ -47,7 +47,7 @@ def main(folder: Path) -> None:
             try:
                 rows = run([{**_named(request, arrays, k, n), **constants} for n in range(invokes)])
             except Exception as error:
-                # What a runtime raises is its own affair; inputs of the set may not be allowed.
+                # A runtime may raise any exception. The model may not allow the inputs of this set.
                 print(f"{title}: {error}", file=sys.stderr)
                 rows = []
             ran.append(bool(rows))
@@ -79,7 +79,7 @@ def _evaluator(model: onnx.ModelProto) -> tuple[str, Evaluate]:
         try:
             session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
         except Exception as error:
-            # It has no common class for what it does not know.
+            # Exceptions of ONNX Runtime for models that it does not support have no common class.
             print(f"ONNX Runtime: {error}", file=sys.stderr)
         else:
             return "ONNX Runtime", lambda feeds: session.run(None, dict(feeds))

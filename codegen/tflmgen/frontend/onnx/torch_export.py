@@ -45,8 +45,8 @@ def onnx_of_torch(path: Path, function: str) -> Any:
     except ModelError:
         raise
     except Exception as error:
-        # torch, and the user's file, raise what their many parts raise; the first line says what it is about, of
-        # torch.onnx that of the cause, around which it puts advice to its developers.
+        # torch and the user's file may raise any exception; its first line names the problem. torch.onnx wraps the
+        # cause in advice to its own developers.
         cause: BaseException = error
         while type(cause).__module__.startswith("torch.onnx") and cause.__cause__:
             cause = cause.__cause__

@@ -16,9 +16,9 @@ from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.frontend.onnx.all_lowerings import LOWERINGS
 from tflmgen.frontend.onnx.laid_out import NUMPY_DTYPES, Array, Graph, Value, constant
 from tflmgen.frontend.onnx.located import NodeError
-from tflmgen.frontend.onnx.lowerings import LOWERINGS
 from tflmgen.frontend.onnx.node import ONNX_DTYPES, Node
 from tflmgen.frontend.onnx.torch_export import source_line
 from tflmgen.frontend.tflite.builder import ModelBuilder

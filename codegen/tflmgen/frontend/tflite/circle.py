@@ -110,6 +110,5 @@ class _Rewrite:
     def _tensor(self, dtype: DType, shape: tuple[int, ...], data: bytes | None, buffer: int) -> int:
         index = len(self._tensors)
         name = f"instance_norm_{index}"
-        tensor = Tensor(index, name, dtype, dtype.label, shape, None, True, None, data, False, buffer)
-        self._tensors.append(tensor)
+        self._tensors.append(replace(Tensor.added(index, name, dtype, shape, data), buffer=buffer))
         return index

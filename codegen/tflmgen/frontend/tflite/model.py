@@ -46,6 +46,18 @@ class Tensor:
     blocks: BlockQuantization | None = None
     recorded_range: tuple[float, float] | None = None
 
+    @staticmethod
+    def added(
+        index: int,
+        name: str,
+        dtype: DType,
+        shape: tuple[int, ...],
+        data: bytes | None = None,
+        quantization: Quantization | None = None,
+    ) -> Tensor:
+        """A tensor of known shape that a rewrite of the file adds; with `data` a constant."""
+        return Tensor(index, name, dtype, dtype.label, shape, None, True, quantization, data, False, 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Operator:

@@ -110,7 +110,7 @@ def _fit(factors: Sequence[float], sign: int, shift: int, extra: int, results: I
     untried = np.add(steps, (a, b), dtype=np.int64)
     watched: list[tuple[int, int]] = []
     while len(untried):
-        solution = _Trial(tuple(untried[0].tolist()), shift, extra).solve(results)
+        solution = _solved(tuple(untried[0].tolist()), shift, extra, results)
         if isinstance(solution, _Affine):
             return solution
         if not solution:  # the factors around these make sums that differ by 6 at most
@@ -129,27 +129,20 @@ def _fitting(factors: Integers, shift: int, extra: int, results: Integers, cells
     return fitting
 
 
-class _Trial:
-    """One pair of factors."""
-
-    def __init__(self, factors: tuple[int, int], shift: int, extra: int) -> None:
-        a, b = factors
-        values = np.arange(-128, 128, dtype=np.int64)
-        self.factors, self.shift, self.extra = factors, shift, extra
-        self.sums = np.add.outer((a * values) >> extra, (b * values) >> extra)
-
-    def solve(self, results: Integers) -> _Affine | list[tuple[int, int]]:
-        """The map; or the pairs of inputs that no constant serves both; or nothing, where sums could overflow."""
-        low, high = _bounds(results, self.sums, self.shift)
-        if low.max() > high.min():
-            cells = (np.unravel_index(int(at), results.shape) for at in (low.argmax(), high.argmin()))
-            return [(int(i), int(j)) for i, j in cells]
-        start = (int(low.max()) + int(high.min())) // 2
-        span = (abs(self.factors[0]) << 7 >> self.extra) + 1
-        reached = [*(int(end) + start for end in (self.sums.min(), self.sums.max())), start - span, start + span]
-        if min(reached) < -INT32_END or max(reached) >= INT32_END:
-            return []
-        return _Affine(self.factors, start, self.shift)
+def _solved(factors: tuple[int, int], shift: int, extra: int, results: Integers) -> _Affine | list[tuple[int, int]]:
+    """The map; or the pairs of inputs that no constant serves both; or nothing, where sums could overflow."""
+    values = np.arange(-128, 128, dtype=np.int64)
+    sums = np.add.outer(*((factor * values) >> extra for factor in factors))
+    low, high = _bounds(results, sums, shift)
+    if low.max() > high.min():
+        cells = (np.unravel_index(int(at), results.shape) for at in (low.argmax(), high.argmin()))
+        return [(int(i), int(j)) for i, j in cells]
+    start = (int(low.max()) + int(high.min())) // 2
+    span = (abs(factors[0]) << 7 >> extra) + 1
+    reached = [*(int(end) + start for end in (sums.min(), sums.max())), start - span, start + span]
+    if min(reached) < -INT32_END or max(reached) >= INT32_END:
+        return []
+    return _Affine(factors, start, shift)
 
 
 def _bounds(results: Integers, sums: Integers, shift: int) -> tuple[Integers, Integers]:

@@ -1,4 +1,4 @@
-"""CONV_2D in int8 for cores with the DSP extension: the stream of packed weights, and when it is exact."""
+"""CONV_2D in int8 for cores with the DSP extension: the stream of packed weights, and when the kernel is applicable."""
 
 from __future__ import annotations
 

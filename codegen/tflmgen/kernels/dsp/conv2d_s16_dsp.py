@@ -1,4 +1,4 @@
-"""CONV_2D of int16 by int8 for cores with the DSP extension: packed weights, and when there is a kernel."""
+"""CONV_2D of int16 by int8 for cores with the DSP extension: packed weights, and when the kernel is applicable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CONV_2D in int8 by Winograd's F(2x2, 3x3) for cores with the DSP extension: its weights, and when it is exact.
+"""CONV_2D in int8 by Winograd's F(2x2, 3x3) for cores with the DSP extension: its weights, and when it is applicable.
 
 Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", arXiv:1509.09308, section 4.1. With 2G in the place
 of G all numbers are integers, and the results four times the accumulators (firmware/kernels/conv2d_winograd_dsp.h).

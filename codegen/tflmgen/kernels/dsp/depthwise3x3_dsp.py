@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D in int8 for cores with the DSP extension: 3x3 filters over channel planes, and when it is exact."""
+"""DEPTHWISE_CONV_2D in int8 for the DSP extension: 3x3 filters over channel planes, and when it is applicable."""
 
 from __future__ import annotations
 

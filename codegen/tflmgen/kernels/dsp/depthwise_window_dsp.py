@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D in int8 with any window for cores with the DSP extension: packed weights, and when it is exact."""
+"""DEPTHWISE_CONV_2D in int8 with any window for the DSP extension: packed weights, and when it is applicable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED in int8 for cores with the DSP extension: the stream of packed weights, and when it is exact."""
+"""FULLY_CONNECTED in int8 for cores with the DSP extension: the stream of packed weights, and when it is applicable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED of int16 by int8 for cores with the DSP extension: packed weights, and when there is a kernel."""
+"""FULLY_CONNECTED of int16 by int8 for cores with the DSP extension: packed weights, and when it is applicable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LSTM over a sequence in int8 for cores with the DSP extension: the packed weights, and when the kernel is exact."""
+"""LSTM over a sequence in int8 for cores with the DSP extension: the packed weights, and when it is applicable."""
 
 from __future__ import annotations
 

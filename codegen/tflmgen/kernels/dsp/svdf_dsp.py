@@ -1,4 +1,4 @@
-"""SVDF in int8 for cores with the DSP extension: the packed weights, and when the kernel is exact."""
+"""SVDF in int8 for cores with the DSP extension: the packed weights, and when the kernel is applicable."""
 
 from __future__ import annotations
 

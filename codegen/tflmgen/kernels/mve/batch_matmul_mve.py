@@ -1,4 +1,4 @@
-"""BATCH_MATMUL in int8 for cores with MVE: when the kernel is exact, and its scratch."""
+"""BATCH_MATMUL in int8 for cores with MVE: when the kernel is applicable, and its scratch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CONV_2D of float32 for cores with MVE and its floating point: the stream of weights, and when there is a kernel."""
+"""CONV_2D of float32 for cores with MVE and its floating point: the stream of weights, and when it is applicable."""
 
 from __future__ import annotations
 

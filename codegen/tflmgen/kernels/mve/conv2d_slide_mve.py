@@ -1,4 +1,4 @@
-"""CONV_2D in int8 for cores with MVE, of windows three columns wide: four side by side share what they load."""
+"""CONV_2D in int8 for cores with MVE, for windows of three columns: four neighbouring ones share their loads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D in int8 for cores with MVE: packed weights, and when it is exact."""
+"""DEPTHWISE_CONV_2D in int8 for cores with MVE: packed weights, and when the kernel is applicable."""
 
 from __future__ import annotations
 

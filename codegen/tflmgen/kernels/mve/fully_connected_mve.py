@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED in int8 for cores with MVE: the stream of packed weights, and when it is exact."""
+"""FULLY_CONNECTED in int8 for cores with MVE: the stream of packed weights, and when the kernel is applicable."""
 
 from __future__ import annotations
 

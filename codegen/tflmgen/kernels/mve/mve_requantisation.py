@@ -53,10 +53,8 @@ def words(values: NDArray[np.int64]) -> NDArray[np.uint32]:
     return (values % 2**32).astype(np.uint32)
 
 
-def padded_bytes(weights: NDArray[np.int64], chunk: int = 16) -> NDArray[np.uint32]:
-    """int8 weights [channels, terms], terms filled up with zeros to whole chunks: words [channels, chunks, 4]."""
+def padded_bytes(weights: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """int8 weights [channels, terms] in vectors of 16, zeros behind: words [channels, vectors, 4]."""
     channels, terms = weights.shape
-    chunks = -(-terms // chunk)
-    padded = np.zeros((channels, chunks * chunk), dtype=np.int8)
-    padded[:, :terms] = weights
-    return padded.view("<u4").reshape(channels, chunks, chunk // 4)
+    padded = np.pad(weights, ((0, 0), (0, -terms % 16))).astype(np.int8)
+    return padded.view("<u4").reshape(channels, -1, 4)

@@ -149,7 +149,7 @@ def channel_scales(op: OperatorInstance, channels: int) -> tuple[tuple[int, int]
 
 @lru_cache(maxsize=128)
 def _quantized(factors: tuple[float, ...]) -> tuple[tuple[int, int], ...]:
-    """Kept, since the analysis of ranges, several kernels and their costs ask for those of the same layer."""
+    """Cached: range analysis, several kernels and their cost models ask for the multipliers of the same layer."""
     return tuple(map(quantize_multiplier, factors))
 
 

@@ -52,7 +52,7 @@ def _from_tables(packed: Array, header: Array, values: Array, kind: TensorType) 
     indices = np.unpackbits(packed)[: bits * count].reshape(count, bits) @ weights
     tables, inner = (1, count) if axis == ONE_TABLE else _channels(kind, axis)
     if len(values) < entries * tables:
-        # Files of before the axis was in the header have one table where the output has one scale.
+        # Files without an axis in the header have one table where the output has one scale.
         tables, inner = 1, count
     places = np.arange(count) // inner % tables * entries + indices
     if indices.max(initial=0) >= entries or len(values) < entries * tables:

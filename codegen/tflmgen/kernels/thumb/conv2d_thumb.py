@@ -1,4 +1,4 @@
-"""CONV_2D in int8 for every Cortex-M: the stream of weights, and when the kernel is exact."""
+"""CONV_2D in int8 for every Cortex-M: the stream of weights, and when the kernel is applicable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D in int8 for every Cortex-M in little memory: when the kernel is exact."""
+"""DEPTHWISE_CONV_2D in int8 for every Cortex-M in little memory: when the kernel is applicable."""
 
 from __future__ import annotations
 

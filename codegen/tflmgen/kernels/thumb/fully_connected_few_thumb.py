@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED in int8 of few units for every Cortex-M: the stream of weights, and when the kernel is exact."""
+"""FULLY_CONNECTED in int8 of few units for every Cortex-M: the stream of weights, and when the kernel is applicable."""
 
 from __future__ import annotations
 

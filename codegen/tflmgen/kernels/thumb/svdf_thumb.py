@@ -1,4 +1,4 @@
-"""SVDF in int8 for every Cortex-M: the packed weights, and when there is a kernel."""
+"""SVDF in int8 for every Cortex-M: the packed weights, and when the kernel is applicable."""
 
 from __future__ import annotations
 

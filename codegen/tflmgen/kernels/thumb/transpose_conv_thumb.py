@@ -1,4 +1,4 @@
-"""TRANSPOSE_CONV in int8 for every Cortex-M: a convolution for each rest of the stride, and when they are exact."""
+"""TRANSPOSE_CONV in int8 for every Cortex-M: a convolution for each phase of the stride, and when it is applicable."""
 
 from __future__ import annotations
 

@@ -15,11 +15,6 @@ from tflmgen.kernels import Dimensions, Operators, instance_of
 from tflmgen.passes.sliding.track import Span
 
 
-def rows_of(type_: TensorType, axis: int, count: int) -> TensorType:
-    """The type with so many rows along an axis."""
-    return type_.with_shape((*type_.shape[:axis], count, *type_.shape[axis + 1 :]))
-
-
 class GraphBuilder:
     """New nodes in order, and the constants that they read besides the module's own."""
 
@@ -79,7 +74,7 @@ class GraphBuilder:
         shape = value.type.max_shape
         if span == (0, shape[axis]):
             return value
-        type_ = rows_of(value.type, axis, span[1] - span[0])
+        type_ = value.type.with_dim(axis, span[1] - span[0])
         array = constant_array(value, self.constants)
         if array is not None:
             return self.constant(value.name, np.take(array, range(*span), axis), type_)
@@ -92,7 +87,7 @@ class GraphBuilder:
         if len(parts) == 1:
             return parts[0]
         rows = sum(part.type.max_shape[axis] for part in parts)
-        type_ = rows_of(parts[0].type, axis, rows)
+        type_ = parts[0].type.with_dim(axis, rows)
         return self.op("CONCATENATION", parts, ((name, type_),), self.options("CONCATENATION", axis=axis), origin)[0]
 
     def counted(self, counter: Value, limit: int, origin: Origin) -> Value:

@@ -20,7 +20,7 @@ from tflmgen.ir import (
 )
 from tflmgen.ir import with_regions as node_with_regions
 from tflmgen.passes.sliding.cone import Cone, values_read
-from tflmgen.passes.sliding.graph_builder import GraphBuilder, rows_of
+from tflmgen.passes.sliding.graph_builder import GraphBuilder
 from tflmgen.passes.sliding.moving_sums import MovingSum
 from tflmgen.passes.sliding.rings import POSITION, Part, Ring
 from tflmgen.passes.sliding.track import Span
@@ -91,7 +91,7 @@ class Rewrite:
                 later[value] = self._load(caches, name, self._cone.rings[value])
                 continue
             track = self._cone.tracks[value]
-            type_ = rows_of(value.type, track.axis, span[1] - span[0])
+            type_ = value.type.with_dim(track.axis, span[1] - span[0])
             oldest, *later[value] = self._phases(caches, name, type_, track.period)
             self._parts.setdefault(value, []).append(Part(span, oldest))
         for id_, moving in self._cone.sums.items():

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tflmgen.ir import DType, Op, Origin, TensorType, Value
-from tflmgen.kernels import Operators, Sums, instance_of, traits_of
+from tflmgen.kernels import Operators, Sums, instance_of_op, traits_of
 from tflmgen.passes.sliding.graph_builder import GraphBuilder
 from tflmgen.passes.sliding.track import Span, Track, meet
 
@@ -93,7 +93,7 @@ def moving_sum(
     if value is None or value not in tracks or not all(v.type.is_static for v in (value, *op.outputs)):
         return None
     rule = traits_of(op.operator, operators).sums
-    sums = rule(instance_of(op.inputs, [v.type for v in op.outputs], op.attributes, constants)) if rule else None
+    sums = rule(instance_of_op(op, constants)) if rule else None
     track = tracks[value]
     saved = track.end - track.first - 2 * track.hop
     if sums is None or track.axis not in sums.axes or saved < FEWEST_ROWS_SAVED:

@@ -1,4 +1,4 @@
-"""Recognition of operators that keep rows of different time disjoint, and how. Others run anew on whole tensors."""
+"""Recognition of operators that compute each row of time from a window of rows. Others run on whole tensors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tflmgen.errors import ModelError, Problem
-from tflmgen.ir import Op, OperatorInstance, TensorType, Value, constant_array
+from tflmgen.ir import Op, TensorType, Value, constant_array
 from tflmgen.kernels import (
     Operators,
     Sliding,
@@ -18,12 +18,11 @@ from tflmgen.kernels import (
     axis_of,
     fixed_cuts,
     four,
-    instance_of,
+    instance_of_op,
     is_hybrid,
     paddings,
     traits_of,
 )
-from tflmgen.passes.sliding.graph_builder import rows_of
 from tflmgen.passes.sliding.moving_sums import MovingSum, moving_sum
 from tflmgen.passes.sliding.row_maps import Cut, Padded, RowMap, RowWise, Viewed
 from tflmgen.passes.sliding.track import Track
@@ -76,9 +75,6 @@ class Recognition:
         """The operator as one on sums that are kept from hop to hop; None where it is none."""
         return moving_sum(op, tracks, self._constants, self._operators)
 
-    def _instance(self, op: Op) -> OperatorInstance:
-        return instance_of(op.inputs, [v.type for v in op.outputs], op.attributes, self._constants)
-
     def _together(self, op: Op, sliding: Mapping[int, Track]) -> RowMap | None:
         """Operators on several tensors whose rows lie side by side."""
         rank = len(op.outputs[0].type.shape)
@@ -92,7 +88,8 @@ class Recognition:
         if op.outputs[0].type.max_shape[axis] != rows:
             return None
         if traits.joins and (
-            any(len(_type(op, i).shape) != rank for i in sliding) or axis_of(self._instance(op)) == rank + axis
+            any(len(_type(op, i).shape) != rank for i in sliding)
+            or axis_of(instance_of_op(op, self._constants)) == rank + axis
         ):
             return None
         constants = {}
@@ -111,12 +108,12 @@ class Recognition:
 
     def _row_wise(self, op: Op, index: int, track: Track) -> RowMap | None:
         """Operators on one tensor that keep the rows along its axis of time apart."""
-        instance = self._instance(op)
+        instance = instance_of_op(op, self._constants)
         traits = traits_of(op.operator, self._operators)
         if track.rows < 2 or not traits.row_wise(instance, track.axis):
             return None
         type_ = _type(op, index)
-        larger = rows_of(type_, track.axis, track.rows + 1)
+        larger = type_.with_dim(track.axis, track.rows + 1)
         enlarged = replace(instance, inputs=tuple(larger if i == index else t for i, t in enumerate(instance.inputs)))
         entry = self._operators[op.operator]
         try:
@@ -145,7 +142,7 @@ class Recognition:
         stride = (steps.stride_height, steps.stride_width)[dim]
         dilation = (steps.dilation_height, steps.dilation_width)[dim]
         reach, padding = window.reach[dim], extent.padding
-        if extent.output < 2 or (not is_pool and is_hybrid(self._instance(op))):
+        if extent.output < 2 or (not is_pool and is_hybrid(instance_of_op(op, self._constants))):
             return None  # TFLite quantises the input of int8 weights beside floats by the range of all its rows
         moved = self._in_steps(track, stride)
         if moved is None:
@@ -191,7 +188,7 @@ class Recognition:
         raise ModelError([Problem(where, f"--slide: {op.operator} {reason}", advice)])
 
     def _cut(self, op: Op, track: Track) -> RowMap | None:
-        cuts = fixed_cuts(self._instance(op))
+        cuts = fixed_cuts(instance_of_op(op, self._constants))
         value = op.inputs[0]
         if (
             cuts is None
@@ -210,11 +207,11 @@ class Recognition:
 
     def _pads_time(self, op: Op, track: Track) -> bool:
         return constant_array(op.inputs[1], self._constants) is not None and any(
-            paddings(self._instance(op))[track.axis]
+            paddings(instance_of_op(op, self._constants))[track.axis]
         )
 
     def _padded(self, op: Op, track: Track) -> RowMap | None:
-        sides, quantization = tuple(paddings(self._instance(op))), op.outputs[0].type.quantization
+        sides, quantization = tuple(paddings(instance_of_op(op, self._constants))), op.outputs[0].type.quantization
         fills = constant_array(op.inputs[2], self._constants) if len(op.inputs) > 2 else None
         fill = quantization.zero_point if quantization is not None and fills is None else 0
         before, after = sides[track.axis]

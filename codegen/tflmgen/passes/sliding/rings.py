@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tflmgen.ir import DType, Origin, TensorType, Value
-from tflmgen.passes.sliding.graph_builder import GraphBuilder, rows_of
+from tflmgen.passes.sliding.graph_builder import GraphBuilder
 from tflmgen.passes.sliding.track import Span, Track, union
 
 LEAST_BYTES_SAVED = 16
@@ -59,7 +59,7 @@ class Ring:
         return self.type.bytes + POSITION.bytes
 
     def _rows(self, count: int) -> TensorType:
-        return rows_of(self.value.type, self.track.axis, count)
+        return self.value.type.with_dim(self.track.axis, count)
 
     def loaded(self, stored: Value, oldest: Value, builder: GraphBuilder, origin: Origin) -> list[Part]:
         """The chunks that are read. stored, oldest: the rows, and the position of the oldest chunk, before the hop."""

@@ -1,4 +1,4 @@
-"""Maps from rows of an operator's output to the rows of its inputs that they depend on, and operators of some rows."""
+"""Maps from rows of an operator's output to the input rows that they depend on; builds the operator for some rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from tflmgen.ir import Op, Value
-from tflmgen.passes.sliding.graph_builder import GraphBuilder, rows_of
+from tflmgen.passes.sliding.graph_builder import GraphBuilder
 from tflmgen.passes.sliding.track import Span, Track
 
 Reads = Iterator[tuple[int, Span]]
@@ -61,7 +61,7 @@ class RowWise:
             assert value is not None
             values[index] = builder.cut(value, axis, (0, rows), self.op.origin)
         outputs = [
-            (v.name, rows_of(v.type, track.axis, rows)) for v, track in zip(self.op.outputs, self.tracks, strict=True)
+            (v.name, v.type.with_dim(track.axis, rows)) for v, track in zip(self.op.outputs, self.tracks, strict=True)
         ]
         return builder.op(self.op.operator, values, outputs, self.op.attributes, self.op.origin)
 
@@ -84,7 +84,7 @@ class Viewed:
         ((_, (first, end)),) = self.reads(span)
         whole = first * self.split // self.joined, end * self.split // self.joined
         axis, output = self.tracks[0].axis, self.op.outputs[0]
-        viewed = builder.reshape(inputs[0], rows_of(output.type, axis, whole[1] - whole[0]), self.op.origin)
+        viewed = builder.reshape(inputs[0], output.type.with_dim(axis, whole[1] - whole[0]), self.op.origin)
         return (builder.cut(viewed, axis, (span[0] - whole[0], span[1] - whole[0]), self.op.origin),)
 
 
@@ -112,7 +112,7 @@ class Padded:
     def build(self, span: Span, inputs: Mapping[int, Value], builder: GraphBuilder) -> Sequence[Value]:
         """The rows, with rows of padding before and after; a constant if all are padding."""
         axis, output = self.tracks[0].axis, self.op.outputs[0]
-        type_ = rows_of(output.type, axis, span[1] - span[0])
+        type_ = output.type.with_dim(axis, span[1] - span[0])
         first, end = self._inside(span)
         if first == end:
             return (builder.constant(output.name, np.full(type_.max_shape, self.fill), type_),)
@@ -148,5 +148,5 @@ class Cut:
                 value = builder.cut(value, axis, (start, start + count), self.op.origin)
         type_ = output.type
         for track in self.tracks:
-            type_ = rows_of(type_, track.axis, span[1] - span[0])
+            type_ = type_.with_dim(track.axis, span[1] - span[0])
         return (builder.reshape(replace(value, name=output.name), type_, self.op.origin),)

@@ -41,7 +41,7 @@ def slide_inputs(
     module: Module,
     requests: Sequence[WindowRequest],
     operators: Operators,
-    phases: bool = False,
+    phases: bool,
     dropped: int = 0,
     rings: bool = True,
 ) -> Module:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflmgen.ir import Function, Op, Origin, constant_array, operands_of
-from tflmgen.kernels import Operators, Sliding, instance_of, is_hybrid, traits_of
+from tflmgen.kernels import Operators, Sliding, instance_of_op, is_hybrid, traits_of
 from tflmgen.passes.sliding.cone import Cone, values_read
 
 _ADVICE = (
@@ -53,7 +53,7 @@ def _reason(
         return f"reads '{name}', too, which does not slide", advice if others[0] in function.inputs else _ADVICE
     if not all(v.type.is_static for v in op.outputs):
         return ("has a shape that is known at run time only",)
-    instance = instance_of(op.inputs, [v.type for v in op.outputs], op.attributes, constants)
+    instance = instance_of_op(op, constants)
     if traits.window is Sliding.FILTER and is_hybrid(instance):
         advice = "Keep its weights as floats, or quantise the whole model: --quantize CAL.npz"
         return "has int8 weights for floats, and quantises its input by the range of all its rows", advice

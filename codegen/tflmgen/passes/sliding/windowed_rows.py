@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from tflmgen.ir import Op, TensorType, Value
 from tflmgen.kernels import Steps, Window
-from tflmgen.passes.sliding.graph_builder import GraphBuilder, rows_of
+from tflmgen.passes.sliding.graph_builder import GraphBuilder
 from tflmgen.passes.sliding.row_maps import Reads
 from tflmgen.passes.sliding.track import Span, Track
 
@@ -60,7 +60,7 @@ class Windowed:
     def build(self, span: Span, inputs: Mapping[int, Value], builder: GraphBuilder) -> Sequence[Value]:
         """The operator on these rows, with padding where the windows leave the image."""
         output, values = self.op.outputs[0], [inputs[0], *self.op.inputs[1:]]
-        type_ = rows_of(output.type, self.tracks[0].axis, span[1] - span[0])
+        type_ = output.type.with_dim(self.tracks[0].axis, span[1] - span[0])
         if self._has_lines(span) and self._line(span) > 1:
             return self._build_by_lines(span, values, type_, builder)
         attributes = replace(self.op.attributes, steps=self._steps(span))

@@ -45,6 +45,8 @@ class QuantizationChoice:
     keeps_state   their state persists between invokes, as TensorFlow Lite has it; else it is a constant, with which
                   each invoke starts and which only tflmgen takes
     constants     weights and shifts of biases by operator, where they are not the nearest ones
+    requantised   part of a group's range below which an operand with other readers has a scale of its own, and a
+                  QUANTIZE in front of the operator that demands the group's; 0: none has
     """
 
     activations: DType = DType.INT8
@@ -54,6 +56,7 @@ class QuantizationChoice:
     fuses_lstm: bool = False
     keeps_state: bool = True
     constants: Mapping[OperatorKey, LayerConstants] = field(default_factory=dict)
+    requantised: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,7 @@ def prepare_float(model: Model, fuses_lstm: bool = False, keeps_state: bool = Tr
 
 def quantize_model(source: Model, calibration: Calibration, choice: QuantizationChoice) -> QuantizedModel:
     """The quantised Model of one that `prepare_float` made."""
-    solver = TypeSolver(source, calibration, choice.activations, choice.wanted, choice.choose_range)
+    solver = TypeSolver(source, calibration, choice.activations, choice.wanted, choice.choose_range, choice.requantised)
     assignment = solver.solve()
     if choice.float_io:
         assignment = carry_inputs(source, without_idle_webs(source, assignment))

@@ -1,10 +1,10 @@
 """Measures against quantisation noise, each tried on held-out sets and kept where it lowers the error at the outputs.
 
-The order is: ranges of all webs by one method, equalised channels, a method for each web, corrected biases, weights
-rounded with compensation. What one measure gains is judged with those before it in place, by compiling and running the
-quantised model, whose integers are those of TFLite Micro. A measure must lower the noise of the typical set, and must
-not raise that of all sets together, in which a few sets may outweigh the others. Ranges and factors of channels, which
-help one model and harm the next, must gain more than chance would.
+The order is: requantised operands, ranges of all webs by one method, equalised channels, a method for each web,
+corrected biases, weights rounded with compensation. What one measure gains is judged with those before it in place, by
+compiling and running the quantised model, whose integers are those of TFLite Micro. A measure must lower the noise of
+the typical set, and must not raise that of all sets together, in which a few sets may outweigh the others. Ranges and
+factors of channels, which help one model and harm the next, must gain more than chance would.
 """
 
 from __future__ import annotations
@@ -43,6 +43,14 @@ _TOLERATED_DB = 0.5
 
 _FLOOR, _LEAST_NOISE = 0.01, 1e-30
 """Added to a set's noise power: part of the mean noise, and what keeps logarithms finite."""
+
+_SHARES = (1 / 4, 1 / 2)
+"""Parts of a group's range below which operands with other readers are requantised: these lose two or one of eight bits
+otherwise. The smaller part has fewer conversions, and comes first."""
+
+_WORTH_CONVERSIONS_DB = 0.2
+"""Mean gain at the outputs from which on requantised operands are worth their instructions: a twentieth of a bit is
+less than what other measures gain for nothing."""
 
 _LAYER_SETS = 128
 """Sets in which layers' inputs are measured: more change the covariances little."""
@@ -98,6 +106,7 @@ def refined(
     search = _Search(build, data, reference or run_sets(build, data.held_out), progress)
     best = search.first(calibration, choice)
     if choice.activations is DType.INT8:
+        search.try_requantised(best)
         search.try_method(best, RangeMethod.MSE)
     search.try_equalized(best, stack)
     if choice.activations is DType.INT8:
@@ -140,6 +149,17 @@ class _Search:
         quantized, evaluation, noise_db = self._evaluated(self._build, calibration, choice)
         trial = Trial(f"ranges by {method.value}", evaluation, True, True)
         return Refinement(self._build, calibration, choice, quantized, evaluation, method, {}, [trial], noise_db)
+
+    def try_requantised(self, best: Refinement) -> None:
+        """Operands of CONCATENATION and the like that are small beside the others keep a scale of their own."""
+        for share in _SHARES:
+            choice = replace(best.choice, requantised=share)
+            types = quantize_model(best.build.model, best.calibration, choice).assignment.types
+            if types == best.quantized.assignment.types:
+                continue
+            name = f"requantised operands below 1/{1 / share:.0f}"
+            if self._try(best, name, best.build, best.calibration, choice, least_db=_WORTH_CONVERSIONS_DB):
+                best.trials[1:-1] = [replace(trial, is_used=False) for trial in best.trials[1:-1]]
 
     def try_method(self, best: Refinement, method: RangeMethod) -> None:
         choice = replace(best.choice, choose_range=range_choice(best.calibration, method))
@@ -218,16 +238,18 @@ class _Search:
         calibration: Calibration,
         choice: QuantizationChoice,
         errors: float = 1.0,
+        least_db: float = 0.0,
     ) -> bool:
         """Whether a measure is better than the best without it, which it then replaces.
 
-        errors  standard errors by which the mean gain must exceed 0
+        errors    standard errors by which the mean gain must exceed 0
+        least_db  mean gain below which a measure is not worth what it costs
         """
         self._progress(f"Quantising, {name}")
         quantized, evaluation, noise_db = self._evaluated(build, calibration, choice)
         flips = evaluation.branch_agreement - best.evaluation.branch_agreement
         is_near = evaluation.sqnr_db >= best.evaluation.sqnr_db - _TOLERATED_DB
-        is_less_noisy = is_near and _is_lower(noise_db, best.noise_db, errors)
+        is_less_noisy = is_near and _is_lower(noise_db, best.noise_db, errors, least_db)
         is_better = flips > 0 or (flips == 0 and is_less_noisy)
         best.trials.append(Trial(name, evaluation, is_better))
         if is_better:
@@ -262,8 +284,8 @@ class _Search:
         return np.concatenate(decibels) if decibels else np.zeros(0)
 
 
-def _is_lower(noise_db: Floats, other: Floats, errors: float) -> bool:
-    """Whether the mean of paired differences is below zero by more than this many standard errors.
+def _is_lower(noise_db: Floats, other: Floats, errors: float, least_db: float = 0.0) -> bool:
+    """Whether the mean of paired differences is below zero by more than this many standard errors, and than `least_db`.
 
     Models with infinite noise, whose loops do not end, are judged by their decisions.
     """
@@ -271,7 +293,7 @@ def _is_lower(noise_db: Floats, other: Floats, errors: float) -> bool:
         return False
     gains = other - noise_db
     error = gains.std(ddof=1) / np.sqrt(gains.size) if gains.size > 1 else 0.0
-    return bool(gains.mean() > errors * error)
+    return bool(gains.mean() > max(errors * error, least_db))
 
 
 def _noise(wanted: Array, got: Array) -> float:

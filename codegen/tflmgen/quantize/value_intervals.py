@@ -2,7 +2,7 @@
 
 Interval arithmetic (Moore, Interval Analysis, 1966), one interval for each tensor. Sums of products are bounded by each
 channel's weights. Functions of elements are evaluated on a grid over the operands' intervals, which is exact where they
-are monotone. Nothing is concluded about bodies of loops, whose intervals would grow with each iteration.
+are monotone. Of a loop that never ran, one iteration counts: intervals would grow with each.
 """
 
 from __future__ import annotations
@@ -36,63 +36,123 @@ _POINTS = {1: 257, 2: 33}
 """Points of the grid along each operand, by the number of operands."""
 
 
-def with_analysed(model: Model, webs: Webs, ranges: Mapping[TensorKey, Range]) -> dict[TensorKey, Range]:
+def with_analysed(
+    model: Model, webs: Webs, ranges: Mapping[TensorKey, Range], unreached: frozenset[int] = frozenset()
+) -> dict[TensorKey, Range]:
     """The ranges of webs, by their roots, with those that value-range analysis gives to webs without.
 
     Webs that have a range and get values from an analysed subgraph are widened, within bounds.
+
+    unreached  subgraphs that calibration never ran
     """
-    analysis = _Analysis(model, webs, dict(ranges))
+    analysis = _Analysis(model, webs, ranges, unreached)
     before = -1
-    while before != len(analysis.known):
-        before = len(analysis.known)
-        for graph in analysis.candidates():
-            analysis.visit(graph)
+    while before != len(analysis.own):
+        before = len(analysis.own)
+        analysis.sweep()
     return analysis.widened()
 
 
 class _Analysis:
-    def __init__(self, model: Model, webs: Webs, ranges: dict[TensorKey, Range]) -> None:
-        self._model, self._webs, self._measured = model, webs, ranges
-        self.known: dict[TensorKey, Range] = {}
-        self._in_loops = _in_loops(model)
+    """Intervals of one Model.
 
-    def candidates(self) -> Iterator[SubGraph]:
-        """Subgraphs with operators whose results have no range, outside of loops' bodies and conditions."""
+    known  by web's root, of webs that have no measured range
+    own    by tensor, of operators' results, which may belong to webs with a range that other subgraphs gave them
+    added  by web's root, what subgraphs that never ran give to webs with a measured range
+    """
+
+    def __init__(self, model: Model, webs: Webs, ranges: Mapping[TensorKey, Range], unreached: frozenset[int]) -> None:
+        self._model, self._webs, self._measured, self._unreached = model, webs, ranges, unreached
+        self.known: dict[TensorKey, Range] = {}
+        self.own: dict[TensorKey, Range] = {}
+        self.added: dict[TensorKey, Range] = {}
+        self._candidates = {graph.index: graph for graph in self._find_candidates()}
+        self._settled: frozenset[TensorKey] = frozenset()
+
+    def _find_candidates(self) -> Iterator[SubGraph]:
+        """Subgraphs that never ran, or with operators whose results have no range.
+
+        Values of a loop that ran bound what its body passes to a branch; those before it bound its first iteration.
+        Nothing is known of one that stands in a subgraph that never ran.
+        """
+        everywhere = _run_by_loops(self._model, frozenset(range(len(self._model.subgraphs))))
+        excluded = (everywhere - self._unreached) | _run_by_loops(self._model, self._unreached)
         for graph in self._model.subgraphs:
             results = [(graph.index, t) for op in graph.operators for t in op.outputs if _is_variable(graph, t)]
             is_open = any(self._webs.root(key) not in self._measured for key in results)
-            if graph.index in self._webs.called and graph.index not in self._in_loops and is_open:
+            if graph.index in self._webs.called - excluded and (is_open or graph.index in self._unreached):
                 yield graph
 
-    def visit(self, graph: SubGraph) -> None:
-        """Intervals of results of operators whose operands have some."""
+    def sweep(self) -> None:
+        """Intervals of results that have none yet, subgraphs being visited where others run them."""
+        self._settled = frozenset(self.own)
+        run = {b.subgraph for graph in self._candidates.values() for op in graph.operators for b in bindings(op)}
+        for index, graph in self._candidates.items():
+            if index not in run:
+                self._visit(graph)
+
+    def _visit(self, graph: SubGraph) -> None:
         for op in graph.operators:
-            if bindings(op) or len(op.outputs) == 0 or not _is_variable(graph, op.outputs[0]):
-                continue
-            key = self._webs.root((graph.index, op.outputs[0]))
-            if key in self._measured or key in self.known:
-                continue
-            interval = self._interval(graph, op)
-            if interval is not None and all(map(math.isfinite, interval)):
-                self.known |= {self._webs.root((graph.index, t)): interval for t in op.outputs}
+            for binding in bindings(op):
+                formals = self._model.subgraphs[binding.subgraph].inputs
+                for formal, operand in zip(formals, binding.operands, strict=False):
+                    self._pass(graph, operand, (binding.subgraph, formal))
+                if binding.subgraph in self._candidates:
+                    self._visit(self._candidates[binding.subgraph])
+            if not bindings(op) and op.outputs and _is_variable(graph, op.outputs[0]):
+                self._compute(graph, op)
+        for place, tensor in enumerate(graph.outputs):
+            self._pass(graph, tensor, result_key(graph.index, place))
+
+    def _compute(self, graph: SubGraph, op: Operator) -> None:
+        result = graph.index, op.outputs[0]
+        is_measured = self._webs.root(result) in self._measured and graph.index not in self._unreached
+        interval = None if is_measured or result in self._settled else self._interval(graph, op)
+        if interval is not None and all(map(math.isfinite, interval)):
+            for tensor in op.outputs:
+                key = graph.index, tensor
+                self.own[key] = _hull(self.own.get(key), interval)
+                self._widen(self._webs.root(key), interval)
+
+    def _pass(self, graph: SubGraph, tensor: int, target: TensorKey) -> None:
+        """A value gets another name; where that is one of another web, its range goes there."""
+        root = self._webs.root(target)
+        if tensor >= 0 and _is_variable(graph, tensor) and self._webs.root((graph.index, tensor)) != root:
+            interval = self._of(graph, tensor)
+            if interval is not None:
+                self._widen(root, interval)
+
+    def _widen(self, root: TensorKey, interval: Range) -> None:
+        ranges = self.added if root in self._measured else self.known
+        ranges[root] = _hull(ranges.get(root), interval)
 
     def widened(self) -> dict[TensorKey, Range]:
         """All ranges; those of measured webs hold the results of analysed subgraphs as far as that is sensible."""
         ranges = {**self.known, **self._measured}
-        for graph in self.candidates():
-            for place, tensor in enumerate(graph.outputs):
-                own = self.known.get(self._webs.root((graph.index, tensor)))
-                root = self._webs.root(result_key(graph.index, place))
-                if own is None or root not in self._measured:
-                    continue
-                low, high = self._measured[root]
-                reach = _MAX_WIDENING * max(abs(low), abs(high))
-                ranges[root] = min(low, max(own[0], -reach)), max(high, min(own[1], reach))
+        fixed = self._fixed_reaches()
+        for root, added in self.added.items():
+            low, high = self._measured[root]
+            reach = _MAX_WIDENING * max(abs(low), abs(high), fixed.get(root, 0.0))
+            ranges[root] = min(low, max(added[0], -reach)), max(high, min(added[1], reach))
         return ranges
+
+    def _fixed_reaches(self) -> dict[TensorKey, float]:
+        """Largest magnitudes of results with a fixed scale, such as those of TANH, by the web's root."""
+        reaches: dict[TensorKey, float] = {}
+        for graph in self._model.subgraphs if self.added else ():
+            for op in graph.operators:
+                for root in {self._webs.root((graph.index, t)) for t in op.outputs} & self.added.keys():
+                    form = find_form(op, graph, DType.INT8)
+                    if not isinstance(form, str) and form.result is not None:
+                        bounds = representable_range(form.result, DType.INT8)
+                        reaches[root] = max(reaches.get(root, 0.0), *map(abs, bounds))
+        return reaches
 
     def _of(self, graph: SubGraph, tensor: int) -> Range | None:
         if graph.tensors[tensor].data is not None:
             return finite_range(constant_values(graph.tensors[tensor]))
+        if own := self.own.get((graph.index, tensor)):
+            return own
         root = self._webs.root((graph.index, tensor))
         return self._measured.get(root) or self.known.get(root)
 
@@ -127,16 +187,21 @@ def _is_pool(op: Operator) -> bool:
     return traits_of(op.name).window is Sliding.POOL
 
 
-def _in_loops(model: Model) -> set[int]:
-    """Subgraphs that a loop runs, in turn or at once."""
+def _hull(interval: Range | None, other: Range) -> Range:
+    return other if interval is None else (min(interval[0], other[0]), max(interval[1], other[1]))
+
+
+def _run_by_loops(model: Model, graphs: frozenset[int]) -> frozenset[int]:
+    """Subgraphs that loops in these subgraphs run, in turn or at once."""
     inside = set[int]()
-    pending = [b.subgraph for g in model.subgraphs for op in g.operators if is_loop(op) for b in bindings(op)]
+    loops = [op for g in model.subgraphs if g.index in graphs for op in g.operators if is_loop(op)]
+    pending = [b.subgraph for op in loops for b in bindings(op)]
     while pending:
         index = pending.pop()
         if index not in inside:
             inside.add(index)
             pending += [b.subgraph for op in model.subgraphs[index].operators for b in bindings(op)]
-    return inside
+    return frozenset(inside)
 
 
 def _sums(graph: SubGraph, op: Operator, weights: WeightOperands, source: Range) -> Range:

@@ -27,6 +27,7 @@ from tflmgen.quantize.integer_forms import (
 from tflmgen.quantize.quantization_scales import range_quantization, representable_range
 from tflmgen.quantize.range_choice import affine_for
 from tflmgen.quantize.saturation import saturation_bounds
+from tflmgen.quantize.shared_scales import OneScale, shared_groups
 from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.trained_weights import trained_webs
 from tflmgen.quantize.value_intervals import with_analysed
@@ -89,8 +90,10 @@ class TypeSolver:
     """One decision over a whole Model.
 
     wanted    element type by web root where it is not `activations`: int16, or float32 to keep a web in float
+    requantised  as in QuantizationChoice
     ranges    of webs: what the file records, else what calibration measured, else what value-range analysis concludes
     recorded  webs whose range the file records
+    analysed  ranges that value-range analysis gave or widened
     """
 
     model: Model
@@ -98,9 +101,11 @@ class TypeSolver:
     activations: DType = DType.INT8
     wanted: Mapping[TensorKey, DType] = field(default_factory=dict)
     choose_range: RangeChoice = whole_range
+    requantised: float = 0.0
     webs: Webs = field(init=False)
     ranges: dict[TensorKey, Range] = field(init=False)
     recorded: frozenset[TensorKey] = field(init=False)
+    analysed: dict[TensorKey, Range] = field(init=False)
     trained: frozenset[TensorKey] = field(init=False)
     _forms: dict[OperatorKey, Form] = field(init=False, default_factory=dict)
     _notes: dict[OperatorKey, Note] = field(init=False, default_factory=dict)
@@ -109,7 +114,11 @@ class TypeSolver:
         self.webs = find_webs(self.model)
         recorded = self._recorded()
         self.recorded = frozenset(recorded)
-        self.ranges = with_analysed(self.model, self.webs, {**self._ranges(), **recorded})
+        measured = {**self._ranges(), **recorded}
+        unreached = frozenset(graph.subgraph for graph in self.calibration.unreached)
+        analysed = with_analysed(self.model, self.webs, measured, unreached)
+        self.ranges = {**analysed, **recorded}
+        self.analysed = {root: r for root, r in self.ranges.items() if measured.get(root) != r}
         self.trained = trained_webs(self.model, self.webs)
 
     def solve(self) -> Assignment:
@@ -228,25 +237,18 @@ class TypeSolver:
 
     def _typed(self, dtypes: Mapping[TensorKey, DType]) -> dict[TensorKey, ElementType]:
         """Element types with scales: one for each group of webs that operators want to share a scale."""
-        groups = UnionFind()
+        groups, ranges = self._groups(dtypes)
         fixed: dict[TensorKey, set[Quantization]] = {}
         centred: set[TensorKey] = set()
-        ranges = dict(self.ranges)
         for graph, op in self._operators():
             form = self._forms.get((graph.index, op.index))
-            if form is None:
-                continue
-            if form.result is not None:
+            if form is not None and form.shares and traits_of(op.name).fills_with_0:
+                centred.update(root for root in self._touched(graph, op) if dtypes[root] is form.dtype)
+            if form is not None and form.result is not None:
                 for place in real_results(op, graph):
                     root = self.webs.root((graph.index, op.outputs[place]))
                     if dtypes[root] is form.dtype:
                         fixed.setdefault(root, set()).add(form.result)
-        for graph, op in self._operators():
-            form = self._forms.get((graph.index, op.index))
-            if form is not None and form.shares:
-                shared = [r for r in self._touched(graph, op) if dtypes[r] is form.dtype]
-                self._share(groups, graph, op, shared, ranges)
-                centred.update(shared if traits_of(op.name).fills_with_0 else ())
         members: dict[TensorKey, list[TensorKey]] = {}
         for root in sorted(dtypes):
             members.setdefault(groups.root(root), []).append(root)
@@ -259,17 +261,32 @@ class TypeSolver:
             types |= dict.fromkeys(roots, _centred(element) if centred.intersection(roots) else element)
         return types
 
-    def _share(
-        self, groups: UnionFind, graph: SubGraph, op: Operator, roots: list[TensorKey], ranges: dict[TensorKey, Range]
-    ) -> None:
-        """Joins the webs of an operator that wants one scale; constants among its operands widen the range."""
-        for root in roots[1:]:
-            groups.join(roots[0], root)
-        for place in real_operands(op, graph):
-            tensor = graph.tensors[op.inputs[place]]
-            if tensor.data and roots and (bounds := finite_range(constant_values(tensor))):
-                low, high = ranges[roots[0]]
-                ranges[roots[0]] = min(low, bounds[0]), max(high, bounds[1])
+    def _groups(self, dtypes: Mapping[TensorKey, DType]) -> tuple[UnionFind, dict[TensorKey, Range]]:
+        """Groups of webs with one scale, and the ranges of webs with the constants that join them."""
+        sharing: list[OneScale] = []
+        read: set[TensorKey] = set()
+        for graph, op in self._operators():
+            form = self._forms.get((graph.index, op.index))
+            if form is not None and form.shares:
+                sharing.append(self._one_scale(graph, op, form, dtypes))
+            elif self._is_computing(op):
+                read.update(self.webs.root((graph.index, op.inputs[place])) for place in real_operands(op, graph))
+        for graph in self.model.subgraphs:
+            if graph.index not in self.webs.called:
+                read.update(self.webs.root((graph.index, tensor)) for tensor in graph.outputs)
+        return shared_groups(sharing, self.ranges, read, self.requantised)
+
+    def _one_scale(self, graph: SubGraph, op: Operator, form: Form, dtypes: Mapping[TensorKey, DType]) -> OneScale:
+        operands = [graph.tensors[op.inputs[place]] for place in real_operands(op, graph)]
+        keys = [(graph.index, t.index) for t in operands if t.data is None]
+        results = [(graph.index, op.outputs[place]) for place in real_results(op, graph)]
+        webs = [
+            tuple(dict.fromkeys(root for root in map(self.webs.root, side) if dtypes[root] is form.dtype))
+            for side in (keys, results)
+        ]
+        bounds = [bounds for t in operands if t.data and (bounds := finite_range(constant_values(t)))]
+        constants = (min(low for low, _ in bounds), max(high for _, high in bounds)) if bounds else None
+        return OneScale(webs[0], webs[1], constants, bool(webs[1]) and len(operands) > 1)
 
     def _group_type(
         self,
@@ -290,7 +307,10 @@ class TypeSolver:
         if self.recorded.intersection(roots):
             return ElementType(dtype, range_quantization(low, high, dtype))
         keys = [key for key in self.calibration.tensors if self.webs.root(key) in set(roots)]
-        return ElementType(dtype, range_quantization(*self.choose_range(keys, dtype, (low, high)), dtype))
+        # Measured values say nothing of those that analysis added.
+        parts = [self.choose_range(keys, dtype, (low, high)), *(self.analysed.get(root, (0.0, 0.0)) for root in roots)]
+        chosen = min(part[0] for part in parts), max(part[1] for part in parts)
+        return ElementType(dtype, range_quantization(*chosen, dtype))
 
     def _broken(self, assignment: Assignment) -> dict[OperatorKey, str]:
         """The rule that the form of an operator breaks with the scales of an assignment, as a sentence."""

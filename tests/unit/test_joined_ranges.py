@@ -13,17 +13,12 @@ from tflmgen.compare.oracle import tflm_outputs
 from tflmgen.emulators import Vectors, VectorSet
 from tflmgen.frontend import Model, ModelBuilder, SubGraphBuilder, parse_model, write_model
 from tflmgen.ir import DType
-from tflmgen.quantize import (
-    Calibration,
-    QuantizationChoice,
-    QuantizedModel,
-    RangeMethod,
-    calibrate,
-    observed_build,
-    prepare_float,
-    quantize_model,
-)
+from tflmgen.quantize import observed_build
+from tflmgen.quantize.calibration import calibrate
+from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, prepare_float, quantize_model
+from tflmgen.quantize.range_choice import RangeMethod
 from tflmgen.quantize.refinement import range_choice
+from tflmgen.quantize.statistics import Calibration
 
 F32, INT32, BOOL = DType.FLOAT32, DType.INT32, DType.BOOL
 SHAPE = (1, 8)

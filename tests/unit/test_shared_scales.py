@@ -16,15 +16,9 @@ from tflmgen.emulators import Vectors, VectorSet
 from tflmgen.frontend import Model, ModelBuilder, SubGraphBuilder, parse_model, write_model
 from tflmgen.ir import DType
 from tflmgen.options import QuantizeOptions
-from tflmgen.quantize import (
-    QuantizationChoice,
-    QuantizedModel,
-    calibrate,
-    observed_build,
-    prepare_float,
-    quantize_file,
-    quantize_model,
-)
+from tflmgen.quantize import observed_build, quantize_file
+from tflmgen.quantize.calibration import calibrate
+from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, prepare_float, quantize_model
 from tflmgen.quantize.shared_scales import OneScale, shared_groups
 
 F32 = DType.FLOAT32

@@ -153,7 +153,7 @@ def _client(scheduler: str, workers: int, table: ResultTable) -> Iterator[Any]:
             cluster = distributed.LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
-                dashboard_address="127.0.0.1:0" if find_spec("bokeh") else None,
+                dashboard_address="127.0.0.1:0",  # with None, a port that all sweeps would want
                 local_directory=None if folder is None else str(folder),
                 silence_logs="CRITICAL",
             )

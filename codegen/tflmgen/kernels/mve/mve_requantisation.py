@@ -56,5 +56,6 @@ def words(values: NDArray[np.int64]) -> NDArray[np.uint32]:
 def padded_bytes(weights: NDArray[np.int64]) -> NDArray[np.uint32]:
     """int8 weights [channels, terms] in vectors of 16, zeros behind: words [channels, vectors, 4]."""
     channels, terms = weights.shape
-    padded = np.pad(weights, ((0, 0), (0, -terms % 16))).astype(np.int8)
+    padded = np.zeros((channels, terms + -terms % 16), np.int8)  # in rows, whatever order `weights` have
+    padded[:, :terms] = weights
     return padded.view("<u4").reshape(channels, -1, 4)

@@ -244,7 +244,7 @@ def test_an_internal_error_says_where_it_arose(monkeypatch: pytest.MonkeyPatch) 
     def fails(*_: object) -> None:
         raise KeyError("bias")
 
-    monkeypatch.setattr("tflmgen.kernels.selection.instance_of", fails)
+    monkeypatch.setattr("tflmgen.kernels.selection.instance_of_op", fails)
     finished = tflmgen("build", "adder.tflite", "--board", "host", "--optimize", "size", "--no-compile", "-o", "out")
     assert finished.code == 1
     assert (

@@ -251,7 +251,7 @@ def test_an_internal_error_says_where_it_arose(monkeypatch: pytest.MonkeyPatch) 
         "adder.tflite: internal error: KeyError: 'bias'; in stage explore.ram_trade_offs (selection.py, line "
         in finished.err
     )
-    assert ", _instance), at subgraph 0, operator 0 (ADD); " in finished.err
+    assert ", _looked_up), at subgraph 0, operator 0 (ADD); " in finished.err
     assert "; with --board host --optimize size. This is a fault of tflmgen's" in finished.err
     assert "please report it to whoever gave you tflmgen, with this line and adder.tflite" in finished.err
 

@@ -60,3 +60,11 @@ def test_a_session_is_for_one_with(gate: tflmgen.CompiledModel) -> None:
         session.reset()
     with pytest.raises(tflmgen.UsageError, match="for one `with`"), context:
         pass
+
+
+def test_a_report_does_not_overwrite_the_model(tmp_path: Path) -> None:
+    model = tmp_path / "mine.tflite"
+    model.write_bytes(GATE.read_bytes())
+    with pytest.raises(tflmgen.UsageError, match="it is read, and would be overwritten"):
+        tflmgen.compile(model).report(model)
+    assert model.read_bytes() == GATE.read_bytes()

@@ -229,7 +229,7 @@ class CompiledModel:
             raise UsageError(f"bench must be the result of bench(), not {type(bench).__name__}")
         target, figures = path_of("path", path), bench.to_json() if bench is not None else None
         with os_errors_for_users():
-            check_writable(target)
+            check_writable(target, self._planned.path)
             write_whole(target, report_html(self._planned.plan, self._planned.board, bench=figures).encode())
         return target
 

@@ -6,6 +6,7 @@ The models compute a = 8 rows of x, w = 6 a, p = a layer of a, and q = an operat
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +17,9 @@ from tflmgen.emulators import Vectors, VectorSet
 from tflmgen.frontend import Model, ModelBuilder, SubGraphBuilder, parse_model, write_model
 from tflmgen.ir import DType
 from tflmgen.options import QuantizeOptions
-from tflmgen.quantize import observed_build, quantize_file
+from tflmgen.quantize import observed_build, quantize_file, refinement
 from tflmgen.quantize.calibration import calibrate
+from tflmgen.quantize.file_quantization import QuantizedFile
 from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, prepare_float, quantize_model
 from tflmgen.quantize.shared_scales import OneScale, shared_groups
 
@@ -103,13 +105,35 @@ def test_an_operand_without_other_readers_is_not_requantised(name: str) -> None:
     assert conversions(quantised(prepare_float(model_with(name, is_read=False)), 0.5).model) == 0
 
 
-def test_it_is_a_measure_that_is_kept_where_it_lowers_the_error(tmp_path: Path) -> None:
-    path, data = tmp_path / "model.tflite", tmp_path / "samples.npz"
+def refined_file(folder: Path) -> QuantizedFile:
+    path, data = folder / "model.tflite", folder / "samples.npz"
     path.write_bytes(write_model(model_with("CONCATENATION")))
     np.savez(data, x=np.concatenate([arrays.inputs[0] for arrays in samples().sets]))
-    result = quantize_file(path, data, QuantizeOptions(), None, lambda *_: None)
-    assert [trial.is_used for trial in result.trials if trial.measure == "requantised operands below 1/4"] == [True]
+    return quantize_file(path, data, QuantizeOptions(), None, lambda *_: None)
+
+
+def requantised_used(result: QuantizedFile) -> list[bool]:
+    return [trial.is_used for trial in result.trials if trial.measure == "requantised operands below 1/4"]
+
+
+def test_it_is_a_measure_that_is_kept_where_it_lowers_the_error(tmp_path: Path) -> None:
+    result = refined_file(tmp_path)
+    assert requantised_used(result) == [True]
     assert conversions(result.quantized.model) == 1
+
+
+def test_it_is_left_where_the_other_measures_gain_more_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def with_measures(_: Any, best: refinement.Refinement, *__: Any) -> refinement.Refinement:
+        if not best.choice.requantised:
+            best.noise_db = best.noise_db - 40
+        return best
+
+    monkeypatch.setattr(refinement._Search, "with_measures", with_measures)
+    result = refined_file(tmp_path)
+    assert requantised_used(result) == [False]
+    assert conversions(result.quantized.model) == 0
 
 
 def groups(share: float, ranges: dict[str, tuple[float, float]], read: str, *joins: str) -> set[str]:

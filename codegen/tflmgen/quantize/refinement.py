@@ -1,10 +1,11 @@
 """Measures against quantisation noise, each tried on held-out sets and kept where it lowers the error at the outputs.
 
-The order is: requantised operands, ranges of all webs by one method, equalised channels, a method for each web,
-corrected biases, weights rounded with compensation. What one measure gains is judged with those before it in place, by
-compiling and running the quantised model, whose integers are those of TFLite Micro. A measure must lower the noise of
-the typical set, and must not raise that of all sets together, in which a few sets may outweigh the others. Ranges and
-factors of channels, which help one model and harm the next, must gain more than chance would.
+The order is: ranges of all webs by one method, equalised channels, a method for each web, corrected biases, weights
+rounded with compensation. What one measure gains is judged with those before it in place, by compiling and running the
+quantised model, whose integers are those of TFLite Micro. A measure must lower the noise of the typical set, and must
+not raise that of all sets together, in which a few sets may outweigh the others. Ranges and factors of channels, which
+help one model and harm the next, must gain more than chance would. Where requantised operands promise to lower the
+noise, all measures are tried with them, too: they move what the others start from.
 """
 
 from __future__ import annotations
@@ -104,14 +105,11 @@ def refined(
     reference  what the held-out sets are to give; None: what the model of `build` gives
     """
     search = _Search(build, data, reference or run_sets(build, data.held_out), progress)
-    best = search.first(calibration, choice)
-    if choice.activations is DType.INT8:
-        search.try_requantised(best)
-        search.try_method(best, RangeMethod.MSE)
-    search.try_equalized(best, stack)
-    if choice.activations is DType.INT8:
-        search.try_methods_by_web(best)
-    search.try_constants(best)
+    first = search.first(calibration, choice)
+    promising = search.promising_requantised(first) if choice.activations is DType.INT8 else ()
+    best = search.with_measures(first, stack)
+    for name, other in promising:
+        best = search.better_whole(best, search.with_measures(other, stack), name)
     search.take_all_sets(best)
     return best
 
@@ -150,16 +148,37 @@ class _Search:
         trial = Trial(f"ranges by {method.value}", evaluation, True, True)
         return Refinement(self._build, calibration, choice, quantized, evaluation, method, {}, [trial], noise_db)
 
-    def try_requantised(self, best: Refinement) -> None:
-        """Operands of CONCATENATION and the like that are small beside the others keep a scale of their own."""
+    def promising_requantised(self, first: Refinement) -> list[tuple[str, Refinement]]:
+        """Models that operands of CONCATENATION and the like with scales of their own make better, by measure."""
+        promising = []
+        types = first.quantized.assignment.types
         for share in _SHARES:
-            choice = replace(best.choice, requantised=share)
-            types = quantize_model(best.build.model, best.calibration, choice).assignment.types
-            if types == best.quantized.assignment.types:
+            choice = replace(first.choice, requantised=share)
+            if quantize_model(first.build.model, first.calibration, choice).assignment.types == types:
                 continue
-            name = f"requantised operands below 1/{1 / share:.0f}"
-            if self._try(best, name, best.build, best.calibration, choice, least_db=_WORTH_CONVERSIONS_DB):
-                best.trials[1:-1] = [replace(trial, is_used=False) for trial in best.trials[1:-1]]
+            other = self.first(first.calibration, choice)
+            types = other.quantized.assignment.types
+            if self._is_better(first, other.evaluation, other.noise_db, least_db=_WORTH_CONVERSIONS_DB):
+                promising.append((f"requantised operands below 1/{1 / share:.0f}", other))
+        return promising
+
+    def with_measures(self, best: Refinement, stack: ExitStack) -> Refinement:
+        """The model with those of the other measures that make it better."""
+        is_int8 = best.choice.activations is DType.INT8
+        if is_int8:
+            self.try_method(best, RangeMethod.MSE)
+        self.try_equalized(best, stack)
+        if is_int8:
+            self.try_methods_by_web(best)
+        self.try_constants(best)
+        return best
+
+    def better_whole(self, best: Refinement, other: Refinement, name: str) -> Refinement:
+        """The better one of two models that each have their measures; `name` is that of the other one."""
+        is_better = self._is_better(best, other.evaluation, other.noise_db, least_db=_WORTH_CONVERSIONS_DB)
+        chosen = other if is_better else best
+        chosen.trials.append(Trial(name, other.evaluation, is_better))
+        return chosen
 
     def try_method(self, best: Refinement, method: RangeMethod) -> None:
         choice = replace(best.choice, choose_range=range_choice(best.calibration, method))
@@ -238,24 +257,29 @@ class _Search:
         calibration: Calibration,
         choice: QuantizationChoice,
         errors: float = 1.0,
-        least_db: float = 0.0,
     ) -> bool:
-        """Whether a measure is better than the best without it, which it then replaces.
-
-        errors    standard errors by which the mean gain must exceed 0
-        least_db  mean gain below which a measure is not worth what it costs
-        """
+        """Whether a measure is better than the best without it, which it then replaces; errors as in `_is_better`."""
         self._progress(f"Quantising, {name}")
         quantized, evaluation, noise_db = self._evaluated(build, calibration, choice)
-        flips = evaluation.branch_agreement - best.evaluation.branch_agreement
-        is_near = evaluation.sqnr_db >= best.evaluation.sqnr_db - _TOLERATED_DB
-        is_less_noisy = is_near and _is_lower(noise_db, best.noise_db, errors, least_db)
-        is_better = flips > 0 or (flips == 0 and is_less_noisy)
+        is_better = self._is_better(best, evaluation, noise_db, errors)
         best.trials.append(Trial(name, evaluation, is_better))
         if is_better:
             best.build, best.calibration, best.choice = build, calibration, choice
             best.quantized, best.evaluation, best.noise_db = quantized, evaluation, noise_db
         return is_better
+
+    @staticmethod
+    def _is_better(
+        best: Refinement, evaluation: Evaluation, noise_db: Floats, errors: float = 1.0, least_db: float = 0.0
+    ) -> bool:
+        """Whether a model of these errors is better than the best one.
+
+        errors    standard errors by which the mean gain must exceed 0
+        least_db  mean gain below which it is not worth what it costs
+        """
+        flips = evaluation.branch_agreement - best.evaluation.branch_agreement
+        is_near = evaluation.sqnr_db >= best.evaluation.sqnr_db - _TOLERATED_DB
+        return flips > 0 or (flips == 0 and is_near and _is_lower(noise_db, best.noise_db, errors, least_db))
 
     def _evaluated(
         self, build: ObservedBuild, calibration: Calibration, choice: QuantizationChoice

@@ -40,7 +40,7 @@ _RANGE_SETS = 8
 """Held-out sets on which the methods are compared for one web alone."""
 
 _TOLERATED_DB = 0.5
-"""Rise of the noise of all sets together that is put down to single sets."""
+"""Rise of the noise of all sets together, above the least of the models so far, that is put down to single sets."""
 
 _FLOOR, _LEAST_NOISE = 0.01, 1e-30
 """Added to a set's noise power: part of the mean noise, and what keeps logarithms finite."""
@@ -77,6 +77,7 @@ class Refinement:
     build   of the float model that is quantised, perhaps with equalised channels
     method  of ranges; of webs in `methods`, by their least tensor, another one
     noise_db  noise power of each held-out set and output, as `_Search` has it
+    peak      of this model and those that it replaced, the one of best SQNR of all sets together; few flips first
     """
 
     build: ObservedBuild
@@ -88,6 +89,10 @@ class Refinement:
     methods: Mapping[TensorKey, RangeMethod] = field(default_factory=dict)
     trials: list[Trial] = field(default_factory=list)
     noise_db: Floats = field(default_factory=lambda: np.zeros(0))
+    peak: Evaluation = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.peak = self.evaluation
 
 
 def refined(
@@ -266,6 +271,7 @@ class _Search:
         if is_better:
             best.build, best.calibration, best.choice = build, calibration, choice
             best.quantized, best.evaluation, best.noise_db = quantized, evaluation, noise_db
+            best.peak = max(best.peak, evaluation, key=lambda errors: (errors.branch_agreement, errors.sqnr_db))
         return is_better
 
     @staticmethod
@@ -278,7 +284,7 @@ class _Search:
         least_db  mean gain below which it is not worth what it costs
         """
         flips = evaluation.branch_agreement - best.evaluation.branch_agreement
-        is_near = evaluation.sqnr_db >= best.evaluation.sqnr_db - _TOLERATED_DB
+        is_near = evaluation.sqnr_db >= best.peak.sqnr_db - _TOLERATED_DB
         return flips > 0 or (flips == 0 and is_near and _is_lower(noise_db, best.noise_db, errors, least_db))
 
     def _evaluated(

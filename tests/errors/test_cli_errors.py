@@ -359,3 +359,15 @@ def test_an_interrupted_build_leaves_nothing(folder: Path, number: int, code: in
     assert b"Traceback" not in err
     assert not (folder / "out").exists()
     assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams(closed: str) -> None:
+    """As a supervisor may start it. What it writes goes to none of its own files."""
+    words = ("run", "adder.tflite", "--board", "host", "--inputs", "in.npz", "--outputs", "out.npz")
+    command = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-m", "tflmgen", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    with np.load("out.npz") as arrays:
+        assert [array.shape for array in arrays.values()] == [(1, 4)]

@@ -220,6 +220,33 @@ def test_convert_and_quantize_take_a_function(tmp_path: Path, monkeypatch: pytes
     assert f"{count(tmp_path.joinpath('make.tflite').stat().st_size)} before" in done.out
 
 
+@pytest.mark.parametrize("weights", ["torch.randn(4, 3)", "torch.tensor(np.random.randn(4, 3).astype('f'))"])
+def test_random_weights_are_the_same_in_each_process(weights: str, tmp_path: Path) -> None:
+    """convert() compares in another process, which calls the function anew."""
+    program = PROGRAM.format(result="y @ self.w", examples="(torch.randn(2, 4),)")
+    program = program.replace("Net(),", f"Net({weights}),").replace(
+        "import torch", "import numpy as np\nimport torch", 1
+    )
+    program = program.replace(
+        "    def forward",
+        "    def __init__(self, w):\n        super().__init__()\n        self.w = w\n\n    def forward",
+    )
+    (tmp_path / "net.py").write_text(program)
+    before = str(np.random.get_state())
+    done = tflmgen("convert", f"{tmp_path}/net.py:make", "-o", tmp_path / "net.tflite")
+    assert done.code == 0, done.err
+    assert "12 input sets equal" in done.out
+    assert str(np.random.get_state()) == before
+
+
+def test_which_of_equal_elements_is_selected_is_open_in_pytorch(tmp_path: Path) -> None:
+    source = _written(tmp_path, "torch.topk(y.round(), 2).indices")
+    done = tflmgen("convert", source, "-o", tmp_path / "net.tflite")
+    assert done.code == 0, done.err
+    assert "left out: the source defines no result" in done.out
+    assert "0 input sets equal" not in done.out
+
+
 def test_an_error_names_the_line_of_the_program(tmp_path: Path) -> None:
     done = tflmgen("test", _written(tmp_path, "torch.bernoulli(y.sigmoid())"), "--board", "host")
     assert done.code == 1

@@ -49,8 +49,12 @@ class OnnxSource:
         return results
 
     def run_by_definition(self, sets: Sequence[InputSet]) -> Sequence[Outputs | None]:
-        """Outputs by ONNX's reference evaluator, which defines them: ONNX Runtime differs in corners, as of Resize."""
-        if self._program.is_torch:
+        """Outputs by ONNX's reference evaluator, which defines them: ONNX Runtime differs in corners, as of Resize.
+
+        A program of PyTorch is defined by PyTorch, but for results that it leaves open. Those of programs with state
+        would have to be looked for in each invoke's state, which the ONNX model does not hold.
+        """
+        if self._program.is_torch and self.is_stateful:
             return []
         try:
             return self._run(sets, by_definition=True)[1]

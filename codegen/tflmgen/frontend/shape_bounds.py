@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.errors import Location, ModelError, Problem, UsageError
 from tflmgen.frontend.tflite.model import Model, SubGraph, Tensor
 
 TensorKey = tuple[int, int]
@@ -40,17 +40,20 @@ NO_BOUNDS = Bounds()
 
 @dataclass(frozen=True, slots=True)
 class ShapeLimit:
-    """A parsed --max-shape option; `sizes` is None if the text is not of the form NAME=4,3."""
+    """A parsed --max-shape option."""
 
     text: str
     name: str
-    sizes: Shape | None
+    sizes: Shape
 
 
 def parse_shape_limit(text: str) -> ShapeLimit:
-    """Parses NAME=4,3."""
+    """Parses NAME=4,3. Raises UsageError for another form."""
     name, _, dims = text.rpartition("=")
-    return ShapeLimit(text, name, _sizes(dims))
+    sizes = _sizes(dims)
+    if sizes is None or not name:
+        raise UsageError(f"--max-shape {text}: requires NAME=4,3: sizes of at least 1, and less than 2**31 elements")
+    return ShapeLimit(text, name, sizes)
 
 
 def is_open(tensor: Tensor) -> bool:
@@ -80,20 +83,18 @@ def find_bounds(
         option, name, sizes = limit.text, limit.name, limit.sizes
         keys = _tensors_named(model, name)
         location = Location(model.name)
-        if sizes is None or not name:
-            problems.append(Problem(location, f"--max-shape {option} is not of the form NAME=4,3"))
-        elif not keys:
+        if not keys:
             problems.append(
                 Problem(location, f"--max-shape {option}: nothing in the model is called that", _names(model))
             )
-        for key in keys if sizes is not None else ():
+        for key in keys:
             graph = model.subgraphs[key[0]]
-            mismatch = _mismatch(graph.tensors[key[1]], sizes or ())
+            mismatch = _mismatch(graph.tensors[key[1]], sizes)
             if mismatch:
                 tensor = graph.tensors[key[1]]
                 place = Location(model.name, graph.index, graph.name, tensor=tensor.index, tensor_name=tensor.name)
                 problems.append(Problem(place, f"--max-shape {option}: {mismatch}"))
-            elif sizes:
+            else:
                 tensors[key] = sizes
     if problems:
         raise ModelError(problems)

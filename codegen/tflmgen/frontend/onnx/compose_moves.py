@@ -138,7 +138,8 @@ def slices(g: Graph, value: Value, starts: Sequence[int], sizes: Sequence[int], 
     if backward:
         value = reverse(g, value, backward)
         starts = [value.shape[k] - 1 - a if k in backward else a for k, a in enumerate(starts)]
-    steps = [abs(step) for step in steps]
+    # The step of one element is any number, such as the greatest int64.
+    steps = [abs(step) if n > 1 else 1 for step, n in zip(steps, sizes, strict=True)]
     stops = [a + (n - 1) * s + 1 if n else a for a, n, s in zip(starts, sizes, steps, strict=True)]
     order, shape = value.order, tuple(int(n) for n in sizes)
     bounds = [g.constant(np.array(stored_shape(b, order), np.int32)) for b in (starts, stops, steps)]

@@ -16,6 +16,9 @@ from tflmgen.frontend.onnx.loop_builder import Iteration, Loop, branch
 from tflmgen.frontend.onnx.lowerings import lowers
 from tflmgen.frontend.onnx.node import Node, normal_axis
 
+NO_LIMIT = 2**31 - 1
+"""Iterations from which a trip count is none: the counter is int32."""
+
 LARGEST_UNROLLED = 64
 """Iterations up to which a loop whose variables change their shape is written out."""
 
@@ -51,8 +54,7 @@ def loop(node: Node) -> list[Value]:
         trips = constant(node.known(0, "the number of iterations, whose results it stacks"))
     if has_rows and condition is not None and condition.constant is None and _passes_through(proto):
         node.known(1, "whether it runs, since it stacks the results of iterations")
-    if trips is not None and trips.constant is None:
-        trips = c.minimum(node.graph, trips, 2**31 - 1)
+    trips = _counted(node.graph, trips)
 
     def body(g: Graph, number: Value, follows: Value | None, variables: Sequence[Value]) -> Iteration:
         count = c.cast(g, number, I64)
@@ -70,6 +72,19 @@ def loop(node: Node) -> list[Value]:
             raise
         return _unrolled(node, trips, condition, inits, body, error)
     return [*finals, *stacks]
+
+
+def _counted(graph: Graph, trips: Value | None) -> Value | None:
+    """The trip count within int32, of which the counter is; None where a constant one limits nothing.
+
+    Exporters write the greatest int64 for a loop that its condition alone ends.
+    """
+    if trips is None:
+        return None
+    if trips.constant is None:
+        return c.minimum(graph, trips, NO_LIMIT)
+    count = int(trips.constant.reshape(-1)[0])
+    return None if count >= NO_LIMIT else constant(np.int32(max(count, 0)))
 
 
 def _counter_shape(proto: onnx.GraphProto) -> tuple[int, ...]:

@@ -1,4 +1,8 @@
-"""Inputs for which ONNX defines no result: two stores to one place, and powers of integers beyond their type."""
+"""Inputs for which ONNX or PyTorch defines no result.
+
+Both leave open two stores to one place, and powers of integers beyond their type; PyTorch, which of equal elements
+topk() and sort() take first, too.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +17,23 @@ Arrays = Sequence[Any]
 """The operands of a node."""
 
 
-def operands_to_look_at(model: onnx.ModelProto) -> list[str]:
-    """Names of values on which it depends whether results of the graph's operators are defined."""
-    names = (name for node in model.graph.node if node.op_type in _CHECKS for name in node.input if name)
+def operands_to_look_at(model: onnx.ModelProto, is_torch: bool = False) -> list[str]:
+    """Names of values on which it depends whether results of the graph's operators are defined.
+
+    is_torch  the model is a PyTorch program, whose results PyTorch defines
+    """
+    checks = _checks(is_torch)
+    names = (name for node in model.graph.node if node.op_type in checks for name in node.input if name)
     return list(dict.fromkeys(names))
 
 
-def has_open_results(model: onnx.ModelProto, values: Mapping[str, Any]) -> bool:
-    """Whether ONNX leaves the result of one of the graph's operators open for these values."""
+def has_open_results(model: onnx.ModelProto, values: Mapping[str, Any], is_torch: bool = False) -> bool:
+    """Whether ONNX or PyTorch leaves the result of one of the graph's operators open for these values."""
+    checks = _checks(is_torch)
     return any(
-        _CHECKS[node.op_type](node, [values[name] for name in node.input if name])
+        checks[node.op_type](node, [values[name] for name in node.input if name])
         for node in model.graph.node
-        if node.op_type in _CHECKS
+        if node.op_type in checks
     )
 
 
@@ -62,6 +71,16 @@ def _leaves_integers(_: Node, operands: Arrays) -> bool:
         power = np.power(base.astype(np.float64), exponent.astype(np.float64))
     limits = np.iinfo(base.dtype)
     return bool((exponent < 0).any() or not ((power >= limits.min) & (power <= limits.max)).all())
+
+
+def _selects_equal_elements(node: Node, operands: Arrays) -> bool:
+    axis = _attribute(node, "axis", -1)
+    ordered = np.sort(operands[0], axis)
+    return bool((np.diff(ordered, axis=axis) == 0).any())
+
+
+def _checks(is_torch: bool) -> Mapping[str, Callable[[Node, Arrays], bool]]:
+    return {**_CHECKS, "TopK": _selects_equal_elements} if is_torch else _CHECKS
 
 
 _CHECKS: Mapping[str, Callable[[Node, Arrays], bool]] = {

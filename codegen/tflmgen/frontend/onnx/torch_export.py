@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import io
 import logging
+import random
 import re
 import sys
 import traceback
@@ -19,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from onnx import numpy_helper
 
 from tflmgen.errors import Location, ModelError, Problem
@@ -160,11 +162,12 @@ def _program(torch: Any, path: Path, function: str) -> Any:
     sys.modules[spec.name] = file  # PyTorch's tracer looks up by name where a function comes from
     sys.path.insert(0, str(path.resolve().parent))
     try:
-        spec.loader.exec_module(file)
-        make = getattr(file, function, None)
-        if not callable(make):
-            raise _error(path, f"it has no function '{function}'")
-        returned = make()
+        with _same_random_numbers(torch):
+            spec.loader.exec_module(file)
+            make = getattr(file, function, None)
+            if not callable(make):
+                raise _error(path, f"it has no function '{function}'")
+            returned = make()
     finally:
         sys.path.remove(str(path.resolve().parent))
     if not isinstance(returned, tuple) or len(returned) != 2 or not isinstance(returned[0], torch.nn.Module):
@@ -172,6 +175,22 @@ def _program(torch: Any, path: Path, function: str) -> Any:
     module, examples = returned
     inputs = (examples,) if isinstance(examples, torch.Tensor) else tuple(examples)
     return torch.export.export(module.eval(), inputs)
+
+
+@contextlib.contextmanager
+def _same_random_numbers(torch: Any) -> Iterator[None]:
+    """Modules begin with random weights, which must be those of the process that the model is compared in, and of the
+    next command. Afterwards the caller's generators go on as if nothing had been drawn."""
+    states = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(0)
+        random.seed(0)
+        np.random.seed(0)
+        try:
+            yield
+        finally:
+            random.setstate(states[0])
+            np.random.set_state(states[1])
 
 
 def _error(path: Path, rule: str) -> ModelError:

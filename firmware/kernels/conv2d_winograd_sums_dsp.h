@@ -19,7 +19,6 @@
 /* Steps of four input channels behind the first one, and bytes of code of each. */
 #define TFLMGEN_WINOGRAD_DSP_UNROLLED 15
 #define TFLMGEN_WINOGRAD_DSP_STEP_BYTES 40
-#define TFLMGEN_WINOGRAD_DSP_TEXT(number) #number /* of a macro's value */
 
 /* What the sums of a channel pair need to know, in the order in which the assembly reads it. */
 struct tflmgen_winograd_dsp_loop {
@@ -69,7 +68,7 @@ typedef const tflmgen_u32 *tflmgen_winograd_dsp_sums_function(const tflmgen_u32 
     TFLMGEN_WINOGRAD_DSP_ODD_WORDS
 /* clang-format on */
 #define TFLMGEN_WINOGRAD_DSP_STEPS(number) \
-    ".rept " TFLMGEN_WINOGRAD_DSP_TEXT(number) "\n\t" TFLMGEN_WINOGRAD_DSP_STEP ".endr\n\t"
+    ".rept " TFLMGEN_DSP_TEXT(number) "\n\t" TFLMGEN_WINOGRAD_DSP_STEP ".endr\n\t"
 
 /* Any number of steps. Beside them, a position takes 7 instructions, 18 cycles. The carry flag says all the time
  * whether there are several passes. Stack: sums, their end, entry of the first pass, passes left, passes. */

@@ -72,7 +72,7 @@ def conv2d_mve(request: Convolution) -> Kernel | None:
     call_params = params(
         f"tflmgen_{name}_s8",
         fields,
-        (("chunks", chunks), ("output_zero_point", layer.zero_point), ("lost", int(exact.signed))),
+        (("chunks", chunks), ("output_zero_point", layer.zero_point), ("sign_fix", int(exact.signed))),
         FORWARD if is_line else (),
         (("output_min", ends[0]), ("output_max", ends[1])),
     )
@@ -172,7 +172,7 @@ def _read(call: PackedCall) -> list[UnpackedPart]:
         taps = call.number("filter_height"), call.number("filter_width")
         steps = call.number("dilation_height"), call.number("dilation_width")
         check_table(table, call, taps, call.inputs, steps)
-    pairs = read_pairs(data[len(table) :], call, channels, call.terms, bool(call.number("lost")))
+    pairs = read_pairs(data[len(table) :], call, channels, call.terms, bool(call.number("sign_fix")))
     return [UnpackedPart(np.arange(channels), *pairs)]
 
 

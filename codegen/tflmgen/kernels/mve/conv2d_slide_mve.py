@@ -52,7 +52,7 @@ def conv2d_slide_mve(request: Convolution) -> Kernel | None:
         (*window.image_fields, ("output_channels", channels), ("filter_height", window.taps[0])),
         (("stride_height", steps.stride_height), *window.padding_fields),
         (("padding_value", zero_point(input_type(op, 0))), ("output_zero_point", layer.zero_point)),
-        (("lost", int(exact.signed)),),
+        (("sign_fix", int(exact.signed)),),
         (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
     )
     bodies = BODY_BYTES * chunks * window.taps[0]
@@ -66,7 +66,7 @@ def conv2d_slide_mve(request: Convolution) -> Kernel | None:
 def _read(call: PackedCall) -> list[UnpackedPart]:
     """Channel pairs, of each row's first 16 channels all taps, then of the next."""
     channels, chunks = call.channels, call.inputs // CHUNK
-    weights, outputs = read_pairs(call.words(), call, channels, call.terms, bool(call.number("lost")))
+    weights, outputs = read_pairs(call.words(), call, channels, call.terms, bool(call.number("sign_fix")))
     ordered = weights.reshape(channels, -1, chunks, TAPS, CHUNK).transpose(0, 1, 3, 2, 4).reshape(channels, -1)
     return [UnpackedPart(np.arange(channels), ordered, outputs)]
 

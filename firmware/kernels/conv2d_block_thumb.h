@@ -58,7 +58,8 @@ typedef void tflmgen_conv2d_thumb_block_function(const tflmgen_u32 *im2col, cons
     TFLMGEN_CONV2D_THUMB_FIRST TFLMGEN_CONV2D_THUMB_NEXT TFLMGEN_CONV2D_THUMB_NEXT TFLMGEN_CONV2D_THUMB_NEXT \
         TFLMGEN_CONV2D_THUMB_SPLITS
 
-/* From "2:" to the middle of the pass by twos, with which rows begin that are not a multiple of 8. */
+/* Bytes of code from "2:" to the middle of the pass that sums two products at a time, with which windows begin whose
+ * number of values is not a multiple of 8. */
 #define TFLMGEN_CONV2D_THUMB_HALF_BYTES (2 * (2 + 2 * 30 + 2 + 1 + 2 * 18))
 
 /* The sum of a lower half, and that of an upper one. */
@@ -111,9 +112,10 @@ typedef void tflmgen_conv2d_thumb_block_function(const tflmgen_u32 *im2col, cons
 
 /* Registers: r0 im2col, r1 from there to the weights, r2 and r3 products, r4 and r5 products to add, r6 weight, r7
  * mask, r8-r11 S1 and S2, r12 0x8000, lr end of the im2col buffer. Stack: im2col, entry, constants, masks, output,
- * group_step, end of the group, end, unused, pixels, one word. The mask's topmost bit is taken off for each pass,
- * until only the 1 behind its bits is left and taken. A pass over 8 weights takes 62 instructions by fours, 74 or 75
- * by twos; a channel 14 before its weights, and 27 beside the requantisation of its four outputs. */
+ * group_step, end of the group, end, unused, pixels, one word. The mask's topmost bit is taken off for each pass, until
+ * only the 1 behind its bits is left and taken. A pass over 8 weights takes 62 instructions where four products are
+ * summed, 74 or 75 where two are; a channel 14 before its weights, and 27 beside the requantisation of its four
+ * outputs. */
 #define TFLMGEN_CONV2D_THUMB_BLOCK(name, START, OUTPUTS)                                                               \
     TFLMGEN_SHARED void name(const tflmgen_u32 *im2col, const int8_t *weights, int8_t *output,                         \
                              const struct tflmgen_conv2d_thumb_block *block)                                           \

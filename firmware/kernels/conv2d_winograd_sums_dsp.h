@@ -1,10 +1,11 @@
 /* The inner loops of conv2d_winograd_dsp.h: products of transformed inputs and weights, summed up over all input
  * channels.
  *
- * A quad is four channels of one position of a tile, halves of two words: channels 0 and 2, then 1 and 3. Tiles and
- * weights are in the order of use. Tiles: for each of the 16 positions, for each four input channels, a quad of either
- * tile. Weights: for each channel pair the same, a quad of either output channel, and then what else a pair has, in
- * eight words.
+ * A quad is four input channels of one position of a tile, halves of two words: (0, 2) and (1, 3). Tiles and weights
+ * are in the order of use, from the outermost dimension to the innermost one:
+ *     quads of the two tiles:             16 positions | groups of four input channels | tile | 2 words
+ *     stream, for each pair of channels:  16 positions | groups of four input channels | output channel | 2 words
+ *                                         and behind them bias m ra s of either output channel
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_WINOGRAD_SUMS_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_WINOGRAD_SUMS_DSP_H

@@ -57,8 +57,8 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen
     "smlad r2, r10, " y ", r2\n\tsmlad r3, r11, " y ", r3\n\t"                     \
     "smlad r4, r12, " y ", r4\n\tsmlad r5, lr, " y ", r5\n\t"
 
-/* All eights of a row, as in conv2d_block_dsp.h: the condition is HI, C says whether there are several passes, and Z is
- * set in the last one of them. */
+/* All pairs of steps of a row, in passes as in conv2d_block_dsp.h: the condition is HI, C says whether there are
+ * several passes, and Z is set in the last one of them. */
 #define TFLMGEN_FULLY_CONNECTED_DSP_ROW(eights)                                          \
     "2:\n\t"                                                                     \
     "ldr r6, [sp, #16]\n\t"                                                      \

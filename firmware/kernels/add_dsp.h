@@ -11,7 +11,7 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
-/* sum + (factor * low or high half of `bytes`) / 2^16, rounded down. */
+/* sum + (factor * low or high half of `halves`) / 2^16, rounded down. */
 TFLMGEN_HELPER int32_t tflmgen_smlaw_low(int32_t factor, uint32_t halves, int32_t sum)
 {
     __asm__("smlawb %0, %1, %2, %3" : "=r"(sum) : "r"(factor), "r"(halves), "r"(sum));

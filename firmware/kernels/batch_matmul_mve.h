@@ -63,8 +63,8 @@ TFLMGEN_HELPER int32_t tflmgen_batch_matmul_mve_row_sum(const int8_t *row, int32
     return vaddvaq_s8(sum, vldrbq_z_s8(row, vctp8q((uint32_t)depth)));
 }
 
-/* The matrices of one batch. scratch: eight columns with their factors, biases, and where rows are no whole 16s,
- * one. */
+/* The matrices of one batch. scratch: eight columns with their factors, biases, and where rows are no whole chunks of
+ * 16, one. */
 TFLMGEN_SHARED void tflmgen_batch_matmul_mve_matrix(const int8_t *left, const int8_t *right, int8_t *scratch,
                                                     int8_t *output, const struct tflmgen_batch_matmul_s8 *p)
 {

@@ -110,14 +110,14 @@ TFLMGEN_KERNEL void tflmgen_conv2d_f32(const tflmgen_f32 *input, const tflmgen_f
                 const int32_t first_y = y.origin + y.first * p->dilation_height;
                 const int32_t first_x = x.origin + x.first * p->dilation_width;
                 const tflmgen_f32 *const window = input + (first_y * p->input_width + first_x) * p->input_channels;
-                float column[TFLMGEN_CONV2D_F32_GATHERED];
+                float im2col[TFLMGEN_CONV2D_F32_GATHERED];
                 for (int32_t group = 0; group < groups; ++group) {
                     const int32_t channel = group * group_channels;
                     const tflmgen_f32 *values = window + group * tap;
                     const tflmgen_f32 *weights = filter + channel * size + y.first * row + x.first * tap;
                     if (p->gathered) {
-                        tflmgen_conv2d_gather_f32(column, input + group * tap, y, x, 0.0f, p);
-                        values = column;
+                        tflmgen_conv2d_gather_f32(im2col, input + group * tap, y, x, 0.0f, p);
+                        values = im2col;
                         weights = filter + channel * size;
                         runs = (struct tflmgen_runs_f32){size, 1, 0, 0, 1, 0, 0, size};
                     }

@@ -1,9 +1,22 @@
-/* The inner loops of CONV_2D in int8 for cores with the DSP extension: three pixels times all output channels.
+/* The inner loops of CONV_2D in int8 for cores with the DSP extension: a block of three output pixels times all output
+ * channels, two channels at a time. Where the conditions of dsp.h hold, the results are those of conv2d.h.
  *
- * The three windows are widened into a column: for every four of a window's values the words X of the three pixels and
- * then their words Y (see dsp.h). The weights are a stream of channel pairs, in the order of use:
- *     bias0 bias1 | four weights of each, times `steps` | m0 ra0 m1 ra1 | s0 + 256 s1 + 65536 * (to the next pair)
- * The last word is only there where channels differ in their shifts, or their number is odd.
+ * A step is four values of a window. The im2col buffer has six words per step, X and Y (see dsp.h) of each of the three
+ * windows; the words of one window are a lane:
+ *
+ *     step 0              step 1
+ *     X0 X1 X2 Y0 Y1 Y2 | X0 X1 X2 Y0 Y1 Y2 | ...         lane n: words n and n + 3 of each step
+ *
+ * The stream has a record for each pair of output channels (0, 1), in the order of use:
+ *
+ *     bias0 bias1 | (4 weights of 0, 4 weights of 1) * steps | m0 ra0 m1 ra1 | s0 + 256 s1 + 65536 * next
+ *
+ * `next` is the number of channels to the next pair, 0 behind the last one. The last word is only there where channels
+ * differ in their shifts, or their number is odd: the last pair then begins one channel earlier, and computes a channel
+ * twice.
+ *
+ * The steps of a pair are passes of straight code. The first pass is entered in its middle, `skip` bytes of code on, so
+ * that the last one ends with the last step.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_BLOCK_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_BLOCK_DSP_H
@@ -12,35 +25,37 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
-/* What a run of blocks needs to know, in the order in which the assembly reads it. */
-struct tflmgen_conv2d_dsp_run {
+/* Consecutive blocks of a layer, in the order in which the assembly reads it. */
+struct tflmgen_conv2d_dsp_blocks {
     int32_t channels;
     int32_t skip;        /* bytes of code that the first pass leaves out */
-    int32_t last;        /* bytes of the column in front of the last pass; less than 0 if there is only one */
-    int32_t blocks;      /* that are left */
+    int32_t last;        /* bytes of the im2col buffer in front of the last pass; below 0 if there is only one */
+    int32_t count;       /* blocks that are left */
     int32_t output_step; /* bytes from the end of a block's first pixel to the next block */
     int32_t input_step;  /* bytes from a block's first window to the next block's */
-    tflmgen_u32 *column;
-    const int8_t *input;                  /* first window of the next block, less input_step */
-    int32_t pixel;                        /* bytes from window to window */
-    struct tflmgen_conv2d_dsp_rows words; /* of the windows */
-    int32_t pixels;                       /* twice `pixel` */
-    tflmgen_conv2d_dsp_filling *filling;  /* of a column, before its block */
+    tflmgen_u32 *im2col;
+    const int8_t *input;                    /* first window of the next block, less input_step */
+    int32_t pixel;                          /* bytes from window to window */
+    struct tflmgen_conv2d_dsp_rows words;   /* of the windows */
+    int32_t pixels;                         /* twice `pixel` */
+    tflmgen_conv2d_dsp_fill_function *fill; /* fills the im2col buffer before each block */
 };
 
-/* A run of one block, without rows of its windows that lie above or below the input. */
+/* One block whose windows have rows above or below the input, which are left out. */
 struct tflmgen_conv2d_dsp_edge {
-    struct tflmgen_conv2d_dsp_run run;
+    struct tflmgen_conv2d_dsp_blocks blocks;
     const tflmgen_u32 *biases; /* of the next pair, with what those rows add */
     int32_t above;             /* bytes of a pair's own biases, and its weights for rows above */
     int32_t below;             /* bytes of its weights for rows below */
 };
 
-typedef void tflmgen_conv2d_dsp_blocks(tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,
-                                       struct tflmgen_conv2d_dsp_run *run);
+typedef void tflmgen_conv2d_dsp_block_function(tflmgen_u32 *im2col, const tflmgen_u32 *stream, int8_t *output,
+                                               struct tflmgen_conv2d_dsp_blocks *blocks);
 
-/* Bytes of code of one step and of two; how many a pass has: steps in the least code, twos, and steps at edges. */
 #define TFLMGEN_CONV2D_DSP_PIXELS 3 /* of a block */
+
+/* Bytes of code of one step, and of two; how much a pass unrolls: steps in the compact functions, pairs of steps in
+ * the others, and steps where rows are left out. */
 #define TFLMGEN_CONV2D_DSP_STEP_BYTES 68
 #define TFLMGEN_CONV2D_DSP_TWICE_BYTES 132
 #ifdef __OPTIMIZE_SIZE__
@@ -51,7 +66,7 @@ typedef void tflmgen_conv2d_dsp_blocks(tflmgen_u32 *column, const tflmgen_u32 *s
 #define TFLMGEN_CONV2D_DSP_UNROLLED 8
 #define TFLMGEN_CONV2D_DSP_EDGE_STEPS 4
 
-/* Words of a column on the stack, which is of 21 fours at most: with them, the deepest call of a layer takes 1 KiB. */
+/* Words of an im2col buffer on the stack: of 21 steps at most, with which the deepest call of a layer takes 1 KiB. */
 #define TFLMGEN_CONV2D_DSP_STACK_WORDS (6 * 21)
 #define TFLMGEN_CONV2D_DSP_REPEAT(number, code) ".rept " TFLMGEN_DSP_TEXT(number) "\n\t" code ".endr\n\t"
 
@@ -78,8 +93,8 @@ typedef void tflmgen_conv2d_dsp_blocks(tflmgen_u32 *column, const tflmgen_u32 *s
 /* clang-format on */
 
 /* Twice four values of three pixels times two channels, 48 MACs, all but the first loads and products of pixel 0:
- * its sums go from begin0 and begin1 to sum0 and sum1. Words X0 X1 X2 Y0 | Y1 Y2 X0 X1 | X2 Y0 Y1 Y2 of the column
- * at a time. */
+ * its sums go from begin0 and begin1 to sum0 and sum1. The im2col buffer is read by X0 X1 X2 Y0 | Y1 Y2 X0 X1 |
+ * X2 Y0 Y1 Y2. */
 #define TFLMGEN_CONV2D_DSP_TWICE(w0, w1, begin0, begin1, first1, first2, first4, first5) \
     "ldmia.w r0!, {r4, r5, r6, lr}\n\t"                                                  \
     "smlad r8, " w0 ", r5, " first1 "\n\t"                                               \
@@ -120,7 +135,7 @@ typedef void tflmgen_conv2d_dsp_blocks(tflmgen_u32 *column, const tflmgen_u32 *s
     "ldrd r2, r3, [r1], #8\n\t"      \
     TFLMGEN_CONV2D_DSP_TWICE("r2", "r3", "r7", "r10", "r8", "r9", "r11", "r12")
 
-/* The first eight values, of a window of an even number of fours, with the biases in front of their weights: 1 LDM for
+/* The first two steps of windows of an even number of steps, with the biases in front of their weights: 1 LDM for
  * both, 33 instructions. */
 #define TFLMGEN_CONV2D_DSP_FIRST_even         \
     "ldmia.w r1!, {r2, r3, r7, r10}\n\t"      \
@@ -197,9 +212,9 @@ typedef void tflmgen_conv2d_dsp_blocks(tflmgen_u32 *column, const tflmgen_u32 *s
     "strh r8, [r2, r4]\n\t"      \
     "strh r9, [r2, r4, lsl #1]\n\t"
 
-/* After the last step of a pair of channels, whose sums are r7 to r12. On the stack: the column, where r0 goes again,
- * the output, its channels, its end. Z at the end: whether this was the last pair. Each channel with its own shift: 32
- * instructions, 44 where signed. */
+/* After the last step of a pair of channels, whose sums are r7 to r12. On the stack: the im2col buffer, where r0 goes
+ * again, the output, its channels, its end. Z at the end: whether this was the last pair. Each channel with its own
+ * shift: 32 instructions, 44 where signed. */
 /* clang-format off */
 #define TFLMGEN_CONV2D_DSP_FINISH(REQUANTIZE)                                        \
     "ldmia.w r1!, {r2, r3, r4, r5, r6}\n\t"                                       \
@@ -235,18 +250,18 @@ typedef void tflmgen_conv2d_dsp_blocks(tflmgen_u32 *column, const tflmgen_u32 *s
     "teq r2, r5\n\t"
 /* clang-format on */
 
-/* The frame of a run of blocks, from sp up: column, output, channels, end of the output, entry of the first pass, the
- * column in its last pass, stream, run. r9 is the last one then. */
-#define TFLMGEN_CONV2D_DSP_BEGIN_RUN \
-    "push {r4-r11, lr}\n\t"          \
-    "ldmia.w r3!, {r4, r6, r7}\n\t"  \
-    "adr r9, 4f\n\t"                 \
-    "add r6, r6, r9\n\t"             \
-    "orr r6, r6, #1\n\t"             \
-    "add r7, r7, r0\n\t"             \
-    "mov r8, r1\n\t"                 \
-    "mov r9, r3\n\t"                 \
-    "add r5, r2, r4\n\t"             \
+/* The stack frame, from sp up: im2col, output, channels, end of the output, entry of the first pass, the im2col buffer
+ * in the last pass, stream, blocks. r9 is the last one then. */
+#define TFLMGEN_CONV2D_DSP_BEGIN_BLOCKS \
+    "push {r4-r11, lr}\n\t"             \
+    "ldmia.w r3!, {r4, r6, r7}\n\t"     \
+    "adr r9, 4f\n\t"                    \
+    "add r6, r6, r9\n\t"                \
+    "orr r6, r6, #1\n\t"                \
+    "add r7, r7, r0\n\t"                \
+    "mov r8, r1\n\t"                    \
+    "mov r9, r3\n\t"                    \
+    "add r5, r2, r4\n\t"                \
     "push {r0, r2, r4, r5, r6, r7, r8, r9}\n\t"
 
 /* From block to block: the next one's output and input, or on at 9. */
@@ -262,16 +277,16 @@ typedef void tflmgen_conv2d_dsp_blocks(tflmgen_u32 *column, const tflmgen_u32 *s
     "str r2, [sp, #4]\n\t"            \
     "str r3, [sp, #12]\n\t"
 
-/* A run of blocks. Registers: r0 column, r1 stream, r2-r3 weights, r4-r6 and lr inputs, r7-r9 sums of channel 0,
+/* Consecutive blocks. Registers: r0 im2col, r1 stream, r2-r3 weights, r4-r6 and lr inputs, r7-r9 sums of channel 0,
  * r10-r12 of channel 1. A pair of channels costs 3 instructions around its values and outputs, of which LDR is the only
  * branch that is taken; a block 22. */
 /* clang-format off */
 #define TFLMGEN_CONV2D_DSP_BLOCK(name, FIRST, REST, FINISH)                                                            \
-    TFLMGEN_SHARED void name(tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,                           \
-                             struct tflmgen_conv2d_dsp_run *run)                                                       \
+    TFLMGEN_SHARED void name(tflmgen_u32 *im2col, const tflmgen_u32 *stream, int8_t *output,                           \
+                             struct tflmgen_conv2d_dsp_blocks *blocks)                                                 \
     {                                                                                                                  \
-        TFLMGEN_IN_REGISTERS_4(column, stream, output, run);                                                           \
-        __asm__ volatile(TFLMGEN_CONV2D_DSP_BEGIN_RUN                                                                  \
+        TFLMGEN_IN_REGISTERS_4(im2col, stream, output, blocks);                                                        \
+        __asm__ volatile(TFLMGEN_CONV2D_DSP_BEGIN_BLOCKS                                                               \
                          "ldmia.w r9!, {r3, r4, r5}\n"                                                                 \
                          "0:\n\t"                                                                                      \
                          "ldmia.w r9, {r0, r1, r2, r3, r10, r11, r12, lr}\n\t"                                         \
@@ -299,13 +314,13 @@ typedef void tflmgen_conv2d_dsp_blocks(tflmgen_u32 *column, const tflmgen_u32 *s
     }
 /* clang-format on */
 
-/* Windows of any number of fours, in the least code. */
+/* Compact: windows of any number of steps, in the least code. */
 #define TFLMGEN_CONV2D_DSP_COMPACT_BLOCK(KIND)                                                           \
     TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_compact_##KIND, TFLMGEN_CONV2D_DSP_FIRST_odd,      \
                              TFLMGEN_CONV2D_DSP_REST(TFLMGEN_CONV2D_DSP_STEPS, TFLMGEN_CONV2D_DSP_STEP), \
                              TFLMGEN_CONV2D_DSP_FINISH_##KIND)
 
-/* COUNT: whether the number of fours is odd or even. */
+/* COUNT: whether the number of steps is odd or even. */
 #define TFLMGEN_CONV2D_DSP_COUNTED_BLOCK(KIND, COUNT)                                                       \
     TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_##KIND##_##COUNT, TFLMGEN_CONV2D_DSP_FIRST_##COUNT,   \
                              TFLMGEN_CONV2D_DSP_REST(TFLMGEN_CONV2D_DSP_UNROLLED, TFLMGEN_CONV2D_DSP_MORE), \
@@ -314,14 +329,15 @@ typedef void tflmgen_conv2d_dsp_blocks(tflmgen_u32 *column, const tflmgen_u32 *s
     TFLMGEN_CONV2D_DSP_COUNTED_BLOCK(KIND, even) \
     TFLMGEN_CONV2D_DSP_COUNTED_BLOCK(KIND, odd)
 
-/* Windows without some rows, of any number of fours. */
+/* Edge: windows without their rows above or below the input, of any number of steps. */
 #define TFLMGEN_CONV2D_DSP_EDGE_BLOCK(KIND)                                                                   \
     TFLMGEN_CONV2D_DSP_BLOCK(tflmgen_conv2d_dsp_block_##KIND##_edge, TFLMGEN_CONV2D_DSP_FIRST_edge,           \
                              TFLMGEN_CONV2D_DSP_REST(TFLMGEN_CONV2D_DSP_EDGE_STEPS, TFLMGEN_CONV2D_DSP_STEP), \
                              TFLMGEN_CONV2D_DSP_PASS_BELOW TFLMGEN_CONV2D_DSP_FINISH_##KIND)
 
-/* Outputs not clamped at the zero point; those that are, with a shift for each channel or one for all. Those that are
- * not called are not compiled. */
+/* signed: any outputs. clamped: outputs clamped at the zero point, so that negative sums need no sign fix (dsp.h).
+ * uniform: clamped, and all channels have the shift TFLMGEN_DSP_SHIFT. Functions that are not called are not
+ * compiled. */
 TFLMGEN_CONV2D_DSP_COMPACT_BLOCK(signed)
 TFLMGEN_CONV2D_DSP_COMPACT_BLOCK(clamped)
 TFLMGEN_CONV2D_DSP_BLOCKS(signed)
@@ -331,22 +347,23 @@ TFLMGEN_CONV2D_DSP_EDGE_BLOCK(signed)
 TFLMGEN_CONV2D_DSP_EDGE_BLOCK(clamped)
 TFLMGEN_CONV2D_DSP_EDGE_BLOCK(uniform)
 
-/* Of windows of `steps` fours, one block whose column is filled. unrolled: pieces of code in a pass of its loop;
- * together: steps in each of them, one or two. */
-TFLMGEN_HELPER struct tflmgen_conv2d_dsp_run tflmgen_conv2d_dsp_run_of(int32_t steps, int32_t channels,
-                                                                       int32_t unrolled, int32_t together)
+/* One block of windows of `steps` steps, whose im2col buffer is filled. A pass of the loop unrolls `unrolled` units of
+ * code, each of `unit_steps` steps (1 or 2). */
+TFLMGEN_HELPER struct tflmgen_conv2d_dsp_blocks tflmgen_conv2d_dsp_blocks_of(int32_t steps, int32_t channels,
+                                                                             int32_t unrolled, int32_t unit_steps)
 {
-    const int32_t left = (steps - 1) / together;
+    const int32_t left = (steps - 1) / unit_steps;
     const int32_t passes = tflmgen_max_s32((left + unrolled - 1) / unrolled, 1);
-    const int32_t bytes = together == 1 ? TFLMGEN_CONV2D_DSP_STEP_BYTES : TFLMGEN_CONV2D_DSP_TWICE_BYTES;
-    const int32_t last = passes > 1 ? 24 * (steps - together * unrolled) : -4;
-    const struct tflmgen_conv2d_dsp_run run = {
-        channels, (unrolled * passes - left) * bytes, last, 1, 0, 0, 0, 0, 0, {0, 0, 0}, 0, tflmgen_conv2d_dsp_filled};
-    return run;
+    const int32_t bytes = unit_steps == 1 ? TFLMGEN_CONV2D_DSP_STEP_BYTES : TFLMGEN_CONV2D_DSP_TWICE_BYTES;
+    const int32_t last = passes > 1 ? 24 * (steps - unit_steps * unrolled) : -4;
+    const struct tflmgen_conv2d_dsp_blocks blocks = {
+        channels, (unrolled * passes - left) * bytes, last, 1, 0, 0, 0, 0, 0, {0, 0, 0},
+        0,        tflmgen_conv2d_dsp_fill_nothing};
+    return blocks;
 }
 
-/* One pixel, for what is left after the last whole block. sign_fix: what a negative sum's requantised value loses.
- * uniform: all channels have the shift TFLMGEN_DSP_SHIFT, and no control words. */
+/* All output channels of one pixel, for those behind the last whole block. sign_fix: what a negative sum's requantised
+ * value loses. uniform: all channels have the shift TFLMGEN_DSP_SHIFT, and no control words. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_pixel(const tflmgen_u32 *lane, const tflmgen_u32 *stream, int8_t *output,
                                              int32_t steps, int32_t channels, int32_t sign_fix, bool uniform)
 {

@@ -1,10 +1,18 @@
-/* The inner loops of CONV_2D in int8 for cores with MVE: four pixels times all output channels, two at a time.
+/* The inner loops of CONV_2D in int8 for cores with MVE: a block of four output pixels times all output channels, two
+ * channels at a time. The results are those of conv2d.h.
  *
- * The four windows are gathered in a column: 16 values of each pixel, then the next 16. The first 16s stay in
- * registers; where a window has no more, they are read from where the input has them. The weights are a stream of
- * channel pairs, in the order of use, where a window is filled up with zero weights to whole 16s:
- *     16 weights of each, times `chunks` | bias0 m0 s0 bias1 m1 s1
- * where the low byte of s0 and s1 is -r, and s1 / 256 the bytes to the next pair, -1 at the end.
+ * A chunk is 16 values of a window, a vector register. The im2col buffer has each chunk of the four windows, the lanes:
+ *
+ *     chunk 0: 16 values of lane 0 | of 1 | of 2 | of 3       chunk 1: ...                              64 bytes each
+ *
+ * The first chunks stay in registers; where a window has no more, they are read from where the input has them. The
+ * stream has a record for each pair of output channels (0, 1), in the order of use; windows are filled up with zero
+ * weights to whole chunks:
+ *
+ *     (16 weights of 0, 16 weights of 1) * chunks | bias0 m0 s0 bias1 m1 s1
+ *
+ * The low byte of s0 and s1 is -r (mve.h), and s1 / 256 the number of channels to the next pair, -1 at the end. With an
+ * odd number of channels the last pair begins one channel earlier, and computes a channel twice.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_BLOCK_MVE_H
 #define TFLMGEN_KERNELS_CONV2D_BLOCK_MVE_H
@@ -20,22 +28,22 @@ struct tflmgen_conv2d_mve_blocks {
     int8_t *output;
     int32_t count;     /* blocks left; 0 for one block */
     int32_t pixel;     /* bytes from a pixel's first 16 values to the next pixel's */
-    int32_t rest;      /* from the column's second 16s of pixels to `end`, in 64 bytes */
+    int32_t rest;      /* chunks from the im2col buffer's second one to `end` */
     int32_t skip;      /* bytes of code that the first pass leaves out */
-    const int8_t *end; /* of the column; of short windows what the loads' distances count from */
+    const int8_t *end; /* of the im2col buffer; for short windows what the loads' distances count from */
     const int8_t *stream;
     int32_t zero_point;
-    int32_t copied;         /* 16s of each pixel that are copied to the column from behind the first: all, or none */
+    int32_t copied; /* chunks behind the first that are copied from the input to the im2col buffer: all, or none */
     tflmgen_u16 outputs[8]; /* where the outputs of a pair of channels go, pixel after pixel */
     int32_t next[4];        /* added to the first four numbers after each block */
-    int32_t lost;           /* 1, or 0 where sums below zero are clamped anyway; short windows' functions know it */
+    int32_t sign_fix;       /* 1, or 0 where sums below zero are clamped anyway; short windows' functions know it */
 };
 
 typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks *blocks);
 
 #define TFLMGEN_CONV2D_MVE_PIXELS 4 /* of a block */
 
-/* A column on the stack: windows of 16 * 9 values. */
+/* An im2col buffer on the stack: windows of nine chunks. */
 #define TFLMGEN_CONV2D_MVE_STACK_BYTES (64 * 9)
 
 #define TFLMGEN_CONV2D_MVE_CHUNK_BYTES 56
@@ -75,7 +83,7 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
 #define TFLMGEN_CONV2D_MVE_CLAMPED(sums, one) ""
 #define TFLMGEN_CONV2D_MVE_SIGNED(sums, one) "vqdmlah.s32 " sums ", " sums ", " one "\n\t"
 
-/* Up to nine chunks are straight code, at fixed distances from the end of the column less 256 bytes. r1: 1 where
+/* Up to nine chunks are straight code, at fixed distances from the end of the im2col buffer less 256 bytes. r1: 1 where
  * signed, r3: zero point. */
 #define TFLMGEN_CONV2D_MVE_SHORT_ENTER "mov r3, r9\n\t"
 #define TFLMGEN_CONV2D_MVE_SHORT_LOAD(at) "vldrw.u32 q6, [r7, #" at "]\n\t"
@@ -88,7 +96,8 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
                              TFLMGEN_CONV2D_MVE_SHORT_LOAD("\\at + 48"))                       \
     ".endr\n\t"
 
-/* Any number of them is a loop that is unrolled 4 times. r1: column, r3: where it begins. Stack: zero point, lost. */
+/* Any number of them is a loop that is unrolled 4 times. r1: im2col buffer, r3: where it begins. Stack: zero point,
+ * sign_fix. */
 #define TFLMGEN_CONV2D_MVE_ANY_ENTER    \
     "ldr r12, [sp]\n\t"                 \
     "ldr r12, [r12, #72]\n\t"           \
@@ -123,10 +132,10 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
     "vstrb.16 q4, [r11, q7]\n\t"                          \
     "adds.w r11, r11, r10, asr #8\n\t"
 
-/* Registers: q0 to q3 first 16s, r5 entry of the first pass, r7 end of the column, r9 stream, r11 output; q7 where the
- * outputs of a pair go, pixel after pixel. A pair of channels costs 1 instruction beside its chunks and 18 (20 where
- * signed) after them, for 8 outputs; for windows of any length 2 more, and 2 for every four chunks. A block costs
- * 24, and 9 for each 16 values of four pixels that are copied. Stack: blocks. */
+/* Registers: q0 to q3 first chunks, r5 entry of the first pass, r7 end of the im2col buffer, r9 stream, r11 output; q7
+ * where the outputs of a pair go, pixel after pixel. A pair of channels costs 1 instruction beside its chunks and 18
+ * (20 where signed) after them, for 8 outputs; for windows of any length 2 more, and 2 for every four chunks. A block
+ * costs 24, and 9 for each 16 values of four pixels that are copied. Stack: blocks. */
 #define TFLMGEN_CONV2D_MVE_BLOCK(name, ENTER, BEGIN, LOOP, REST, zero_point, FIX, one)                                 \
     TFLMGEN_SHARED void name(struct tflmgen_conv2d_mve_blocks *blocks)                                                 \
     {                                                                                                                  \
@@ -191,28 +200,28 @@ TFLMGEN_CONV2D_MVE_BLOCK(tflmgen_conv2d_mve_any, TFLMGEN_CONV2D_MVE_ANY_ENTER, "
                          TFLMGEN_CONV2D_MVE_ANY_LOOP, "ldrd r12, lr, [sp, #4]\n\t", "r12", TFLMGEN_CONV2D_MVE_SIGNED,
                          "lr")
 
-/* One block at a time of windows of `chunks` 16s in a column. is_short: for functions of short windows. lost: 1, or 0
- * where sums below zero are clamped anyway. */
-TFLMGEN_HELPER struct tflmgen_conv2d_mve_blocks tflmgen_conv2d_mve_blocks_of(const int8_t *column, const int8_t *stream,
+/* One block at a time, of windows of `chunks` chunks in the im2col buffer. is_short: for functions of short windows.
+ * sign_fix: 1, or 0 where sums below zero are clamped anyway. */
+TFLMGEN_HELPER struct tflmgen_conv2d_mve_blocks tflmgen_conv2d_mve_blocks_of(const int8_t *im2col, const int8_t *stream,
                                                                              int32_t chunks, int32_t zero_point,
-                                                                             bool is_short, int32_t lost)
+                                                                             bool is_short, int32_t sign_fix)
 {
     const int32_t skipped = is_short ? TFLMGEN_CONV2D_MVE_SHORT - chunks : (1 - chunks) & 3;
     const int32_t behind = is_short ? TFLMGEN_CONV2D_MVE_SHORT / 2 : 0;
-    const struct tflmgen_conv2d_mve_blocks blocks = {column,
+    const struct tflmgen_conv2d_mve_blocks blocks = {im2col,
                                                      NULL,
                                                      0,
                                                      16,
                                                      chunks - 1 - behind,
                                                      chunks > 1 || is_short ? skipped * TFLMGEN_CONV2D_MVE_CHUNK_BYTES
                                                                             : TFLMGEN_CONV2D_MVE_ANY_BYTES,
-                                                     column + 64 * (chunks - behind),
+                                                     im2col + 64 * (chunks - behind),
                                                      stream,
                                                      zero_point,
                                                      0,
                                                      {0, 0, 0, 0, 0, 0, 0, 0},
                                                      {0, 0, 0, 0},
-                                                     lost};
+                                                     sign_fix};
     return blocks;
 }
 
@@ -226,14 +235,14 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_place(tflmgen_u16 *outputs, int32_t pixel
     vst1q_u16(outputs, vmlaq_n_u16(second, pixels, (uint16_t)pixel));
 }
 
-/* A kernel, KERNEL_run and KERNEL_run_on_stack by one function of blocks. column: scratch, or NULL where
+/* A kernel, KERNEL_run and KERNEL_run_on_stack by one function of blocks. im2col: scratch, or NULL where
  * TFLMGEN_CONV2D_MVE_STACK_BYTES are enough. */
 #define TFLMGEN_CONV2D_MVE(kernel, name, run_block, is_short)                                                         \
-    TFLMGEN_SHARED void kernel##_##name(const int8_t *input, const tflmgen_u32 *stream, void *column, int8_t *output, \
+    TFLMGEN_SHARED void kernel##_##name(const int8_t *input, const tflmgen_u32 *stream, void *im2col, int8_t *output, \
                                         const struct kernel##_s8 *p)                                                  \
     {                                                                                                                 \
-        if (column) {                                                                                                 \
-            kernel##_run(input, (const int8_t *)stream, (int8_t *)column, output, p, run_block, is_short);            \
+        if (im2col) {                                                                                                 \
+            kernel##_run(input, (const int8_t *)stream, (int8_t *)im2col, output, p, run_block, is_short);            \
         } else {                                                                                                      \
             kernel##_run_on_stack(input, (const int8_t *)stream, output, p, run_block, is_short);                     \
         }                                                                                                             \

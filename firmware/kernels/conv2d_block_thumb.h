@@ -1,9 +1,15 @@
-/* The inner loops of CONV_2D in int8 for every Cortex-M: four pixels times all output channels (see thumb.h).
+/* The inner loops of CONV_2D in int8 for every Cortex-M: a block of four output pixels times all output channels (see
+ * thumb.h for the arithmetic). The results are those of conv2d.h.
  *
- * The windows of four pixels are a column: 2 words per value, each of two pixels. The weights are rows of 8 bytes, one
- * of each of 8 channels, whose number is a multiple of 4: rows are as far apart as the column's values, so that one
- * register walks over both. Then come the constants of each channel, and the rest of the masks: for 8 rows at a time a
- * mask tells whether the products of four rows, or only those of two, are summed before they are taken apart.
+ * The im2col buffer has two words for each value of the four windows, the lanes, negated:
+ *     -(x of lane 0 + 65536 * x of lane 1) | -(x of lane 2 + 65536 * x of lane 3) | the same of the next value | ...
+ * The stream has three parts:
+ *     for each group of 8 output channels: rows of 8 bytes, a weight of each channel, for each value of a window
+ *     for each output channel: its constants, with its first mask, see below
+ *     for each output channel: its further masks
+ * Windows are filled up in front with zeros to a multiple of four values. A row of weights is as long as the two words
+ * of a value, so that one register walks over both. A mask has a bit for each pass over 8 values: 0 where the products
+ * of four values are summed before they are taken apart, 1 where only those of two fit.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_BLOCK_THUMB_H
 #define TFLMGEN_KERNELS_CONV2D_BLOCK_THUMB_H
@@ -18,7 +24,7 @@
 /* What a block needs to know, in the order in which the assembly reads it. */
 struct tflmgen_conv2d_thumb_block {
     int32_t entry; /* bytes of code to the first pass, which may be one over four rows */
-    int32_t column_bytes;
+    int32_t im2col_bytes;
     const tflmgen_u32 *constants; /* of the first channel */
     const tflmgen_u32 *masks;
     int32_t group_step; /* bytes from a group's last channel to the one before the next group's first */
@@ -26,7 +32,7 @@ struct tflmgen_conv2d_thumb_block {
     int32_t pixels[3];  /* bytes from the first pixel's outputs to those of the others, 0 where there is none */
 };
 
-typedef void tflmgen_conv2d_thumb_block_function(const tflmgen_u32 *column, const int8_t *weights, int8_t *output,
+typedef void tflmgen_conv2d_thumb_block_function(const tflmgen_u32 *im2col, const int8_t *weights, int8_t *output,
                                                  const struct tflmgen_conv2d_thumb_block *block);
 
 /* One weight times four pixels: LDRSB + LDM + 2 MULS, and 2 ADDS but for the first one of a sum. */
@@ -52,7 +58,8 @@ typedef void tflmgen_conv2d_thumb_block_function(const tflmgen_u32 *column, cons
     TFLMGEN_CONV2D_THUMB_FIRST TFLMGEN_CONV2D_THUMB_NEXT TFLMGEN_CONV2D_THUMB_NEXT TFLMGEN_CONV2D_THUMB_NEXT \
         TFLMGEN_CONV2D_THUMB_SPLITS
 
-/* From "2:" to the middle of the pass by twos, with which rows begin that are not a multiple of 8. */
+/* Bytes of code from "2:" to the middle of the pass that sums two products at a time, with which windows begin whose
+ * number of values is not a multiple of 8. */
 #define TFLMGEN_CONV2D_THUMB_HALF_BYTES (2 * (2 + 2 * 30 + 2 + 1 + 2 * 18))
 
 /* The sum of a lower half, and that of an upper one. */
@@ -103,16 +110,17 @@ typedef void tflmgen_conv2d_thumb_block_function(const tflmgen_u32 *column, cons
     TFLMGEN_CONV2D_THUMB_STORES(TFLMGEN_CONV2D_THUMB_STORE_SIGNED) \
     "ldr r1, [sp, #48]\n\t"
 
-/* Registers: r0 column, r1 from there to the weights, r2 and r3 products, r4 and r5 products to add, r6 weight, r7
- * mask, r8-r11 S1 and S2, r12 0x8000, lr end of the column. Stack: column, entry, constants, masks, output,
- * group_step, end of the group, end, unused, pixels, one word. The mask's topmost bit is taken off for each pass,
- * until only the 1 behind its bits is left and taken. A pass over 8 weights takes 62 instructions by fours, 74 or 75
- * by twos; a channel 14 before its weights, and 27 beside the requantisation of its four outputs. */
+/* Registers: r0 im2col, r1 from there to the weights, r2 and r3 products, r4 and r5 products to add, r6 weight, r7
+ * mask, r8-r11 S1 and S2, r12 0x8000, lr end of the im2col buffer. Stack: im2col, entry, constants, masks, output,
+ * group_step, end of the group, end, unused, pixels, one word. The mask's topmost bit is taken off for each pass, until
+ * only the 1 behind its bits is left and taken. A pass over 8 weights takes 62 instructions where four products are
+ * summed, 74 or 75 where two are; a channel 14 before its weights, and 27 beside the requantisation of its four
+ * outputs. */
 #define TFLMGEN_CONV2D_THUMB_BLOCK(name, START, OUTPUTS)                                                               \
-    TFLMGEN_SHARED void name(const tflmgen_u32 *column, const int8_t *weights, int8_t *output,                         \
+    TFLMGEN_SHARED void name(const tflmgen_u32 *im2col, const int8_t *weights, int8_t *output,                         \
                              const struct tflmgen_conv2d_thumb_block *block)                                           \
     {                                                                                                                  \
-        TFLMGEN_IN_REGISTERS_4(column, weights, output, block);                                                        \
+        TFLMGEN_IN_REGISTERS_4(im2col, weights, output, block);                                                        \
         __asm__ volatile(                                                                                              \
             ".syntax unified\n\t" TFLMGEN_THUMB_PUSH                                                                   \
             "sub sp, #52\n\t"                                                                                          \

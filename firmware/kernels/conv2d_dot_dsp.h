@@ -1,13 +1,13 @@
-/* CONV_2D in int8 for cores with the DSP extension, straight from the input: one output channel of three pixels at a
- * time.
+/* CONV_2D in int8 for cores with the DSP extension, straight from the input, without im2col: one output channel of
+ * three pixels at a time.
  *
- * For layers, and groups of channels, whose windows have too few output channels to be worth widening first, and for
- * those whose weights or sums the other kernels' arithmetic is not exact for: products are plain ones.
+ * For layers, and groups of channels, that have too few output channels for im2col to pay, and for those whose weights
+ * or sums the shifted pairs of conv2d_block_dsp.h are not exact for (dsp.h): products are plain ones here.
  *
- * A window is `filter_height` times `columns` pieces of whole words: its rows, or, where taps are not side by side, its
- * taps. Behind the end of a row there may be values that are none of the window's; their weights are zeros. The weights
- * are a stream of output channels:
- *     bias | weights of each piece | multiplier, addend | shift + 256 * (whether the group has another one)
+ * A window is `filter_height` times `columns` segments of whole words: its rows, or, where taps are not side by side,
+ * its taps. Where a row is no whole words, the values behind its end are read too; their weights are zeros. The stream
+ * has a record for each output channel:
+ *     bias | weights of each segment | multiplier, addend | shift + 256 * (1 if the group has a further channel)
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_DOT_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_DOT_DSP_H
@@ -23,9 +23,9 @@ struct tflmgen_conv2d_dot_dsp_s8 {
     TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t groups;
     int32_t filter_channels; /* input channels of a group */
-    int32_t columns;         /* pieces of a window's row */
-    int32_t words;           /* of a piece */
-    bool direct;             /* windows inside the input are read where they are, others copied */
+    int32_t columns;         /* segments of a window's row */
+    int32_t words;           /* of a segment */
+    bool direct;             /* windows inside the input are read in place; all others are copied */
     int32_t padding_value;
     int32_t output_min;
     int32_t output_max;
@@ -33,11 +33,11 @@ struct tflmgen_conv2d_dot_dsp_s8 {
 
 /* Blocks of pixels and their windows, in the order in which the assembly reads it. */
 struct tflmgen_conv2d_dot_dsp_blocks {
-    int32_t bytes;  /* of a piece */
-    int32_t pieces; /* in a row */
-    int32_t gap;    /* bytes from a piece's end to the next one's start */
+    int32_t bytes;    /* of a segment */
+    int32_t segments; /* in a row */
+    int32_t gap;      /* bytes from a segment's end to the next one's start */
     int32_t rows;
-    int32_t row_gap; /* bytes that the next row begins after the last piece's gap */
+    int32_t row_gap; /* bytes that the next row begins after the last segment's gap */
     int32_t stride;  /* bytes from one output pixel to the next */
     int32_t lanes;   /* pixels of each block that there are */
     int32_t pixel;   /* bytes from a pixel's window to the next one's */
@@ -74,11 +74,11 @@ struct tflmgen_conv2d_dot_dsp_blocks {
     "asr " sum ", " sum ", r6\n\t"               \
     "ssat " sum ", #8, " sum "\n\t"
 
-/* The output channels of a stream for blocks of three pixels, the first of which has its windows at `input`. A piece is
- * read two words at a time, an odd one first: 9 instructions beside the words, 2 for each two, and 9 for a row. A
+/* The output channels of a stream for blocks of three pixels, the first of which has its windows at `input`. A segment
+ * is read two words at a time, an odd one first: 9 instructions beside the words, 2 for each two, and 9 for a row. A
  * channel takes 39 beside its rows, a block 12. Registers: r0 output, r1 input, r2 pixel, r3 stream, r4-r5 weights,
- * r6-r8 inputs, r9-r11 sums, r12 the piece's end. Stack: bytes, pieces left, gap, rows left, row_gap; output, input,
- * blocks, stream; stride, lanes, pixel, blocks left. */
+ * r6-r8 inputs, r9-r11 sums, r12 the segment's end. Stack: bytes, segments left, gap, rows left, row_gap; output,
+ * input, blocks, stream; stride, lanes, pixel, blocks left. */
 TFLMGEN_SHARED void tflmgen_conv2d_dot_dsp_run(int8_t *output, const int8_t *input,
                                                const struct tflmgen_conv2d_dot_dsp_blocks *blocks,
                                                const tflmgen_u32 *stream)
@@ -190,8 +190,10 @@ TFLMGEN_SHARED void tflmgen_conv2d_dot_dsp_copy(int8_t *bytes, const int8_t *inp
     }
 }
 
-/* Of blocks that begin at window `from`, how many have all windows inside, x_end - x pixels further on, and before
- * `last`: none, or at most `most`. */
+/* Number of consecutive blocks that may be read in place: 0, or 1 to `most`. inside: pixels of the input, `stride` to a
+ * window, at which the first block's first window and later ones may begin such that all three windows of the block lie
+ * inside. bytes: from the first window to the last place where a block may begin whose words all lie in the input,
+ * pixel: from window to window. */
 TFLMGEN_HELPER int32_t tflmgen_conv2d_dot_dsp_whole(int32_t inside, int32_t stride, int32_t most, int32_t bytes,
                                                     int32_t pixel)
 {
@@ -204,7 +206,7 @@ TFLMGEN_HELPER int32_t tflmgen_conv2d_dot_dsp_whole(int32_t inside, int32_t stri
     return tflmgen_min_s32(blocks, tflmgen_max_s32(most, 1));
 }
 
-/* bytes: room for three windows. */
+/* bytes: scratch for the copies of three windows. */
 TFLMGEN_SHARED void tflmgen_conv2d_dot_dsp_s8(const int8_t *input, const tflmgen_u32 *stream, void *bytes,
                                               int8_t *output, const struct tflmgen_conv2d_dot_dsp_s8 *p)
 {
@@ -213,27 +215,27 @@ TFLMGEN_SHARED void tflmgen_conv2d_dot_dsp_s8(const int8_t *input, const tflmgen
     const int32_t line = p->dilation_height * p->input_width * channels;
     const int32_t tap = p->dilation_width * channels;
     const int32_t image = p->input_height * p->input_width * channels;
-    const int32_t piece = 4 * p->words;
-    const int32_t copied = p->filter_height * p->columns * piece;
+    const int32_t segment = 4 * p->words;
+    const int32_t copied = p->filter_height * p->columns * segment;
     const int32_t group_words = p->output_channels / p->groups * (copied / 4 + 4);
     const bool by_rows = p->columns == 1;
-    struct tflmgen_conv2d_dot_dsp_blocks here = {piece,
-                                                 by_rows ? p->filter_height : p->columns,
-                                                 (by_rows ? line : tap) - piece,
-                                                 by_rows ? 1 : p->filter_height,
-                                                 line - p->columns * tap,
-                                                 p->output_channels,
-                                                 3,
-                                                 pixel,
-                                                 1};
-    struct tflmgen_conv2d_dot_dsp_blocks there = {
-        piece, p->filter_height * p->columns, 0, 1, 0, p->output_channels, 3, copied, 1};
+    struct tflmgen_conv2d_dot_dsp_blocks in_place = {segment,
+                                                     by_rows ? p->filter_height : p->columns,
+                                                     (by_rows ? line : tap) - segment,
+                                                     by_rows ? 1 : p->filter_height,
+                                                     line - p->columns * tap,
+                                                     p->output_channels,
+                                                     3,
+                                                     pixel,
+                                                     1};
+    struct tflmgen_conv2d_dot_dsp_blocks copies = {
+        segment, p->filter_height * p->columns, 0, 1, 0, p->output_channels, 3, copied, 1};
     /* Where three windows inside the input begin, and where the first of them may begin if all its words are the
      * input's. */
     const int32_t y_end = p->direct ? p->input_height - (p->filter_height - 1) * p->dilation_height : 0;
     const int32_t x_end = p->input_width - (p->filter_width - 1) * p->dilation_width - 2 * p->stride_width;
     const int8_t *const last = input + p->batches * image - (p->filter_height - 1) * line - (p->columns - 1) * tap -
-                               piece - (p->groups - 1) * p->filter_channels - 2 * pixel;
+                               segment - (p->groups - 1) * p->filter_channels - 2 * pixel;
     const int32_t size = p->batches * p->output_height * p->output_width * p->output_channels;
     for (int32_t batch = 0; batch < p->batches; ++batch, input += image) {
         for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
@@ -247,23 +249,23 @@ TFLMGEN_SHARED void tflmgen_conv2d_dot_dsp_s8(const int8_t *input, const tflmgen
                     y >= 0 && y < y_end && x >= 0
                         ? tflmgen_conv2d_dot_dsp_whole(x_end - x, p->stride_width, most, (int32_t)(last - from), pixel)
                         : 0;
-                here.lanes = there.lanes = tflmgen_min_s32(TFLMGEN_CONV2D_DOT_DSP_PIXELS, left);
-                here.blocks = whole;
+                in_place.lanes = copies.lanes = tflmgen_min_s32(TFLMGEN_CONV2D_DOT_DSP_PIXELS, left);
+                in_place.blocks = whole;
                 for (int32_t group = 0; group < p->groups; ++group) {
                     const int32_t own = group * p->filter_channels;
                     int8_t *const to = output + group * (p->output_channels / p->groups);
                     if (whole) {
-                        tflmgen_conv2d_dot_dsp_run(to, from + own, &here, stream + group * group_words);
+                        tflmgen_conv2d_dot_dsp_run(to, from + own, &in_place, stream + group * group_words);
                         continue;
                     }
                     int8_t *const windows = (int8_t *)bytes;
-                    for (int32_t lane = 0; lane < there.lanes; ++lane) {
+                    for (int32_t lane = 0; lane < copies.lanes; ++lane) {
                         tflmgen_conv2d_dot_dsp_copy(windows + lane * copied, input + own, y, x + lane * p->stride_width,
                                                     p);
                     }
-                    tflmgen_conv2d_dot_dsp_run(to, windows, &there, stream + group * group_words);
+                    tflmgen_conv2d_dot_dsp_run(to, windows, &copies, stream + group * group_words);
                 }
-                const int32_t done = whole > 1 ? TFLMGEN_CONV2D_DOT_DSP_PIXELS * whole : there.lanes;
+                const int32_t done = whole > 1 ? TFLMGEN_CONV2D_DOT_DSP_PIXELS * whole : copies.lanes;
                 out_x += done;
                 output += done * p->output_channels;
             }

@@ -1,5 +1,6 @@
-/* Whole words of the windows of three pixels of CONV_2D in int8 for cores with the DSP extension, widened into a column
- * (see conv2d_block_dsp.h).
+/* im2col of CONV_2D in int8 for cores with the DSP extension: the rows of three windows that lie side by side within
+ * the input, in whole words, are widened into the buffer that conv2d_block_dsp.h reads. Its assembly calls these
+ * functions before each block.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_FILL_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_FILL_DSP_H
@@ -35,17 +36,17 @@ struct tflmgen_conv2d_dsp_rows {
     int32_t gap;
 };
 
-/* What fills a column: called by assembly only, which keeps no register but sp. Registers: r0 column, r1 first window,
- * r2 bytes to the second one, r12 to the third one; r3 bytes of a row, r10 rows, r11 their gap. */
-typedef void tflmgen_conv2d_dsp_filling(void);
+/* Fills the im2col buffer: called by assembly only, which keeps no register but sp. Registers: r0 im2col, r1 first
+ * window, r2 bytes to the second one, r12 to the third one; r3 bytes of a row, r10 rows, r11 their gap. */
+typedef void tflmgen_conv2d_dsp_fill_function(void);
 
-/* Nothing: the column is filled. */
-TFLMGEN_NAKED void tflmgen_conv2d_dsp_filled(void)
+/* The im2col buffer is filled already. */
+TFLMGEN_NAKED void tflmgen_conv2d_dsp_fill_nothing(void)
 {
     __asm__ volatile("bx lr");
 }
 
-/* The rows of three windows, eight bytes at a time, an odd four first: 9 instructions a row beside the words. */
+/* The rows of three windows, two words at a time, an odd one first: 9 instructions a row beside the words. */
 TFLMGEN_NAKED void tflmgen_conv2d_dsp_fill_rows(void)
 {
     /* clang-format off */
@@ -65,8 +66,8 @@ TFLMGEN_NAKED void tflmgen_conv2d_dsp_fill_rows(void)
     /* clang-format on */
 }
 
-/* The rows of three windows of three columns, of which they have two in common: four values of all taps of a row take
- * 34 instructions instead of 40. */
+/* The same where windows are three columns wide and move by one, so that the three windows share columns, five in all:
+ * four channels of all taps of a row take 34 instructions instead of 40. */
 TFLMGEN_NAKED void tflmgen_conv2d_dsp_fill_adjacent(void)
 {
     __asm__ volatile("add r11, r11, r2, lsl #1\n\t"
@@ -113,33 +114,34 @@ TFLMGEN_NAKED void tflmgen_conv2d_dsp_fill_adjacent(void)
                      "pop {r10, r11, pc}");
 }
 
-/* Whether a window's columns are shared: three, side by side, of taps of so many channels. */
+/* Whether tflmgen_conv2d_dsp_fill_adjacent may be used. channels: of a tap. */
 TFLMGEN_HELPER bool tflmgen_conv2d_dsp_has_adjacent(int32_t filter_width, int32_t stride_width, int32_t channels)
 {
     return filter_width == 3 && stride_width == 1 && channels % 4 == 0;
 }
 
-/* What fills columns of windows with taps of so many channels. */
-TFLMGEN_HELPER tflmgen_conv2d_dsp_filling *tflmgen_conv2d_dsp_filling_of(int32_t filter_width, int32_t stride_width,
-                                                                         int32_t channels)
+/* The function that fills the buffer for these windows. channels: of a tap. */
+TFLMGEN_HELPER tflmgen_conv2d_dsp_fill_function *tflmgen_conv2d_dsp_select_fill(int32_t filter_width,
+                                                                                int32_t stride_width, int32_t channels)
 {
     const bool adjacent = tflmgen_conv2d_dsp_has_adjacent(filter_width, stride_width, channels);
     return adjacent ? tflmgen_conv2d_dsp_fill_adjacent : tflmgen_conv2d_dsp_fill_rows;
 }
 
-/* The rows of three windows that are `pixel` bytes apart. A call by name: what it needs of the stack is known. */
-#define TFLMGEN_CONV2D_DSP_WIDEN3_BY(name, filling_)                                  \
-    TFLMGEN_SHARED void name(tflmgen_u32 *column, const int8_t *input, int32_t pixel, \
+/* Calls a fill function from C: the rows of three windows that are `pixel` bytes apart. By its name, so that the use of
+ * the stack is known. */
+#define TFLMGEN_CONV2D_DSP_WIDEN3_BY(name, fill_)                                     \
+    TFLMGEN_SHARED void name(tflmgen_u32 *im2col, const int8_t *input, int32_t pixel, \
                              const struct tflmgen_conv2d_dsp_rows *rows)              \
     {                                                                                 \
-        TFLMGEN_IN_REGISTERS_4(column, input, pixel, rows);                           \
+        TFLMGEN_IN_REGISTERS_4(im2col, input, pixel, rows);                           \
         __asm__ volatile("push {r4-r11, lr}\n\t"                                      \
                          "ldmia.w r3, {r3, r10, r11}\n\t"                             \
                          "lsl r12, r2, #1\n\t"                                        \
-                         "bl %c[filling]\n\t"                                         \
+                         "bl %c[fill]\n\t"                                            \
                          "pop {r4-r11, lr}"                                           \
                          : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                     \
-                         : [filling] "i"(filling_)                                    \
+                         : [fill] "i"(fill_)                                          \
                          : "r12", "cc", "memory");                                    \
     }
 TFLMGEN_CONV2D_DSP_WIDEN3_BY(tflmgen_conv2d_dsp_widen3, tflmgen_conv2d_dsp_fill_rows)

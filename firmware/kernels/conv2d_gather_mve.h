@@ -1,9 +1,10 @@
-/* How CONV_2D in int8 gathers windows for cores with MVE, four in a column: 16 values of each, then the next 16.
+/* im2col of CONV_2D in int8 for cores with MVE, into the buffer that conv2d_block_mve.h reads: four lanes, in chunks of
+ * 16 values.
  *
- * Where a pixel is 16s of values, rows of windows are copied, and of four windows side by side also other rows, of 16s
- * of values, or where there is only one. Other windows are gathered value by value, eight at a time. A table says of
- * each value where it is, of eight values:
- *     16 bits from the first value of the window | 8 bits of rows | 8 bits of columns
+ * Rows of windows are copied where a pixel's channels are whole chunks, or, of four windows side by side within the
+ * input, where a row of the window is whole chunks or the only one. Other windows are gathered value by value, vectors
+ * of eight at a time, by a gather table in front of the stream, which has for each vector
+ *     8 * 16 bits: values from the window's first one | 8 * 8 bits: rows from the first one | 8 * 8 bits: columns
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_GATHER_MVE_H
 #define TFLMGEN_KERNELS_CONV2D_GATHER_MVE_H
@@ -18,9 +19,9 @@
 struct tflmgen_conv2d_mve_s8 {
     TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t padding_value;
-    int32_t chunks; /* 16s of values in a window */
+    int32_t chunks; /* of 16 values in a window */
     int32_t output_zero_point;
-    int32_t lost; /* 1, or 0 where sums below zero are clamped anyway (mve.h) */
+    int32_t sign_fix; /* 1, or 0 where sums below zero are clamped anyway (mve.h) */
     int32_t output_min;
     int32_t output_max;
 };
@@ -34,10 +35,10 @@ struct tflmgen_conv2d_mve_four {
 };
 
 /* Row by row: of 16 values of each window 4 VLDRB, 4 VSTRB, LETP; 8 per row. */
-TFLMGEN_SHARED void tflmgen_conv2d_mve_copy_four(int8_t *column, const int8_t *from,
+TFLMGEN_SHARED void tflmgen_conv2d_mve_copy_four(int8_t *im2col, const int8_t *from,
                                                  const struct tflmgen_conv2d_mve_four *four)
 {
-    TFLMGEN_IN_REGISTERS_3(column, from, four);
+    TFLMGEN_IN_REGISTERS_3(im2col, from, four);
     __asm__ volatile("push {r4-r9, lr}\n\t"
                      "ldmia r2, {r3, r4, r8, r9}\n\t"
                      "mov r2, r4\n"
@@ -117,9 +118,9 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_table_one(int8_t *lane, uint32_t from,
     /* clang-format on */
 }
 
-/* Four windows of a line, side by side, some values of which are not in the input; in the order in which the
+/* Four windows side by side that are clipped: some of their values lie outside of the input. In the order in which the
  * assembly reads it. */
-struct tflmgen_conv2d_mve_cut {
+struct tflmgen_conv2d_mve_clipped {
     uint32_t from; /* the address of the first one's first value */
     int32_t pixel; /* bytes from a window to the next one */
     int32_t step;  /* pixels from a window to the next one */
@@ -139,10 +140,10 @@ struct tflmgen_conv2d_mve_cut {
     "vstrb.16 q4, [r0, #48 + 8 * " half "]\n\t"
 
 /* Windows inside the input, value by value: of 16 values of each window 2 VLDRW, 8 VLDRB, 8 VSTRB, ADD, LE. */
-TFLMGEN_SHARED void tflmgen_conv2d_mve_table_four(int8_t *column, const int8_t *from,
-                                                  const struct tflmgen_conv2d_mve_cut *cut)
+TFLMGEN_SHARED void tflmgen_conv2d_mve_table_four(int8_t *im2col, const int8_t *from,
+                                                  const struct tflmgen_conv2d_mve_clipped *clipped)
 {
-    TFLMGEN_IN_REGISTERS_3(column, from, cut);
+    TFLMGEN_IN_REGISTERS_3(im2col, from, clipped);
     /* clang-format off */
     __asm__ volatile("push {r4-r6, lr}\n\t"
                      "ldr r3, [r2, #36]\n\t"
@@ -163,32 +164,32 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_table_four(int8_t *column, const int8_t *
 }
 
 /* Eight values of one of them, where the columns are in q0, or are none. */
-#define TFLMGEN_CONV2D_MVE_CUT_ONE(from, x, to) \
-    "vadd.i16 q1, q0, " x "\n\t"                \
-    "vcmp.u16 hi, q6, q1\n\t"                   \
-    "vpst\n\t"                                  \
-    "vldrbt.u16 q3, [" from ", q2]\n\t"         \
-    "vpsel q3, q3, q4\n\t"                      \
+#define TFLMGEN_CONV2D_MVE_CLIPPED_ONE(from, x, to) \
+    "vadd.i16 q1, q0, " x "\n\t"                    \
+    "vcmp.u16 hi, q6, q1\n\t"                       \
+    "vpst\n\t"                                      \
+    "vldrbt.u16 q3, [" from ", q2]\n\t"             \
+    "vpsel q3, q3, q4\n\t"                          \
     "vstrb.16 q3, [r0, #" to "]\n\t"
 
 /* Eight values of each: 30 instructions. */
 /* clang-format off */
-#define TFLMGEN_CONV2D_MVE_CUT_FOUR(half)                      \
+#define TFLMGEN_CONV2D_MVE_CLIPPED_FOUR(half)                      \
     "vldrb.u16 q0, [r2, #16]\n\t"                              \
     "vadd.i16 q0, q0, r3\n\t"                                  \
     "vcmp.u16 hi, q5, q0\n\t"                                  \
     "vldrb.u16 q0, [r2, #24]\n\t"                              \
     "vpsel q0, q0, q7\n\t"                                     \
     "vldrw.u32 q2, [r2], #32\n\t"                              \
-    TFLMGEN_CONV2D_MVE_CUT_ONE("r1", "r7", "8 * " half)        \
-    TFLMGEN_CONV2D_MVE_CUT_ONE("r4", "r8", "16 + 8 * " half)   \
-    TFLMGEN_CONV2D_MVE_CUT_ONE("r5", "r9", "32 + 8 * " half)   \
-    TFLMGEN_CONV2D_MVE_CUT_ONE("r6", "r10", "48 + 8 * " half)
+    TFLMGEN_CONV2D_MVE_CLIPPED_ONE("r1", "r7", "8 * " half)        \
+    TFLMGEN_CONV2D_MVE_CLIPPED_ONE("r4", "r8", "16 + 8 * " half)   \
+    TFLMGEN_CONV2D_MVE_CLIPPED_ONE("r5", "r9", "32 + 8 * " half)   \
+    TFLMGEN_CONV2D_MVE_CLIPPED_ONE("r6", "r10", "48 + 8 * " half)
 /* clang-format on */
 
-TFLMGEN_SHARED void tflmgen_conv2d_mve_table_cut(int8_t *column, const struct tflmgen_conv2d_mve_cut *cut)
+TFLMGEN_SHARED void tflmgen_conv2d_mve_table_clipped(int8_t *im2col, const struct tflmgen_conv2d_mve_clipped *clipped)
 {
-    TFLMGEN_IN_REGISTERS_2(column, cut);
+    TFLMGEN_IN_REGISTERS_2(im2col, clipped);
     /* clang-format off */
     __asm__ volatile("push {r4-r10, lr}\n\t"
                      "ldmia r1!, {r2-r9}\n\t"
@@ -210,7 +211,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_table_cut(int8_t *column, const struct tf
                      "add r5, r4, r3\n\t"
                      "add r6, r5, r3\n\t"
                      "mov r3, r12\n"
-                     "1:\n\t" TFLMGEN_CONV2D_MVE_CUT_FOUR("0") TFLMGEN_CONV2D_MVE_CUT_FOUR("1")
+                     "1:\n\t" TFLMGEN_CONV2D_MVE_CLIPPED_FOUR("0") TFLMGEN_CONV2D_MVE_CLIPPED_FOUR("1")
                      "add r0, r0, #64\n\t"
                      "le lr, 1b\n\t"
                      "pop {r4-r10, lr}"
@@ -220,14 +221,14 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_table_cut(int8_t *column, const struct tf
     /* clang-format on */
 }
 
-/* One window whose pixels are 16s of values, in such 16s; in the order in which the assembly reads it. */
+/* One window whose pixels are whole chunks, counted in chunks; in the order in which the assembly reads it. */
 struct tflmgen_conv2d_mve_window {
     int32_t padding;
-    int32_t above;  /* padding */
-    int32_t left;   /* padding of each row in the input */
-    int32_t inside; /* values of each of them */
-    int32_t right;  /* padding of each of them */
-    int32_t below;  /* padding */
+    int32_t above;  /* padding in front of the first row inside */
+    int32_t left;   /* padding of each row inside */
+    int32_t inside; /* values of each row inside */
+    int32_t right;  /* padding of each row inside */
+    int32_t below;  /* padding behind the last row inside */
     int32_t rows;   /* in the input */
     int32_t line;   /* bytes from one to the next */
 };

@@ -69,11 +69,11 @@ TFLMGEN_KERNEL void tflmgen_conv2d_hybrid(const tflmgen_f32 *input, const int8_t
                 for (int32_t group = 0, channel = 0; group < groups; ++group) {
                     const int32_t end = channel + group_channels;
                     const int8_t *const slice = quantized + group * p->filter_channels;
-                    int8_t column[TFLMGEN_CONV2D_HYBRID_GATHERED];
+                    int8_t im2col[TFLMGEN_CONV2D_HYBRID_GATHERED];
                     const int8_t *window = NULL;
                     if (gathered) {
-                        tflmgen_conv2d_gather_hybrid(column, slice, y, x, (int8_t)range.zero_point, p);
-                        window = column;
+                        tflmgen_conv2d_gather_hybrid(im2col, slice, y, x, (int8_t)range.zero_point, p);
+                        window = im2col;
                     } else if (size == p->filter_channels && y.end > y.first && x.end > x.first) {
                         window = slice + (y.origin * p->input_width + x.origin) * p->input_channels;
                     }

@@ -1,5 +1,5 @@
-/* CONV_2D in int8 for cores with MVE: windows are gathered four at a time; conv2d_block_mve.h has what is computed from
- * them. */
+/* CONV_2D in int8 for cores with MVE: the loop over blocks of four output pixels. conv2d_gather_mve.h brings their
+ * windows into the im2col buffer, conv2d_block_mve.h multiplies it by the weights and has the layout of both. */
 #ifndef TFLMGEN_KERNELS_CONV2D_MVE_H
 #define TFLMGEN_KERNELS_CONV2D_MVE_H
 
@@ -8,7 +8,8 @@
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
-/* The next window: of its row, what there is to know of windows that a table gathers (cut), or of others. */
+/* Cursor over output pixels: the position, and for the windows of its row the numbers of the gather functions, of those
+ * by the table (clipped) or of those by copies (window). */
 struct tflmgen_conv2d_mve_cursor {
     const int8_t *image;
     const int8_t *row; /* the first one of the input that windows reach */
@@ -17,11 +18,11 @@ struct tflmgen_conv2d_mve_cursor {
     int32_t y; /* of the row's windows in the input */
     union {
         struct tflmgen_conv2d_mve_window window;
-        struct tflmgen_conv2d_mve_cut cut;
-    } kind;
+        struct tflmgen_conv2d_mve_clipped clipped;
+    } gather;
 };
 
-/* Whether there is a table before the stream. */
+/* Whether there is a gather table in front of the stream. */
 TFLMGEN_HELPER bool tflmgen_conv2d_mve_has_table(const struct tflmgen_conv2d_mve_s8 *p)
 {
     return p->input_channels % 16 != 0 || p->dilation_width > 1;
@@ -41,18 +42,18 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_go_to_row(struct tflmgen_conv2d_mve_curso
     next->out_x = 0;
     next->y = out_y * p->stride_height - p->padding_top;
     if (tflmgen_conv2d_mve_has_table(p)) {
-        next->kind.cut.bounds.y = next->y;
+        next->gather.clipped.bounds.y = next->y;
     } else {
         const struct tflmgen_taps taps =
             tflmgen_taps_inside(next->y, p->dilation_height, p->filter_height, p->input_height);
         next->row = next->image + (next->y + taps.first * p->dilation_height) * line;
-        next->kind.window.above = taps.first * row;
-        next->kind.window.rows = taps.end - taps.first;
-        next->kind.window.below = (p->filter_height - taps.end) * row;
+        next->gather.window.above = taps.first * row;
+        next->gather.window.rows = taps.end - taps.first;
+        next->gather.window.below = (p->filter_height - taps.end) * row;
     }
 }
 
-/* The next window into one lane, whatever it is. */
+/* The next window into a lane, whatever it is. */
 TFLMGEN_SHARED void tflmgen_conv2d_mve_gather_next(int8_t *lane, struct tflmgen_conv2d_mve_cursor *next,
                                                    const struct tflmgen_conv2d_mve_s8 *p)
 {
@@ -63,26 +64,27 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_gather_next(int8_t *lane, struct tflmgen_
     const int32_t x = next->out_x++ * p->stride_width - p->padding_left;
     if (tflmgen_conv2d_mve_has_table(p)) {
         const int32_t first = (next->y * p->input_width + x) * channels;
-        next->kind.cut.bounds.x = x;
-        tflmgen_conv2d_mve_table_one(lane, (uint32_t)(uintptr_t)next->image + (uint32_t)first, &next->kind.cut.bounds);
+        next->gather.clipped.bounds.x = x;
+        tflmgen_conv2d_mve_table_one(lane, (uint32_t)(uintptr_t)next->image + (uint32_t)first,
+                                     &next->gather.clipped.bounds);
     } else {
         const int32_t first = tflmgen_max_s32(-x, 0);
         const int32_t end = tflmgen_min_s32(p->input_width - x, p->filter_width);
-        next->kind.window.left = first * channels / 16;
-        next->kind.window.inside = (end - first) * channels / 16;
-        next->kind.window.right = (p->filter_width - end) * channels / 16;
-        tflmgen_conv2d_mve_copy_one(lane, next->row + (x + first) * channels, &next->kind.window);
+        next->gather.window.left = first * channels / 16;
+        next->gather.window.inside = (end - first) * channels / 16;
+        next->gather.window.right = (p->filter_width - end) * channels / 16;
+        tflmgen_conv2d_mve_copy_one(lane, next->row + (x + first) * channels, &next->gather.window);
     }
 }
 
-/* column: 64 * chunks bytes. */
-TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *stream, int8_t *column, int8_t *output,
+/* im2col: room for 64 * chunks bytes. */
+TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *stream, int8_t *im2col, int8_t *output,
                                            const struct tflmgen_conv2d_mve_s8 *p,
                                            tflmgen_conv2d_mve_block_function *run_block, bool is_short)
 {
     struct tflmgen_conv2d_mve_blocks blocks = tflmgen_conv2d_mve_blocks_of(
-        column, stream + (tflmgen_conv2d_mve_has_table(p) ? TFLMGEN_CONV2D_MVE_TABLE_BYTES * p->chunks : 0), p->chunks,
-        p->output_zero_point, is_short, p->lost);
+        im2col, stream + (tflmgen_conv2d_mve_has_table(p) ? TFLMGEN_CONV2D_MVE_TABLE_BYTES * p->chunks : 0), p->chunks,
+        p->output_zero_point, is_short, p->sign_fix);
     const int32_t channels = p->input_channels;
     const int32_t line = p->input_width * channels;
     const int32_t row = p->filter_width * channels;
@@ -99,12 +101,12 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
     if (has_table) {
         const struct tflmgen_conv2d_mve_bounds bounds = {
             0, 0, p->input_height, p->input_width, p->padding_value, stream, p->chunks};
-        next.kind.cut.pixel = four.pixel;
-        next.kind.cut.step = p->stride_width;
-        next.kind.cut.bounds = bounds;
+        next.gather.clipped.pixel = four.pixel;
+        next.gather.clipped.step = p->stride_width;
+        next.gather.clipped.bounds = bounds;
     } else {
-        next.kind.window.padding = p->padding_value;
-        next.kind.window.line = p->dilation_height * line;
+        next.gather.window.padding = p->padding_value;
+        next.gather.window.line = p->dilation_height * line;
     }
     tflmgen_conv2d_mve_go_to_row(&next, 0, p);
     tflmgen_conv2d_mve_place(blocks.outputs, p->output_channels, 3, p->output_channels == 1);
@@ -119,26 +121,26 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
             y < y_end && x >= 0 && x < x_end) {
             const int8_t *from = next.image + y * line + x * channels;
             if (by_rows) {
-                tflmgen_conv2d_mve_copy_four(column, from, &four);
+                tflmgen_conv2d_mve_copy_four(im2col, from, &four);
             } else {
-                tflmgen_conv2d_mve_table_four(column, from, &next.kind.cut);
+                tflmgen_conv2d_mve_table_four(im2col, from, &next.gather.clipped);
             }
             next.out_x += TFLMGEN_CONV2D_MVE_PIXELS;
         } else if (has_table && left >= TFLMGEN_CONV2D_MVE_PIXELS &&
                    next.out_x + TFLMGEN_CONV2D_MVE_PIXELS <= p->output_width) {
-            next.kind.cut.bounds.x = x;
-            next.kind.cut.from = (uint32_t)(uintptr_t)next.image + (uint32_t)(y * line + x * channels);
-            tflmgen_conv2d_mve_table_cut(column, &next.kind.cut);
+            next.gather.clipped.bounds.x = x;
+            next.gather.clipped.from = (uint32_t)(uintptr_t)next.image + (uint32_t)(y * line + x * channels);
+            tflmgen_conv2d_mve_table_clipped(im2col, &next.gather.clipped);
             next.out_x += TFLMGEN_CONV2D_MVE_PIXELS;
         } else {
             const int32_t lanes = tflmgen_min_s32(left, TFLMGEN_CONV2D_MVE_PIXELS);
             tflmgen_conv2d_mve_place(blocks.outputs, p->output_channels, lanes - 1, p->output_channels == 1);
             for (int32_t lane = 0; lane < lanes; ++lane) {
-                tflmgen_conv2d_mve_gather_next(column + 16 * lane, &next, p);
+                tflmgen_conv2d_mve_gather_next(im2col + 16 * lane, &next, p);
             }
             for (int32_t lane = lanes; lane < TFLMGEN_CONV2D_MVE_PIXELS; ++lane) {
                 for (int32_t chunk = 0; chunk < p->chunks; ++chunk) {
-                    int8_t *const to = column + 64 * chunk;
+                    int8_t *const to = im2col + 64 * chunk;
                     vstrbq_s8(to + 16 * lane, vldrbq_s8(to + 16 * (lanes - 1)));
                 }
             }
@@ -153,8 +155,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run_on_stack(const int8_t *input, const i
                                                     const struct tflmgen_conv2d_mve_s8 *p,
                                                     tflmgen_conv2d_mve_block_function *run_block, bool is_short)
 {
-    int8_t column[TFLMGEN_CONV2D_MVE_STACK_BYTES] __attribute__((aligned(4)));
-    tflmgen_conv2d_mve_run(input, stream, column, output, p, run_block, is_short);
+    int8_t im2col[TFLMGEN_CONV2D_MVE_STACK_BYTES] __attribute__((aligned(4)));
+    tflmgen_conv2d_mve_run(input, stream, im2col, output, p, run_block, is_short);
 }
 
 /* Any windows, or short ones whose outputs are clamped at the zero point (relu). */

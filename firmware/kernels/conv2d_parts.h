@@ -1,19 +1,23 @@
-/* Convolutions in int8 that are several ones: one for each group of channels, or for each phase of a TRANSPOSE_CONV.
- * Every part reads some channels of the input's pixels and writes some values of the output, apart from it. What the
- * kernels for DSP extension and MVE (conv2d_parts_dsp.h, conv2d_parts_mve.h) share.
+/* Operators that consist of several convolutions, the parts: CONV_2D in groups of channels, and TRANSPOSE_CONV. What
+ * the kernels for the DSP extension and MVE (conv2d_parts_dsp.h, conv2d_parts_mve.h) share.
+ *
+ * A part of a CONV_2D is a group: it reads the group's channels of each input pixel, and writes its own channels of
+ * each output pixel. A part of a TRANSPOSE_CONV is a phase (y, x), of the outputs whose row and column are y and x
+ * modulo the strides: a convolution whose window moves by one pixel, over all input channels, by those taps of the
+ * filter that reach these outputs.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_PARTS_H
 #define TFLMGEN_KERNELS_CONV2D_PARTS_H
 
 #include "window.h"
 
-/* A part: sizes in pixels, and bytes from one output pixel, line and image to the next. */
+/* A part as a convolution. Sizes are in pixels; outputs are output_pixel, output_line and output_image bytes apart. */
 struct tflmgen_conv2d_part {
     int32_t batches;
     int32_t height; /* of the input */
     int32_t width;
-    int32_t pixel;    /* values in an input pixel */
-    int32_t channels; /* of these the part's */
+    int32_t pixel;    /* values of an input pixel */
+    int32_t channels; /* those of them that the part reads */
     int32_t stride_height;
     int32_t stride_width;
     int32_t dilation_height;
@@ -23,7 +27,7 @@ struct tflmgen_conv2d_part {
     int32_t padding_top;
     int32_t padding_left;
     int32_t padding_value;
-    int32_t steps; /* fours of values in a window, or 16s */
+    int32_t steps; /* in a window: of 4 values with the DSP extension, of 16 with MVE */
     int32_t output_height;
     int32_t output_width;
     int32_t output_pixel;
@@ -32,7 +36,7 @@ struct tflmgen_conv2d_part {
     bool is_single; /* there is one output channel */
 };
 
-/* What each group of a convolution is, by its params; it sees `inputs` channels; `values` in a step. */
+/* The part of one group, by the params of a CONV_2D. inputs: channels that it reads; values: of a step. */
 #define TFLMGEN_CONV2D_PART_OF_GROUP(p, inputs, values)                             \
     {(p)->batches,                                                                  \
      (p)->input_height,                                                             \
@@ -56,12 +60,11 @@ struct tflmgen_conv2d_part {
      (p)->output_height * (p)->output_width * (p)->output_channels,                 \
      (p)->output_channels == (p)->groups}
 
-/* Of the outputs that are `stride` apart, from the one at `phase` on: what reaches them is a window that moves by
- * one. */
+/* The outputs of one phase along one dimension: `phase`, phase + stride, ... */
 struct tflmgen_transpose_conv_phase {
-    int32_t outputs;
-    int32_t taps;
-    int32_t padding;
+    int32_t outputs; /* their number */
+    int32_t taps;    /* of the filter that reach them */
+    int32_t padding; /* inputs by which the first window begins in front of the input */
 };
 
 TFLMGEN_HELPER struct tflmgen_transpose_conv_phase
@@ -75,7 +78,7 @@ tflmgen_transpose_conv_phase_of(int32_t phase, int32_t size, int32_t taps, int32
     return of;
 }
 
-/* What the part of a phase down and a phase across is, by the params of a TRANSPOSE_CONV; `values` in a step. */
+/* The part of a phase down and a phase across, by the params of a TRANSPOSE_CONV. values: of a step. */
 #define TFLMGEN_CONV2D_PART_OF_PHASE(p, down, across, values)                       \
     {(p)->batches,                                                                  \
      (p)->input_height,                                                             \

@@ -1,7 +1,8 @@
-/* Convolutions in int8 for cores with the DSP extension that are several ones (conv2d_parts.h).
+/* CONV_2D in groups and TRANSPOSE_CONV in int8 for cores with the DSP extension: parts that are convolutions
+ * (conv2d_parts.h), computed as CONV_2D is (conv2d_block_dsp.h).
  *
- * A part's windows are widened, of three outputs of a line at a time, and computed as those of CONV_2D are
- * (conv2d_block_dsp.h). A step is four values.
+ * A block is three outputs of one output row, or a single one where rows are shorter. The stream has the records of
+ * conv2d_block_dsp.h for one part after the other, with control words. A single output channel is paired with itself.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_PARTS_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_PARTS_DSP_H
@@ -28,7 +29,7 @@ struct tflmgen_transpose_conv_dsp_s8 {
     int32_t output_max;
 };
 
-/* The window at (y, x) of an image, into one lane; the part's channels are whole words. */
+/* The window at (y, x) of an image into a lane; the part's channels are whole words. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_part_words(tflmgen_u32 *lane, const int8_t *image, int32_t y, int32_t x,
                                                   const struct tflmgen_conv2d_part *p)
 {
@@ -41,18 +42,18 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_part_words(tflmgen_u32 *lane, const int8_
     const uint32_t padding = tflmgen_splat4(p->padding_value);
     const int8_t *row = image + ((y + down.first * p->dilation_height) * p->width + x) * p->pixel + across.first * tap;
     const bool together = tap == p->channels;
-    lane = tflmgen_conv2d_dsp_fill(lane, padding, down.first * p->taps_width * words, 6);
+    lane = tflmgen_conv2d_dsp_pad_lane(lane, padding, down.first * p->taps_width * words, 6);
     for (int32_t ky = down.first; ky < down.end; ++ky, row += line) {
-        lane = tflmgen_conv2d_dsp_fill(lane, padding, across.first * words, 6);
+        lane = tflmgen_conv2d_dsp_pad_lane(lane, padding, across.first * words, 6);
         if (taps > 0) {
             lane = tflmgen_conv2d_dsp_widen_rows(lane, row, together ? taps * words : words, together ? 1 : taps, tap);
         }
-        lane = tflmgen_conv2d_dsp_fill(lane, padding, (p->taps_width - across.end) * words, 6);
+        lane = tflmgen_conv2d_dsp_pad_lane(lane, padding, (p->taps_width - across.end) * words, 6);
     }
-    (void)tflmgen_conv2d_dsp_fill(lane, padding, (p->taps_height - down.end) * p->taps_width * words, 6);
+    (void)tflmgen_conv2d_dsp_pad_lane(lane, padding, (p->taps_height - down.end) * p->taps_width * words, 6);
 }
 
-/* The same for any channels, by way of `bytes`, room for 4 * steps of them. */
+/* The same for any channels: first as bytes into `bytes`, which has room for 4 * steps of them. */
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_part_bytes(tflmgen_u32 *lane, int8_t *bytes, const int8_t *image, int32_t y,
                                                   int32_t x, const struct tflmgen_conv2d_part *p)
 {
@@ -69,20 +70,20 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_part_bytes(tflmgen_u32 *lane, int8_t *byt
     }
     const int8_t *row = image + ((y + down.first * p->dilation_height) * p->width + x) * p->pixel + across.first * tap;
     const bool together = tap == p->channels;
-    const int32_t pieces = together ? 1 : taps;
+    const int32_t segments = together ? 1 : taps;
     const int32_t count = together ? taps * p->channels : p->channels;
     for (int32_t ky = down.first; ky < down.end; ++ky, row += line) {
         int8_t *to = bytes + (ky * p->taps_width + across.first) * p->channels;
         const int8_t *from = row;
-        for (int32_t piece = 0; piece < pieces; ++piece, from += tap, to += count) {
+        for (int32_t segment = 0; segment < segments; ++segment, from += tap, to += count) {
             tflmgen_copy_few_dsp(to, from, count);
         }
     }
     (void)tflmgen_conv2d_dsp_widen_rows(lane, bytes, p->steps, 1, 0);
 }
 
-/* Three windows from `from` on that lie inside; the part's channels are whole words. */
-TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_three(tflmgen_u32 *column, const int8_t *from,
+/* Three windows within the input, the first of them at `from`; the part's channels are whole words. */
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_three(tflmgen_u32 *im2col, const int8_t *from,
                                                   const struct tflmgen_conv2d_part *p)
 {
     const int32_t line = p->dilation_height * p->width * p->pixel;
@@ -90,34 +91,35 @@ TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_three(tflmgen_u32 *column, const int
     const int32_t row = p->taps_width * p->channels;
     if (tap == p->channels || p->taps_width == 1) {
         const struct tflmgen_conv2d_dsp_rows rows = {row, p->taps_height, line - row};
-        tflmgen_conv2d_dsp_widen3(column, from, p->stride_width * p->pixel, &rows);
+        tflmgen_conv2d_dsp_widen3(im2col, from, p->stride_width * p->pixel, &rows);
         return;
     }
     const struct tflmgen_conv2d_dsp_rows rows = {p->channels, p->taps_width, tap - p->channels};
-    for (int32_t ky = 0; ky < p->taps_height; ++ky, from += line, column += row / 4 * 6) {
-        tflmgen_conv2d_dsp_widen3(column, from, p->stride_width * p->pixel, &rows);
+    for (int32_t ky = 0; ky < p->taps_height; ++ky, from += line, im2col += row / 4 * 6) {
+        tflmgen_conv2d_dsp_widen3(im2col, from, p->stride_width * p->pixel, &rows);
     }
 }
 
-/* Three outputs, or where `pixel` is 0 the first of them. */
-TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_block(tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,
+/* Three outputs that are `pixel` bytes apart; where that is 0, the first one only. */
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_block(tflmgen_u32 *im2col, const tflmgen_u32 *stream, int8_t *output,
                                                   int32_t pixel, const struct tflmgen_conv2d_part *p)
 {
     if (!p->is_single) {
-        struct tflmgen_conv2d_dsp_run run = tflmgen_conv2d_dsp_run_of(p->steps, pixel, TFLMGEN_CONV2D_DSP_STEPS, 1);
-        tflmgen_conv2d_dsp_block_compact_signed(column, stream, output, &run);
+        struct tflmgen_conv2d_dsp_blocks blocks =
+            tflmgen_conv2d_dsp_blocks_of(p->steps, pixel, TFLMGEN_CONV2D_DSP_STEPS, 1);
+        tflmgen_conv2d_dsp_block_compact_signed(im2col, stream, output, &blocks);
         return;
     }
     int8_t pairs[6];
-    struct tflmgen_conv2d_dsp_run run = tflmgen_conv2d_dsp_run_of(p->steps, 2, TFLMGEN_CONV2D_DSP_STEPS, 1);
-    tflmgen_conv2d_dsp_block_compact_signed(column, stream, pairs, &run);
+    struct tflmgen_conv2d_dsp_blocks blocks = tflmgen_conv2d_dsp_blocks_of(p->steps, 2, TFLMGEN_CONV2D_DSP_STEPS, 1);
+    tflmgen_conv2d_dsp_block_compact_signed(im2col, stream, pairs, &blocks);
     output[2 * pixel] = pairs[4];
     output[pixel] = pairs[2];
     output[0] = pairs[0];
 }
 
-/* column: 6 * steps words, and steps more where the part's channels are not whole words. */
-TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_part(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *column,
+/* im2col: room for 6 * steps words, and for `steps` more where the part's channels are not whole words. */
+TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_part(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *im2col,
                                                 int8_t *output, const struct tflmgen_conv2d_part *p)
 {
     const bool by_words = p->channels % 4 == 0;
@@ -125,7 +127,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_part(const int8_t *input, const tflmg
     const int32_t output_pixel = lanes == 3 ? p->output_pixel : 0;
     const int32_t y_end = p->height - (p->taps_height - 1) * p->dilation_height;
     const int32_t x_end = p->width - (p->taps_width - 1) * p->dilation_width - (lanes - 1) * p->stride_width;
-    int8_t *const bytes = (int8_t *)(column + 6 * p->steps);
+    int8_t *const bytes = (int8_t *)(im2col + 6 * p->steps);
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->height * p->width * p->pixel) {
         for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
             int8_t *const line = output + batch * p->output_image + out_y * p->output_line;
@@ -135,18 +137,18 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_part(const int8_t *input, const tflmg
                 const int32_t begin = tflmgen_min_s32(out_x, p->output_width - lanes);
                 const int32_t x = begin * p->stride_width - p->padding_left;
                 if (by_words && lanes == 3 && y >= 0 && y < y_end && x >= 0 && x < x_end) {
-                    tflmgen_conv2d_dsp_part_three(column, input + (y * p->width + x) * p->pixel, p);
+                    tflmgen_conv2d_dsp_part_three(im2col, input + (y * p->width + x) * p->pixel, p);
                 } else {
                     for (int32_t lane = 0; lane < lanes; ++lane) {
                         const int32_t at = x + lane * p->stride_width;
                         if (by_words) {
-                            tflmgen_conv2d_dsp_part_words(column + lane, input, y, at, p);
+                            tflmgen_conv2d_dsp_part_words(im2col + lane, input, y, at, p);
                         } else {
-                            tflmgen_conv2d_dsp_part_bytes(column + lane, bytes, input, y, at, p);
+                            tflmgen_conv2d_dsp_part_bytes(im2col + lane, bytes, input, y, at, p);
                         }
                     }
                 }
-                tflmgen_conv2d_dsp_part_block(column, stream, line + begin * p->output_pixel, output_pixel, p);
+                tflmgen_conv2d_dsp_part_block(im2col, stream, line + begin * p->output_pixel, output_pixel, p);
             }
         }
     }
@@ -159,7 +161,7 @@ TFLMGEN_HELPER int32_t tflmgen_conv2d_dsp_part_stream(int32_t channels, int32_t 
 }
 
 /* Group after group. */
-TFLMGEN_SHARED void tflmgen_conv2d_groups_dsp_run(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *column,
+TFLMGEN_SHARED void tflmgen_conv2d_groups_dsp_run(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *im2col,
                                                   int8_t *output, const struct tflmgen_conv2d_groups_dsp_s8 *p)
 {
     const int32_t channels = p->output_channels / p->groups;
@@ -167,17 +169,17 @@ TFLMGEN_SHARED void tflmgen_conv2d_groups_dsp_run(const int8_t *input, const tfl
     for (int32_t group = 0; group < p->groups; ++group) {
         const int32_t first =
             tflmgen_min_s32(group * (p->input_channels / p->groups), p->input_channels - p->group_inputs);
-        tflmgen_conv2d_dsp_run_part(input + first, stream, column, output + group * channels, &part);
+        tflmgen_conv2d_dsp_run_part(input + first, stream, im2col, output + group * channels, &part);
         stream += tflmgen_conv2d_dsp_part_stream(channels, part.steps);
     }
     tflmgen_clamp_dsp_s8(output, p->batches * part.output_image, p->output_min, p->output_max);
 }
 
 #define TFLMGEN_TRANSPOSE_CONV_DSP_PART(part, at)                    \
-    tflmgen_conv2d_dsp_run_part(input, stream, column, at, &(part)); \
+    tflmgen_conv2d_dsp_run_part(input, stream, im2col, at, &(part)); \
     stream += tflmgen_conv2d_dsp_part_stream(channels, (part).steps)
 
-TFLMGEN_SHARED void tflmgen_transpose_conv_dsp_run(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *column,
+TFLMGEN_SHARED void tflmgen_transpose_conv_dsp_run(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *im2col,
                                                    int8_t *output, const struct tflmgen_transpose_conv_dsp_s8 *p)
 {
     TFLMGEN_TRANSPOSE_CONV_PHASES(4, TFLMGEN_TRANSPOSE_CONV_DSP_PART);

@@ -1,7 +1,9 @@
-/* Convolutions in int8 for cores with MVE that are several ones (conv2d_parts.h).
+/* CONV_2D in groups and TRANSPOSE_CONV in int8 for cores with MVE: parts that are convolutions (conv2d_parts.h),
+ * computed as CONV_2D is (conv2d_block_mve.h).
  *
- * A part's windows are gathered value by value (conv2d_gather_mve.h), of four outputs of a line at a time, and computed
- * as those of CONV_2D are (conv2d_block_mve.h). A step, or chunk, is 16 values.
+ * A block is four outputs of one output row, whose windows are gathered by a table (conv2d_gather_mve.h). A step of
+ * conv2d_parts.h is a chunk of 16 values. The stream has one table in front of all groups, or one in front of each
+ * phase of a TRANSPOSE_CONV, and the records of conv2d_block_mve.h for one part after the other.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_PARTS_MVE_H
 #define TFLMGEN_KERNELS_CONV2D_PARTS_MVE_H
@@ -15,7 +17,7 @@ struct tflmgen_conv2d_groups_mve_s8 {
     TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t groups;
     int32_t padding_value;
-    int32_t chunks; /* 16s of values in a group's window */
+    int32_t chunks; /* of 16 values in a group's window */
     int32_t output_zero_point;
     int32_t output_min;
     int32_t output_max;
@@ -30,9 +32,9 @@ struct tflmgen_transpose_conv_mve_s8 {
     int32_t output_max;
 };
 
-/* table: before the part's stream. column: 64 * chunks bytes. */
+/* table: the part's gather table. im2col: room for 64 * chunks bytes. */
 TFLMGEN_SHARED void tflmgen_conv2d_mve_run_part(const int8_t *input, const int8_t *table, const int8_t *stream,
-                                                int8_t *column, int8_t *output, const struct tflmgen_conv2d_part *p,
+                                                int8_t *im2col, int8_t *output, const struct tflmgen_conv2d_part *p,
                                                 int32_t zero_point)
 {
     const int32_t chunks = p->steps;
@@ -43,8 +45,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run_part(const int8_t *input, const int8_
     tflmgen_conv2d_mve_block_function *const run_block =
         is_short ? tflmgen_conv2d_mve_short_signed : tflmgen_conv2d_mve_any;
     struct tflmgen_conv2d_mve_blocks blocks =
-        tflmgen_conv2d_mve_blocks_of(column, stream, chunks, zero_point, is_short, 1);
-    struct tflmgen_conv2d_mve_cut cut = {
+        tflmgen_conv2d_mve_blocks_of(im2col, stream, chunks, zero_point, is_short, 1);
+    struct tflmgen_conv2d_mve_clipped clipped = {
         0, p->stride_width * p->pixel, p->stride_width, {0, 0, p->height, p->width, p->padding_value, table, chunks}};
     tflmgen_conv2d_mve_place(blocks.outputs, p->output_pixel, last, p->is_single);
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->height * p->width * p->pixel) {
@@ -52,24 +54,24 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run_part(const int8_t *input, const int8_
             int8_t *const line = output + batch * p->output_image + y * p->output_line;
             const int32_t in_y = y * p->stride_height - p->padding_top;
             const bool is_inside = in_y >= 0 && in_y < y_end;
-            cut.bounds.y = in_y;
+            clipped.bounds.y = in_y;
             for (int32_t x = 0; x < p->output_width; x += 4) {
                 /* The last block of a line overlaps with the one before. */
                 const int32_t begin = tflmgen_max_s32(tflmgen_min_s32(x, p->output_width - 4), 0);
                 const int32_t in_x = begin * p->stride_width - p->padding_left;
                 const int32_t at = (in_y * p->width + in_x) * p->pixel;
                 if (is_inside && last == 3 && in_x >= 0 && in_x < x_end) {
-                    tflmgen_conv2d_mve_table_four(column, input + at, &cut);
+                    tflmgen_conv2d_mve_table_four(im2col, input + at, &clipped);
                 } else if (last == 3) {
-                    cut.bounds.x = in_x;
-                    cut.from = (uint32_t)(uintptr_t)input + (uint32_t)at;
-                    tflmgen_conv2d_mve_table_cut(column, &cut);
+                    clipped.bounds.x = in_x;
+                    clipped.from = (uint32_t)(uintptr_t)input + (uint32_t)at;
+                    tflmgen_conv2d_mve_table_clipped(im2col, &clipped);
                 } else {
                     for (int32_t lane = 0; lane < 4; ++lane) {
-                        cut.bounds.x = in_x + tflmgen_min_s32(lane, last) * p->stride_width;
-                        const uint32_t first = (uint32_t)((in_y * p->width + cut.bounds.x) * p->pixel);
-                        tflmgen_conv2d_mve_table_one(column + 16 * lane, (uint32_t)(uintptr_t)input + first,
-                                                     &cut.bounds);
+                        clipped.bounds.x = in_x + tflmgen_min_s32(lane, last) * p->stride_width;
+                        const uint32_t first = (uint32_t)((in_y * p->width + clipped.bounds.x) * p->pixel);
+                        tflmgen_conv2d_mve_table_one(im2col + 16 * lane, (uint32_t)(uintptr_t)input + first,
+                                                     &clipped.bounds);
                     }
                 }
                 blocks.output = line + begin * p->output_pixel;
@@ -87,14 +89,14 @@ TFLMGEN_HELPER int32_t tflmgen_conv2d_mve_part_bytes(int32_t channels, int32_t c
 }
 
 /* Group after group, with one table. */
-TFLMGEN_SHARED void tflmgen_conv2d_groups_mve_run(const int8_t *input, const int8_t *stream, int8_t *column,
+TFLMGEN_SHARED void tflmgen_conv2d_groups_mve_run(const int8_t *input, const int8_t *stream, int8_t *im2col,
                                                   int8_t *output, const struct tflmgen_conv2d_groups_mve_s8 *p)
 {
     const int32_t channels = p->output_channels / p->groups;
     const struct tflmgen_conv2d_part part = TFLMGEN_CONV2D_PART_OF_GROUP(p, p->input_channels / p->groups, 16);
     const int8_t *at = stream + TFLMGEN_CONV2D_MVE_TABLE_BYTES * p->chunks;
     for (int32_t group = 0; group < p->groups; ++group) {
-        tflmgen_conv2d_mve_run_part(input + group * part.channels, stream, at, column, output + group * channels, &part,
+        tflmgen_conv2d_mve_run_part(input + group * part.channels, stream, at, im2col, output + group * channels, &part,
                                     p->output_zero_point);
         at += tflmgen_conv2d_mve_part_bytes(channels, p->chunks);
     }
@@ -105,10 +107,10 @@ TFLMGEN_SHARED void tflmgen_conv2d_groups_mve_run(const int8_t *input, const int
 #define TFLMGEN_TRANSPOSE_CONV_MVE_PART(part, at)                                                 \
     const int8_t *const table = stream;                                                           \
     stream += TFLMGEN_CONV2D_MVE_TABLE_BYTES * (part).steps;                                      \
-    tflmgen_conv2d_mve_run_part(input, table, stream, column, at, &(part), p->output_zero_point); \
+    tflmgen_conv2d_mve_run_part(input, table, stream, im2col, at, &(part), p->output_zero_point); \
     stream += tflmgen_conv2d_mve_part_bytes(channels, (part).steps)
 
-TFLMGEN_SHARED void tflmgen_transpose_conv_mve_run(const int8_t *input, const int8_t *stream, int8_t *column,
+TFLMGEN_SHARED void tflmgen_transpose_conv_mve_run(const int8_t *input, const int8_t *stream, int8_t *im2col,
                                                    int8_t *output, const struct tflmgen_transpose_conv_mve_s8 *p)
 {
     TFLMGEN_TRANSPOSE_CONV_PHASES(16, TFLMGEN_TRANSPOSE_CONV_MVE_PART);

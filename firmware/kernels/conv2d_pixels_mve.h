@@ -15,19 +15,19 @@ struct tflmgen_conv2d_pixels_mve_s8 {
     int32_t pixels;
     int32_t input_channels;
     int32_t output_channels;
-    int32_t chunks; /* 16s of values in a pixel */
+    int32_t chunks; /* of 16 values in a pixel */
     int32_t output_zero_point;
-    int32_t lost;  /* 1, or 0 where sums below zero are clamped anyway (mve.h) */
-    bool backward; /* blocks from the last to the first */
+    int32_t sign_fix; /* 1, or 0 where sums below zero are clamped anyway (mve.h) */
+    bool backward;    /* blocks from the last to the first */
     int32_t output_min;
     int32_t output_max;
 };
 
-/* Copies pixels to a column; those behind the last one repeat it. */
-TFLMGEN_HELPER void tflmgen_conv2d_pixels_mve_copy(int8_t *column, const int8_t *from, int32_t count, int32_t channels)
+/* Copies pixels to the lanes of the im2col buffer; lanes behind the last pixel repeat it. */
+TFLMGEN_HELPER void tflmgen_conv2d_pixels_mve_copy(int8_t *im2col, const int8_t *from, int32_t count, int32_t channels)
 {
-    for (int32_t lane = 0; lane < TFLMGEN_CONV2D_MVE_PIXELS; ++lane, column += 16) {
-        int8_t *to = column;
+    for (int32_t lane = 0; lane < TFLMGEN_CONV2D_MVE_PIXELS; ++lane, im2col += 16) {
+        int8_t *to = im2col;
         for (int32_t channel = 0; channel < channels; channel += 16, to += 64) {
             vstrbq_s8(to, vldrbq_z_s8(from + channel, vctp8q((uint32_t)(channels - channel))));
         }
@@ -35,8 +35,8 @@ TFLMGEN_HELPER void tflmgen_conv2d_pixels_mve_copy(int8_t *column, const int8_t 
     }
 }
 
-/* column: 64 * chunks bytes. */
-TFLMGEN_SHARED void tflmgen_conv2d_pixels_mve_run(const int8_t *input, const int8_t *stream, int8_t *column,
+/* im2col: room for 64 * chunks bytes. */
+TFLMGEN_SHARED void tflmgen_conv2d_pixels_mve_run(const int8_t *input, const int8_t *stream, int8_t *im2col,
                                                   int8_t *output, const struct tflmgen_conv2d_pixels_mve_s8 *p,
                                                   tflmgen_conv2d_mve_block_function *run_block, bool is_short)
 {
@@ -45,7 +45,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_pixels_mve_run(const int8_t *input, const int
     /* Pixels from which on the input has as many values as the chunks. */
     const int32_t whole = p->pixels - (16 * p->chunks - 1) / channels;
     struct tflmgen_conv2d_mve_blocks blocks =
-        tflmgen_conv2d_mve_blocks_of(column, stream, p->chunks, p->output_zero_point, is_short, p->lost);
+        tflmgen_conv2d_mve_blocks_of(im2col, stream, p->chunks, p->output_zero_point, is_short, p->sign_fix);
     int32_t left = p->pixels;
     blocks.next[0] = step * channels;
     blocks.next[1] = step * p->output_channels;
@@ -64,9 +64,9 @@ TFLMGEN_SHARED void tflmgen_conv2d_pixels_mve_run(const int8_t *input, const int
             left -= TFLMGEN_CONV2D_MVE_PIXELS * blocks.count;
         } else {
             const int32_t count = tflmgen_min_s32(left, TFLMGEN_CONV2D_MVE_PIXELS);
-            tflmgen_conv2d_pixels_mve_copy(column, input + first * channels, count, channels);
+            tflmgen_conv2d_pixels_mve_copy(im2col, input + first * channels, count, channels);
             tflmgen_conv2d_mve_place(blocks.outputs, p->output_channels, count - 1, p->output_channels == 1);
-            blocks.windows = column;
+            blocks.windows = im2col;
             blocks.pixel = 16;
             blocks.copied = 0;
             blocks.count = 1;
@@ -81,8 +81,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_pixels_mve_run_on_stack(const int8_t *input, 
                                                            const struct tflmgen_conv2d_pixels_mve_s8 *p,
                                                            tflmgen_conv2d_mve_block_function *run_block, bool is_short)
 {
-    int8_t column[TFLMGEN_CONV2D_MVE_STACK_BYTES] __attribute__((aligned(4)));
-    tflmgen_conv2d_pixels_mve_run(input, stream, column, output, p, run_block, is_short);
+    int8_t im2col[TFLMGEN_CONV2D_MVE_STACK_BYTES] __attribute__((aligned(4)));
+    tflmgen_conv2d_pixels_mve_run(input, stream, im2col, output, p, run_block, is_short);
 }
 
 /* Short windows, those whose outputs are clamped at the zero point (relu), and any windows (long). */

@@ -1,13 +1,17 @@
 /* CONV_2D of int16 activations by int8 weights for cores with the DSP extension, as conv2d_s16.h has it, for layers
  * whose sums provably fit 32 bits.
  *
- * Three pixels by two output channels at a time. The three windows are first copied to a column: word 3 i + lane holds
- * the values 2 i and 2 i + 1 of a window, zeros for padding. The stream of weights has for each pair of channels
+ * Three pixels by two output channels at a time. The three windows are first copied to the im2col buffer, two values x
+ * of a window in a word, zeros for padding. A step is four values of each window, lane n the words of window n:
  *
- *     bias, bias | a word of each channel for every four values | multiplier, multiplier, bytes to the next outputs
+ *     x0 x1 of lanes 0, 1, 2 | x2 x3 of lanes 0, 1, 2 | ...             word 3 i + n: values 2 i and 2 i + 1 of lane n
+ *
+ * The stream has for each pair of output channels (0, 1)
+ *
+ *     bias0 bias1 | (a word of weights of 0, one of 1) * steps | multiplier0 multiplier1 | bytes to the next outputs
  *
  * A word has the weights of values 0, 2, 1, 3 as bytes, so that SXTB16 takes out two that lie side by side. The last
- * pair overlaps the one before where the channels are odd in number, and its bytes to the next outputs are 0.
+ * pair overlaps the one before where the number of channels is odd, and its bytes to the next outputs are 0.
  *
  * Requantisation is one SMMULR: the multiplier, of 15 bits, was shifted left at build time by 32 less the right shift.
  */
@@ -29,7 +33,7 @@ struct tflmgen_conv2d_s16_dsp {
 
 #define TFLMGEN_CONV2D_S16_DSP_PIXELS 3 /* of a block */
 
-/* The most words of a column on the stack. */
+/* The most words of an im2col buffer on the stack. */
 #define TFLMGEN_CONV2D_S16_DSP_STACK_WORDS 120
 
 /* Four values of three windows by two channels, 24 products: 2 LDRD + 2 LDM + 4 SXTB16 + 12 SMLAD. The weights are
@@ -54,12 +58,12 @@ struct tflmgen_conv2d_s16_dsp {
     "smmulr " sum ", " sum ", " multiplier "\n\t"   \
     "ssat " sum ", #16, " sum "\n\t"
 
-/* column: 6 * steps words. stride: bytes from the output of a pixel to that of the next. */
-TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_block(const tflmgen_u32 *column, const tflmgen_u32 *stream,
+/* im2col: 6 * steps words. stride: bytes from the output of a pixel to that of the next. */
+TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_block(const tflmgen_u32 *im2col, const tflmgen_u32 *stream,
                                                  tflmgen_s16 *output, const int32_t steps_and_stride[2])
 {
-    TFLMGEN_IN_REGISTERS_4(column, stream, output, steps_and_stride);
-    /* Stack: column, output, steps, stride. */
+    TFLMGEN_IN_REGISTERS_4(im2col, stream, output, steps_and_stride);
+    /* Stack: im2col, output, steps, stride. */
     /* clang-format off */
     __asm__ volatile("push {r4-r11, lr}\n\t"
                      "ldmia r3, {r4, r5}\n\t"
@@ -104,7 +108,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_block(const tflmgen_u32 *column, cons
     /* clang-format on */
 }
 
-/* Copies `count` values to a lane of the column, of which the first is value `at` of its window. */
+/* Copies `count` values, the first of which is value `at` of its window, to a lane of the im2col buffer. */
 TFLMGEN_HELPER void tflmgen_conv2d_s16_dsp_copy(tflmgen_s16 *lane, int32_t at, const tflmgen_s16 *values, int32_t count)
 {
     if (at % 2 != 0 && count > 0) {
@@ -121,7 +125,7 @@ TFLMGEN_HELPER void tflmgen_conv2d_s16_dsp_copy(tflmgen_s16 *lane, int32_t at, c
     }
 }
 
-/* The window of output pixel `pixel` (of all batches) becomes a lane of the column. */
+/* The window of output pixel `pixel` (of all batches) becomes a lane of the im2col buffer. */
 TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_gather(tflmgen_s16 *lane, const tflmgen_s16 *input, int32_t pixel,
                                                   const struct tflmgen_conv2d_s16_dsp *p)
 {
@@ -154,15 +158,15 @@ TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_gather(tflmgen_s16 *lane, const tflmg
     }
 }
 
-TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_run(const tflmgen_s16 *input, const tflmgen_u32 *stream, tflmgen_u32 *column,
+TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_run(const tflmgen_s16 *input, const tflmgen_u32 *stream, tflmgen_u32 *im2col,
                                                tflmgen_s16 *output, const struct tflmgen_conv2d_s16_dsp *p)
 {
     const int32_t pixels = p->batches * p->output_height * p->output_width;
     const int32_t whole = pixels - pixels % TFLMGEN_CONV2D_S16_DSP_PIXELS;
-    tflmgen_s16 *const values = (tflmgen_s16 *)column;
+    tflmgen_s16 *const values = (tflmgen_s16 *)im2col;
     int32_t steps_and_stride[2] = {p->steps, p->output_channels * 2};
     for (int32_t done = 0; done < pixels;) {
-        /* What is not of whole threes comes last, pixel after pixel, each three times over. */
+        /* Pixels behind the last whole block come last, one by one, each in all three lanes. */
         const int32_t left = p->backward ? pixels - done : whole - done;
         const int32_t lanes = left >= TFLMGEN_CONV2D_S16_DSP_PIXELS ? TFLMGEN_CONV2D_S16_DSP_PIXELS : 1;
         const int32_t pixel = p->backward ? pixels - done - lanes : done;
@@ -171,24 +175,24 @@ TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_run(const tflmgen_s16 *input, const t
                                           pixel + (lanes == TFLMGEN_CONV2D_S16_DSP_PIXELS ? lane : 0), p);
         }
         steps_and_stride[1] = lanes == TFLMGEN_CONV2D_S16_DSP_PIXELS ? p->output_channels * 2 : 0;
-        tflmgen_conv2d_s16_dsp_block(column, stream, output + pixel * p->output_channels, steps_and_stride);
+        tflmgen_conv2d_s16_dsp_block(im2col, stream, output + pixel * p->output_channels, steps_and_stride);
         done += lanes;
     }
     tflmgen_clamp_dsp_s16(output, pixels * p->output_channels, p->output_min, p->output_max);
 }
 
-/* The column is on the stack, or in the arena. */
+/* The im2col buffer is on the stack, or in the arena. */
 TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp_stack(const tflmgen_s16 *input, const tflmgen_u32 *stream,
                                                  tflmgen_s16 *output, const struct tflmgen_conv2d_s16_dsp *p)
 {
-    uint32_t column[TFLMGEN_CONV2D_S16_DSP_STACK_WORDS];
-    tflmgen_conv2d_s16_dsp_run(input, stream, column, output, p);
+    uint32_t im2col[TFLMGEN_CONV2D_S16_DSP_STACK_WORDS];
+    tflmgen_conv2d_s16_dsp_run(input, stream, im2col, output, p);
 }
 
-TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp(const tflmgen_s16 *input, const tflmgen_u32 *stream, void *column,
+TFLMGEN_SHARED void tflmgen_conv2d_s16_dsp(const tflmgen_s16 *input, const tflmgen_u32 *stream, void *im2col,
                                            tflmgen_s16 *output, const struct tflmgen_conv2d_s16_dsp *p)
 {
-    tflmgen_conv2d_s16_dsp_run(input, stream, column, output, p);
+    tflmgen_conv2d_s16_dsp_run(input, stream, im2col, output, p);
 }
 
 #endif

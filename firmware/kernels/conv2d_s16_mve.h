@@ -1,11 +1,11 @@
 /* CONV_2D of int16 activations by int8 weights for cores with MVE, as conv2d_s16.h has it, for layers whose sums
  * provably fit 32 bits.
  *
- * One window times eight output channels at a time. The window is first copied to a row, filled up to whole eights of
- * values. The weights are a stream of groups of eight channels, in the order of use; weights and channels that fill
- * up a group are zeros:
+ * One window times eight output channels at a time. A chunk is eight values of a window, a vector register; the window
+ * is first copied to a row, filled up to whole chunks. The stream has a record for each group of eight channels;
+ * weights and channels that fill up a record are zeros:
  *
- *     8 biases | 8 weights of each channel, times `chunks` | multipliers of channels 0, 2, 4, 6 | of 1, 3, 5, 7
+ *     8 biases | (8 weights of each channel) * chunks | multipliers of channels 0, 2, 4, 6 | of 1, 3, 5, 7
  *
  * Requantisation is one VRMULH: the multiplier, of 15 bits, was shifted left at build time by 32 less the right shift.
  */
@@ -26,13 +26,13 @@
 
 struct tflmgen_conv2d_s16_mve {
     TFLMGEN_DILATED_WINDOW_FIELDS
-    int32_t chunks; /* eights of values in a window */
+    int32_t chunks; /* of eight values in a window */
     bool backward;  /* the pixels from the last to the first */
     int32_t output_min;
     int32_t output_max;
 };
 
-/* What the groups of a row need to know, in the order in which the assembly reads it. */
+/* All groups of channels of one row, in the order in which the assembly reads it. */
 struct tflmgen_conv2d_s16_mve_groups {
     int32_t passes; /* of the loop over all chunks, unrolled 4 times */
     int32_t skip;   /* bytes of code that the first pass leaves out */
@@ -118,7 +118,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_s16_mve_groups(const tflmgen_s16 *row, const 
     /* clang-format on */
 }
 
-/* All channels of rows of `chunks` eights of values. */
+/* All channels, for rows of `chunks` chunks. */
 TFLMGEN_HELPER struct tflmgen_conv2d_s16_mve_groups tflmgen_conv2d_s16_mve_groups_of(int32_t chunks, int32_t channels,
                                                                                      int32_t least, int32_t greatest)
 {

@@ -1,11 +1,13 @@
-/* CONV_2D in int8 for cores with MVE, of windows three columns wide that move by one pixel, where a pixel is 16s of
- * values: four windows side by side lie in six columns of the input.
+/* CONV_2D in int8 for cores with MVE, of windows three columns wide that move by one pixel, where a pixel's channels
+ * are whole chunks of 16: four windows side by side lie in six columns of the input, and share their loads. The results
+ * are those of conv2d.h.
  *
- * 16 channels of the six columns' rows, a body, are gathered one after another: of each row its first 16 channels, then
- * the next. Of two output channels the weights of a body's three taps stay in registers while the columns pass by. The
- * stream of weights is that of conv2d_block_mve.h, whose 16s of a window are in the order of use:
- *     row | 16 channels | tap of the row
- * The results are those of conv2d.h.
+ * A body is one chunk of the six columns of one row, 96 bytes. The buffer has the bodies of the windows' rows in this
+ * order, from the outermost loop to the innermost one:
+ *     row | chunk | column
+ * The weights of a body's three taps, of two output channels, stay in registers while the columns pass by. The stream
+ * has the records of conv2d_block_mve.h, with the chunks of a window in the order
+ *     row | chunk | tap of the row
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_SLIDE_MVE_H
 #define TFLMGEN_KERNELS_CONV2D_SLIDE_MVE_H
@@ -30,19 +32,19 @@ struct tflmgen_conv2d_slide_mve_s8 {
     int32_t padding_left;
     int32_t padding_value;
     int32_t output_zero_point;
-    int32_t lost; /* 1, or 0 where sums below zero are clamped anyway (mve.h) */
+    int32_t sign_fix; /* 1, or 0 where sums below zero are clamped anyway (mve.h) */
     int32_t output_min;
     int32_t output_max;
 };
 
 /* Six columns of a window's rows; in the order in which the assembly reads it. */
 struct tflmgen_conv2d_slide_mve_columns {
-    int32_t chunks;   /* 16s of channels */
+    int32_t chunks;   /* of 16 channels */
     int32_t steps[5]; /* bytes from a column to the next one */
     int32_t rest;     /* from the end of a pixel to the one below */
     int32_t rows;     /* in the input, at least one */
     int32_t padding;
-    int32_t above; /* 16s of padding */
+    int32_t above; /* chunks of padding */
     int32_t below;
 };
 
@@ -121,7 +123,7 @@ struct tflmgen_conv2d_slide_mve_block {
     const int8_t *stream;
     int8_t *output;
     int32_t zero_point;
-    int32_t lost;
+    int32_t sign_fix;
     tflmgen_u16 outputs[8]; /* where the outputs of a pair of channels go, pixel after pixel */
 };
 
@@ -171,7 +173,7 @@ struct tflmgen_conv2d_slide_mve_block {
 
 /* Registers: r1 bodies, r3 where they begin, r5 entry of the first pass, r7 their end, r9 stream, r11 output; q7 where
  * the outputs of a pair go. A pair of channels costs 2 instructions beside its bodies, 2 for every two of them but the
- * first, and 22 after them, for 8 outputs. Stack: zero point, lost. */
+ * first, and 22 after them, for 8 outputs. Stack: zero point, sign_fix. */
 TFLMGEN_SHARED void tflmgen_conv2d_slide_mve_run_block(const struct tflmgen_conv2d_slide_mve_block *block)
 {
     TFLMGEN_IN_REGISTERS_1(block);
@@ -198,17 +200,19 @@ TFLMGEN_SHARED void tflmgen_conv2d_slide_mve_run_block(const struct tflmgen_conv
 }
 /* clang-format on */
 
-/* Gathers columns some of which, before `first` and from `end` on, are padding. */
-TFLMGEN_SHARED void tflmgen_conv2d_slide_mve_cut(int8_t *bodies, const int8_t *from, int32_t first, int32_t end,
-                                                 const struct tflmgen_conv2d_slide_mve_columns *columns, int32_t count)
+/* Gathers columns of which those before `first` and from `end` on are padding. */
+TFLMGEN_SHARED void tflmgen_conv2d_slide_mve_gather_clipped(int8_t *bodies, const int8_t *from, int32_t first,
+                                                            int32_t end,
+                                                            const struct tflmgen_conv2d_slide_mve_columns *columns,
+                                                            int32_t count)
 {
-    struct tflmgen_conv2d_slide_mve_columns cut = *columns;
+    struct tflmgen_conv2d_slide_mve_columns clipped = *columns;
     for (int32_t column = 0; column < TFLMGEN_CONV2D_SLIDE_MVE_COLUMNS - 1; ++column) {
         if (column < first || column + 1 >= end) {
-            cut.steps[column] = 0;
+            clipped.steps[column] = 0;
         }
     }
-    tflmgen_conv2d_slide_mve_gather(bodies, from + tflmgen_max_s32(first, 0) * columns->steps[0], &cut);
+    tflmgen_conv2d_slide_mve_gather(bodies, from + tflmgen_max_s32(first, 0) * columns->steps[0], &clipped);
     for (int32_t column = 0; column < TFLMGEN_CONV2D_SLIDE_MVE_COLUMNS; ++column, bodies += 16) {
         if (column < first || column >= end) {
             tflmgen_conv2d_slide_mve_pad(bodies, columns->padding, count);
@@ -234,7 +238,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_slide_mve_run(const int8_t *input, const int8
                                                    stream,
                                                    output,
                                                    p->output_zero_point,
-                                                   p->lost,
+                                                   p->sign_fix,
                                                    {0, 0, 0, 0, 0, 0, 0, 0}};
     tflmgen_conv2d_mve_place(block.outputs, p->output_channels, TFLMGEN_CONV2D_MVE_PIXELS - 1, p->output_channels == 1);
     const int32_t rows = p->batches * p->output_height;
@@ -254,7 +258,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_slide_mve_run(const int8_t *input, const int8
             if (x >= 0 && x + TFLMGEN_CONV2D_SLIDE_MVE_COLUMNS <= p->input_width) {
                 tflmgen_conv2d_slide_mve_gather(bodies, from + x * channels, &columns);
             } else {
-                tflmgen_conv2d_slide_mve_cut(bodies, from + x * channels, -x, p->input_width - x, &columns, count);
+                tflmgen_conv2d_slide_mve_gather_clipped(bodies, from + x * channels, -x, p->input_width - x, &columns,
+                                                        count);
             }
             block.output = at + begin * p->output_channels;
             tflmgen_conv2d_slide_mve_run_block(&block);
@@ -268,7 +273,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_slide_mve_run(const int8_t *input, const int8
     tflmgen_clamp_dsp_s8(output, rows * p->output_width * p->output_channels, p->output_min, p->output_max);
 }
 
-/* On the stack as much as a column of conv2d_block_mve.h. */
+/* On the stack as much as an im2col buffer of conv2d_block_mve.h. */
 TFLMGEN_KERNEL_WITH_BUFFER(tflmgen_conv2d_slide_mve, int8_t, TFLMGEN_CONV2D_MVE_STACK_BYTES)
 
 #endif

@@ -1,9 +1,10 @@
-/* CONV_2D in int8 for cores with the DSP extension whose windows are long: a part of the window at a time, so that the
- * column (see conv2d_block_dsp.h) stays short. Between the parts the sums are in scratch memory.
- *
- * The stream has the parts one after the other, in each of them the channel pairs: bias0 bias1 in the first part, the
- * weights of the part's steps, and m0 ra0 m1 ra1 | s0 + 256 s1 + 65536 * (to the next pair) in the last part. Behind it
- * are biases as in conv2d_dsp.h where parts outside the input are left out.
+/* CONV_2D in int8 for cores with the DSP extension, for long windows: one part of a block's windows at a time, so that
+ * the im2col buffer (conv2d_block_dsp.h) stays short. From part to part, the sums of all channels wait in scratch
+ * memory. The stream has the parts one after the other, in each the pairs of channels, and behind them biases as in
+ * conv2d_dsp.h:
+ *     first part   (bias0 bias1 | weights of the part's steps) of each pair
+ *     next parts   (              weights of the part's steps) of each pair
+ *     last part    (              weights of the part's steps | m0 ra0 m1 ra1 | s0 + 256 s1 + 65536 * next) of each
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_SPLIT_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_SPLIT_DSP_H
@@ -14,11 +15,11 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
-#define TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS 24
+#define TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS 24 /* at most */
 #ifdef __OPTIMIZE_SIZE__
-#define TFLMGEN_CONV2D_SPLIT_DSP_TWOS 4 /* steps of a pass, two by two */
+#define TFLMGEN_CONV2D_SPLIT_DSP_STEP_PAIRS 4 /* of a pass */
 #else
-#define TFLMGEN_CONV2D_SPLIT_DSP_TWOS 6
+#define TFLMGEN_CONV2D_SPLIT_DSP_STEP_PAIRS 6
 #endif
 
 /* Channels are whole words, dilation_width is 1. */
@@ -26,16 +27,16 @@ struct tflmgen_conv2d_split_dsp_s8 {
     TFLMGEN_WINDOW_FIELDS
     int32_t dilation_height;
     int32_t padding_value;
-    int32_t steps;      /* fours of values in a window */
+    int32_t steps;      /* of four values in a window */
     int32_t part_steps; /* of these at a time, either whole rows, or no more than are left of a row */
     bool skips_padding; /* parts of rows above or below the input are left out */
     int32_t output_min;
     int32_t output_max;
 };
 
-/* What a part of a block needs to know, in the order in which the assembly reads it. */
+/* A part of a block, in the order in which the assembly reads it. */
 struct tflmgen_conv2d_split_dsp_part {
-    int32_t last;  /* bytes of the column in front of the last pass over the part's steps, see conv2d_block_dsp.h */
+    int32_t last;  /* bytes of the im2col buffer in front of the last pass, see conv2d_block_dsp.h */
     int32_t skip;  /* bytes of code that the first pass leaves out, from the loop's first instruction on */
     int32_t begin; /* bytes from there to where it begins: that pass, a single step, or behind all */
     int32_t channels;
@@ -45,10 +46,10 @@ struct tflmgen_conv2d_split_dsp_part {
     int32_t front; /* bytes of a pair in front of its weights then, or of all its weights, which are left out */
 };
 
-/* How the sums of a part begin. */
-enum { TFLMGEN_CONV2D_SPLIT_DSP_GOES_ON, TFLMGEN_CONV2D_SPLIT_DSP_BIASES, TFLMGEN_CONV2D_SPLIT_DSP_STARTS };
+/* How the sums of a part begin: with those of the part before, the biases of the stream, or `starts`. */
+enum { TFLMGEN_CONV2D_SPLIT_DSP_CONTINUE, TFLMGEN_CONV2D_SPLIT_DSP_BIASES, TFLMGEN_CONV2D_SPLIT_DSP_STARTS };
 
-typedef void tflmgen_conv2d_split_dsp_last_part(const tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,
+typedef void tflmgen_conv2d_split_dsp_last_part(const tflmgen_u32 *im2col, const tflmgen_u32 *stream, int8_t *output,
                                                 const struct tflmgen_conv2d_split_dsp_part *part);
 
 /* A part's steps: 33 instructions for two, and 18 for the single one in front of them where their number is odd.
@@ -60,10 +61,10 @@ typedef void tflmgen_conv2d_split_dsp_last_part(const tflmgen_u32 *column, const
     ".p2align 2\n\t"                                                                                                   \
     TFLMGEN_CONV2D_DSP_STEP                                                                                            \
     "ldr pc, [sp, " passes "]\n"                                                                                       \
-    TFLMGEN_CONV2D_DSP_REST(TFLMGEN_CONV2D_SPLIT_DSP_TWOS, TFLMGEN_CONV2D_DSP_MORE)
+    TFLMGEN_CONV2D_DSP_REST(TFLMGEN_CONV2D_SPLIT_DSP_STEP_PAIRS, TFLMGEN_CONV2D_DSP_MORE)
 
-/* The first instructions of a part: afterwards r5 is the entry of the first pass, r10 where to begin, r11 the column in
- * the last pass; r7, r8 and r9 are channels, sums and their end. */
+/* The first instructions of a part: afterwards r5 is the entry of the first pass, r10 where to begin, r11 the im2col
+ * buffer in the last pass; r7, r8 and r9 are channels, sums and their end. */
 #define TFLMGEN_CONV2D_SPLIT_DSP_BEGIN                                                                                 \
     "push {r4-r11, lr}\n\t"                                                                                            \
     "ldmia.w r3, {r4, r5, r6, r7, r8, r9}\n\t"                                                                         \
@@ -75,12 +76,12 @@ typedef void tflmgen_conv2d_split_dsp_last_part(const tflmgen_u32 *column, const
     "add r11, r4, r0\n\t"
 /* clang-format on */
 
-/* Any part but the last. Registers and conditions as in conv2d_block_dsp.h. Stack: column, sums, end of the sums, entry
- * of the first pass, where to begin, column in the last pass, where sums come from (5, 6 or 7), starts, front. */
-TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_add_part(const tflmgen_u32 *column, const tflmgen_u32 *stream,
+/* Any part but the last. Registers and conditions as in conv2d_block_dsp.h. Stack: im2col, sums, end of the sums, entry
+ * of the first pass, where to begin, im2col in the last pass, where sums come from (5, 6 or 7), starts, front. */
+TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_add_part(const tflmgen_u32 *im2col, const tflmgen_u32 *stream,
                                                       int32_t begins, const struct tflmgen_conv2d_split_dsp_part *part)
 {
-    TFLMGEN_IN_REGISTERS_4(column, stream, begins, part);
+    TFLMGEN_IN_REGISTERS_4(im2col, stream, begins, part);
     /* clang-format off */
     __asm__ volatile(TFLMGEN_CONV2D_SPLIT_DSP_BEGIN
                      "ldrd r3, r4, [r3, #24]\n\t"
@@ -139,15 +140,15 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_add_part(const tflmgen_u32 *column,
     /* clang-format on */
 }
 
-/* Stack: column, output, channels, end of the output, where to begin, column in the last pass, sums, entry of the first
- * pass, front. */
+/* The last part, whose sums become outputs. Stack: im2col, output, channels, end of the output, where to begin, im2col
+ * in the last pass, sums, entry of the first pass, front. */
 /* clang-format off */
 #define TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(KIND)                                                               \
     TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_last_##KIND(                                                          \
-        const tflmgen_u32 *column, const tflmgen_u32 *stream, int8_t *output,                                          \
+        const tflmgen_u32 *im2col, const tflmgen_u32 *stream, int8_t *output,                                          \
         const struct tflmgen_conv2d_split_dsp_part *part)                                                              \
     {                                                                                                                  \
-        TFLMGEN_IN_REGISTERS_4(column, stream, output, part);                                                          \
+        TFLMGEN_IN_REGISTERS_4(im2col, stream, output, part);                                                          \
         __asm__ volatile(TFLMGEN_CONV2D_SPLIT_DSP_BEGIN                                                                \
                          "ldr r3, [r3, #28]\n\t"                                                                       \
                          "push {r3}\n\t"                                                                               \
@@ -182,7 +183,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_add_part(const tflmgen_u32 *column,
 TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(signed)
 TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(uniform)
 
-/* A window: its image, where it begins, and which of its columns lie inside; `whole` if all of it does. */
+/* A window: its image, where it begins in it, and which columns of taps lie inside the input; whole: all of it does. */
 struct tflmgen_conv2d_split_dsp_window {
     const int8_t *image;
     int32_t y;
@@ -191,14 +192,14 @@ struct tflmgen_conv2d_split_dsp_window {
     bool whole;
 };
 
-/* `count` fours of a window, from the `at`-th of row ky on. */
+/* `count` steps of a window into a lane, from step `at` of row ky on. */
 TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_gather(tflmgen_u32 *lane,
                                                     const struct tflmgen_conv2d_split_dsp_window *window, int32_t ky,
                                                     int32_t at, int32_t count,
                                                     const struct tflmgen_conv2d_split_dsp_s8 *p)
 {
-    const int32_t fours = p->input_channels >> 2;
-    const int32_t row = p->filter_width * fours;
+    const int32_t tap_steps = p->input_channels >> 2;
+    const int32_t row = p->filter_width * tap_steps;
     const uint32_t padding = tflmgen_splat4(p->padding_value);
     const int32_t line = p->dilation_height * p->input_width * p->input_channels;
     const int8_t *from =
@@ -210,11 +211,11 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_gather(tflmgen_u32 *lane,
         } else {
             const int32_t y = window->y + ky * p->dilation_height;
             const bool inside = y >= 0 && y < p->input_height;
-            const int32_t begin = inside ? tflmgen_clamp_s32(window->inside.first * fours - at, 0, here) : here;
-            const int32_t end = inside ? tflmgen_clamp_s32(window->inside.end * fours - at, begin, here) : here;
-            lane = tflmgen_conv2d_dsp_fill(lane, padding, begin, 6);
+            const int32_t begin = inside ? tflmgen_clamp_s32(window->inside.first * tap_steps - at, 0, here) : here;
+            const int32_t end = inside ? tflmgen_clamp_s32(window->inside.end * tap_steps - at, begin, here) : here;
+            lane = tflmgen_conv2d_dsp_pad_lane(lane, padding, begin, 6);
             lane = tflmgen_conv2d_dsp_widen(lane, from + 4 * begin, end - begin);
-            lane = tflmgen_conv2d_dsp_fill(lane, padding, here - end, 6);
+            lane = tflmgen_conv2d_dsp_pad_lane(lane, padding, here - end, 6);
         }
         count -= here;
         if (count == 0) {
@@ -226,7 +227,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_gather(tflmgen_u32 *lane,
     }
 }
 
-/* The next three windows, or as many as there are; the others repeat the last one. */
+/* The windows of three output pixels from `pixel` on, of `all`; beyond them, the last one again. */
 TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_windows(struct tflmgen_conv2d_split_dsp_window *window, int32_t pixel,
                                                      int32_t all, const int8_t *input,
                                                      const struct tflmgen_conv2d_split_dsp_s8 *p)
@@ -244,8 +245,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_windows(struct tflmgen_conv2d_split
     }
 }
 
-/* `count` fours of each of three windows that lie side by side within the input: of one row, or whole rows. */
-TFLMGEN_HELPER void tflmgen_conv2d_split_dsp_widen(tflmgen_u32 *column, const int8_t *from, int32_t count,
+/* `count` steps of three windows that lie side by side within the input: of one row, or whole rows. */
+TFLMGEN_HELPER void tflmgen_conv2d_split_dsp_widen(tflmgen_u32 *im2col, const int8_t *from, int32_t count,
                                                    const struct tflmgen_conv2d_split_dsp_s8 *p)
 {
     const int32_t row = p->filter_width * p->input_channels >> 2;
@@ -255,24 +256,24 @@ TFLMGEN_HELPER void tflmgen_conv2d_split_dsp_widen(tflmgen_u32 *column, const in
     const struct tflmgen_conv2d_dsp_rows rows = {bytes, whole, line - bytes};
     const int32_t step = p->stride_width * p->input_channels;
     if (bytes == 4 * row && tflmgen_conv2d_dsp_has_adjacent(p->filter_width, p->stride_width, p->input_channels)) {
-        tflmgen_conv2d_dsp_widen3_adjacent(column, from, step, &rows);
+        tflmgen_conv2d_dsp_widen3_adjacent(im2col, from, step, &rows);
     } else {
-        tflmgen_conv2d_dsp_widen3(column, from, step, &rows);
+        tflmgen_conv2d_dsp_widen3(im2col, from, step, &rows);
     }
 }
 
-/* How the assembly goes through `count` steps. */
+/* Sets the passes of a part of `count` steps. */
 TFLMGEN_HELPER void tflmgen_conv2d_split_dsp_set_steps(struct tflmgen_conv2d_split_dsp_part *part, int32_t count)
 {
-    const int32_t unrolled = TFLMGEN_CONV2D_SPLIT_DSP_TWOS;
-    const int32_t twos = count >> 1;
-    const int32_t passes = tflmgen_max_s32((twos + unrolled - 1) / unrolled, 1);
+    const int32_t unrolled = TFLMGEN_CONV2D_SPLIT_DSP_STEP_PAIRS;
+    const int32_t step_pairs = count >> 1;
+    const int32_t passes = tflmgen_max_s32((step_pairs + unrolled - 1) / unrolled, 1);
     part->last = passes > 1 ? 24 * (count - 2 * unrolled) : -4;
-    part->skip = (passes * unrolled - twos) * TFLMGEN_CONV2D_DSP_TWICE_BYTES;
+    part->skip = (passes * unrolled - step_pairs) * TFLMGEN_CONV2D_DSP_TWICE_BYTES;
     part->begin = count & 1 ? -TFLMGEN_CONV2D_SPLIT_DSP_SINGLE_BYTES : part->skip;
 }
 
-/* Rows of the windows of a line that are computed: all, or without those of parts that lie above or below the input. */
+/* The rows of the windows of output row out_y that are computed: all but those of parts above or below the input. */
 TFLMGEN_HELPER struct tflmgen_taps tflmgen_conv2d_split_dsp_rows(int32_t out_y, int32_t part_rows,
                                                                  const struct tflmgen_conv2d_split_dsp_s8 *p)
 {
@@ -295,7 +296,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const tflm
                                                  int8_t *output, const struct tflmgen_conv2d_split_dsp_s8 *p,
                                                  int32_t pair_words, tflmgen_conv2d_split_dsp_last_part *last)
 {
-    uint32_t column[6 * TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS];
+    uint32_t im2col[6 * TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS];
     const int32_t channels = p->output_channels;
     const int32_t pairs = (channels + 1) >> 1;
     const int32_t all = p->batches * p->output_height * p->output_width;
@@ -329,8 +330,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const tflm
             const int32_t below = p->filter_height - computed.end;
             if (computed.first > 0 || below > 0) {
                 const int32_t max_above = (p->padding_top + p->dilation_height - 1) / p->dilation_height;
-                const int32_t place = computed.first ? computed.first - 1 : max_above + below - 1;
-                part.starts = stream + pairs * (pair_words + 2 * place);
+                const int32_t bias_set = computed.first ? computed.first - 1 : max_above + below - 1;
+                part.starts = stream + pairs * (pair_words + 2 * bias_set);
                 begins = TFLMGEN_CONV2D_SPLIT_DSP_STARTS;
             }
         }
@@ -341,10 +342,10 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const tflm
             const bool is_computed = ky >= computed.first && ky < computed.end;
             if (is_computed) {
                 if (together) {
-                    tflmgen_conv2d_split_dsp_widen(column, from + ky * line + 4 * at, count, p);
+                    tflmgen_conv2d_split_dsp_widen(im2col, from + ky * line + 4 * at, count, p);
                 } else {
                     for (int32_t lane = 0; lane < 3; ++lane) {
-                        tflmgen_conv2d_split_dsp_gather(column + lane, windows + lane, ky, at, count, p);
+                        tflmgen_conv2d_split_dsp_gather(im2col + lane, windows + lane, ky, at, count, p);
                     }
                 }
                 tflmgen_conv2d_split_dsp_set_steps(&part, count);
@@ -355,15 +356,15 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const tflm
             }
             if (first + count < p->steps) {
                 if (is_computed) {
-                    tflmgen_conv2d_split_dsp_add_part(column, weights, begins, &part);
-                    begins = TFLMGEN_CONV2D_SPLIT_DSP_GOES_ON;
+                    tflmgen_conv2d_split_dsp_add_part(im2col, weights, begins, &part);
+                    begins = TFLMGEN_CONV2D_SPLIT_DSP_CONTINUE;
                 }
                 weights += (first > 0 ? 2 * count : 2 * count + 2) * pairs;
             } else if (pixel + 3 <= all) {
-                last(column, weights, output, &part);
+                last(im2col, weights, output, &part);
             } else {
                 int8_t *const three = (int8_t *)part.sums_end;
-                last(column, weights, three, &part);
+                last(im2col, weights, three, &part);
                 memcpy(output, three, (size_t)((all - pixel) * channels));
                 output -= (3 - (all - pixel)) * channels;
             }

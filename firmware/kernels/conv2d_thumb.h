@@ -1,6 +1,5 @@
-/* CONV_2D in int8 for every Cortex-M: blocks of four pixels times all output channels.
- *
- * Here the windows are gathered into the lanes of a column; conv2d_block_thumb.h has what is computed from them.
+/* CONV_2D in int8 for every Cortex-M: im2col, and the loop over blocks of four output pixels. conv2d_block_thumb.h
+ * multiplies the im2col buffer by the weights, and has the layout of both.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_THUMB_H
 #define TFLMGEN_KERNELS_CONV2D_THUMB_H
@@ -66,8 +65,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_thumb_gather(tflmgen_u32 *at, bool upper, con
     }
 }
 
-/* One value of two pixels: 7 instructions. */
-#define TFLMGEN_CONV2D_THUMB_WIDEN2_BYTES 14
+/* One value of two pixels: 7 instructions, 14 bytes. */
 #define TFLMGEN_CONV2D_THUMB_WIDEN2(i) \
     "ldrsb r4, [r1, r3]\n\t"           \
     "ldrsb r5, [r2, r3]\n\t"           \
@@ -78,9 +76,9 @@ TFLMGEN_SHARED void tflmgen_conv2d_thumb_gather(tflmgen_u32 *at, bool upper, con
     "adds r3, #1\n\t"
 
 /* `count` values of two pixels that are `pixel` bytes apart, 3 instructions to loop over 8; at least one. */
-TFLMGEN_SHARED void tflmgen_conv2d_thumb_widen2(tflmgen_u32 *column, const int8_t *values, int32_t pixel, int32_t count)
+TFLMGEN_SHARED void tflmgen_conv2d_thumb_widen2(tflmgen_u32 *im2col, const int8_t *values, int32_t pixel, int32_t count)
 {
-    TFLMGEN_IN_REGISTERS_4(column, values, pixel, count);
+    TFLMGEN_IN_REGISTERS_4(im2col, values, pixel, count);
     /* clang-format off */
     __asm__ volatile(".syntax unified\n\t"
                      "push {r4, r5}\n\t"
@@ -118,7 +116,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_thumb_widen2(tflmgen_u32 *column, const int8_
 
 /* The windows of two pixels side by side, both within the input's width. `from`: where the first one begins, at row
  * y. */
-TFLMGEN_SHARED void tflmgen_conv2d_thumb_gather2(tflmgen_u32 *column, const int8_t *from, int32_t y,
+TFLMGEN_SHARED void tflmgen_conv2d_thumb_gather2(tflmgen_u32 *im2col, const int8_t *from, int32_t y,
                                                  const struct tflmgen_conv2d_thumb_s8 *p)
 {
     const int32_t row = p->filter_width * p->input_channels;
@@ -127,12 +125,12 @@ TFLMGEN_SHARED void tflmgen_conv2d_thumb_gather2(tflmgen_u32 *column, const int8
     const uint32_t padding = 0u - (uint32_t)p->padding_value * 65537u;
     for (int32_t ky = 0; ky < p->filter_height; ++ky, y += p->dilation_height, from += line) {
         if (y >= 0 && y < p->input_height) {
-            tflmgen_conv2d_thumb_widen2(column, from, pixel, row);
-            column += TFLMGEN_CONV2D_THUMB_LANES / 2 * row;
+            tflmgen_conv2d_thumb_widen2(im2col, from, pixel, row);
+            im2col += TFLMGEN_CONV2D_THUMB_LANES / 2 * row;
             continue;
         }
-        for (int32_t i = 0; i < row; ++i, column += TFLMGEN_CONV2D_THUMB_LANES / 2) {
-            *column = padding;
+        for (int32_t i = 0; i < row; ++i, im2col += TFLMGEN_CONV2D_THUMB_LANES / 2) {
+            *im2col = padding;
         }
     }
 }
@@ -158,7 +156,7 @@ TFLMGEN_HELPER void tflmgen_conv2d_thumb_skip(struct tflmgen_conv2d_thumb_cursor
 }
 
 /* The next `count` windows, one or two, into a pair of lanes. */
-TFLMGEN_SHARED void tflmgen_conv2d_thumb_gather_next(tflmgen_u32 *column, int32_t count,
+TFLMGEN_SHARED void tflmgen_conv2d_thumb_gather_next(tflmgen_u32 *im2col, int32_t count,
                                                      struct tflmgen_conv2d_thumb_cursor *next,
                                                      const struct tflmgen_conv2d_thumb_s8 *p)
 {
@@ -166,32 +164,32 @@ TFLMGEN_SHARED void tflmgen_conv2d_thumb_gather_next(tflmgen_u32 *column, int32_
     int32_t x = next->out_x * p->stride_width - p->padding_left;
     if (count == 2 && next->out_x + 2 <= p->output_width && x >= 0 &&
         x + p->stride_width + p->filter_width <= p->input_width && p->dilation_width == 1) {
-        tflmgen_conv2d_thumb_gather2(column, next->image + (y * p->input_width + x) * p->input_channels, y, p);
+        tflmgen_conv2d_thumb_gather2(im2col, next->image + (y * p->input_width + x) * p->input_channels, y, p);
         tflmgen_conv2d_thumb_skip(next, 2, p);
         return;
     }
-    tflmgen_conv2d_thumb_gather(column, false, next->image, y, x, p);
+    tflmgen_conv2d_thumb_gather(im2col, false, next->image, y, x, p);
     tflmgen_conv2d_thumb_skip(next, 1, p);
     if (count == 2) {
         y = next->out_y * p->stride_height - p->padding_top;
         x = next->out_x * p->stride_width - p->padding_left;
-        tflmgen_conv2d_thumb_gather(column, true, next->image, y, x, p);
+        tflmgen_conv2d_thumb_gather(im2col, true, next->image, y, x, p);
         tflmgen_conv2d_thumb_skip(next, 1, p);
     }
 }
 
-/* column: 2 * rows words. */
-TFLMGEN_SHARED void tflmgen_conv2d_thumb_run(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *column,
+/* im2col: 2 * rows words. */
+TFLMGEN_SHARED void tflmgen_conv2d_thumb_run(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *im2col,
                                              int8_t *output, const struct tflmgen_conv2d_thumb_s8 *p, int32_t words,
                                              tflmgen_conv2d_thumb_block_function *four)
 {
     const int32_t rows = (p->terms + 3) / 4 * 4;
     const int32_t groups = (p->output_channels + TFLMGEN_CONV2D_THUMB_GROUP - 1) / TFLMGEN_CONV2D_THUMB_GROUP;
     const int32_t pixel = p->output_channels;
-    tflmgen_u32 *const values = column + TFLMGEN_CONV2D_THUMB_LANES / 2 * (rows - p->terms);
+    tflmgen_u32 *const values = im2col + TFLMGEN_CONV2D_THUMB_LANES / 2 * (rows - p->terms);
     struct tflmgen_conv2d_thumb_block block;
     block.entry = rows % 8 ? TFLMGEN_CONV2D_THUMB_HALF_BYTES : 0;
-    block.column_bytes = 2 * TFLMGEN_CONV2D_THUMB_LANES * rows;
+    block.im2col_bytes = 2 * TFLMGEN_CONV2D_THUMB_LANES * rows;
     block.constants = stream + groups * (TFLMGEN_CONV2D_THUMB_GROUP / 4) * rows;
     block.masks = block.constants + words * p->output_channels;
     block.group_step = TFLMGEN_CONV2D_THUMB_GROUP * (rows - 1);
@@ -211,7 +209,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_thumb_run(const int8_t *input, const tflmgen_
             block.pixels[i] = i + 1 < lanes ? (i + 1) * pixel : 0;
         }
         block.end = at + pixel;
-        four(column, (const int8_t *)stream, at, &block);
+        four(im2col, (const int8_t *)stream, at, &block);
         at += TFLMGEN_CONV2D_THUMB_LANES * pixel;
     }
     const int32_t count = p->batches * p->output_height * p->output_width * pixel;
@@ -219,16 +217,16 @@ TFLMGEN_SHARED void tflmgen_conv2d_thumb_run(const int8_t *input, const tflmgen_
 }
 
 /* All outputs that are not clamped in a window, or not. */
-TFLMGEN_SHARED void tflmgen_conv2d_thumb_bounded_s8(const int8_t *input, const tflmgen_u32 *stream, void *column,
+TFLMGEN_SHARED void tflmgen_conv2d_thumb_bounded_s8(const int8_t *input, const tflmgen_u32 *stream, void *im2col,
                                                     int8_t *output, const struct tflmgen_conv2d_thumb_s8 *p)
 {
-    tflmgen_conv2d_thumb_run(input, stream, column, output, p, 3, tflmgen_conv2d_thumb_block_clamped);
+    tflmgen_conv2d_thumb_run(input, stream, im2col, output, p, 3, tflmgen_conv2d_thumb_block_clamped);
 }
 
-TFLMGEN_SHARED void tflmgen_conv2d_thumb_s8(const int8_t *input, const tflmgen_u32 *stream, void *column,
+TFLMGEN_SHARED void tflmgen_conv2d_thumb_s8(const int8_t *input, const tflmgen_u32 *stream, void *im2col,
                                             int8_t *output, const struct tflmgen_conv2d_thumb_s8 *p)
 {
-    tflmgen_conv2d_thumb_run(input, stream, column, output, p, 6, tflmgen_conv2d_thumb_block_signed);
+    tflmgen_conv2d_thumb_run(input, stream, im2col, output, p, 6, tflmgen_conv2d_thumb_block_signed);
 }
 
 #endif

@@ -1,8 +1,8 @@
 /* CONV_2D in int8 for cores with MVE, one window at a time: for few pixels, and where there is little memory for
  * windows.
  *
- * A window is copied and filled up to whole 16s; what follows is FULLY_CONNECTED of one row (fully_connected_mve.h),
- * whose stream of weights it has.
+ * A window is copied and filled up to whole chunks of 16 values; what follows is FULLY_CONNECTED of one row
+ * (fully_connected_mve.h), whose stream of weights it has.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_WINDOWS_MVE_H
 #define TFLMGEN_KERNELS_CONV2D_WINDOWS_MVE_H
@@ -15,7 +15,7 @@
 struct tflmgen_conv2d_windows_mve_s8 {
     TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t padding_value;
-    int32_t chunks; /* 16s of values in a window */
+    int32_t chunks; /* of 16 values in a window */
     int32_t output_zero_point;
     int32_t output_min;
     int32_t output_max;

@@ -244,7 +244,7 @@ tflmgen_winograd_dsp_next(tflmgen_u32 *quads, struct tflmgen_winograd_dsp_cursor
     return tile;
 }
 
-/* scratch: 64 * input_channels bytes for the quads of two tiles, and a pixel. */
+/* quads: scratch of 64 * input_channels bytes for the quads of two tiles, and a pixel of padding behind them. */
 TFLMGEN_SHARED void tflmgen_winograd_dsp_run(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *quads,
                                              int8_t *output, const struct tflmgen_conv2d_winograd_dsp_s8 *p,
                                              tflmgen_winograd_dsp_sums_function *sums_of,

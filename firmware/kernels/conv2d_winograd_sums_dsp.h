@@ -1,10 +1,11 @@
 /* The inner loops of conv2d_winograd_dsp.h: products of transformed inputs and weights, summed up over all input
  * channels.
  *
- * A quad is four channels of one position of a tile, halves of two words: channels 0 and 2, then 1 and 3. Tiles and
- * weights are in the order of use. Tiles: for each of the 16 positions, for each four input channels, a quad of either
- * tile. Weights: for each channel pair the same, a quad of either output channel, and then what else a pair has, in
- * eight words.
+ * A quad is four input channels of one position of a tile, halves of two words: (0, 2) and (1, 3). Tiles and weights
+ * are in the order of use, from the outermost dimension to the innermost one:
+ *     quads of the two tiles:             16 positions | groups of four input channels | tile | 2 words
+ *     stream, for each pair of channels:  16 positions | groups of four input channels | output channel | 2 words
+ *                                         and behind them bias m ra s of either output channel
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_WINOGRAD_SUMS_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_WINOGRAD_SUMS_DSP_H
@@ -19,7 +20,6 @@
 /* Steps of four input channels behind the first one, and bytes of code of each. */
 #define TFLMGEN_WINOGRAD_DSP_UNROLLED 15
 #define TFLMGEN_WINOGRAD_DSP_STEP_BYTES 40
-#define TFLMGEN_WINOGRAD_DSP_TEXT(number) #number /* of a macro's value */
 
 /* What the sums of a channel pair need to know, in the order in which the assembly reads it. */
 struct tflmgen_winograd_dsp_loop {
@@ -69,7 +69,7 @@ typedef const tflmgen_u32 *tflmgen_winograd_dsp_sums_function(const tflmgen_u32 
     TFLMGEN_WINOGRAD_DSP_ODD_WORDS
 /* clang-format on */
 #define TFLMGEN_WINOGRAD_DSP_STEPS(number) \
-    ".rept " TFLMGEN_WINOGRAD_DSP_TEXT(number) "\n\t" TFLMGEN_WINOGRAD_DSP_STEP ".endr\n\t"
+    ".rept " TFLMGEN_DSP_TEXT(number) "\n\t" TFLMGEN_WINOGRAD_DSP_STEP ".endr\n\t"
 
 /* Any number of steps. Beside them, a position takes 7 instructions, 18 cycles. The carry flag says all the time
  * whether there are several passes. Stack: sums, their end, entry of the first pass, passes left, passes. */

@@ -28,16 +28,14 @@ struct tflmgen_depthwise3x3_dsp_channel {
     int32_t sign_fix;
 };
 
-/* Bytes from the end of a line to the next one's start, of the plane and of the output; bytes from one output to the
- * next; lines of output; bytes from a channel's end to the next one's start, of the planes and of the output. In the
- * order in which the assembly reads it. */
+/* Output lines of four channels, in bytes and in the order in which the assembly reads it. */
 struct tflmgen_depthwise3x3_dsp_lines {
-    int32_t plane_gap;
-    int32_t output_gap;
-    int32_t output_step;
-    int32_t lines;
-    int32_t plane_next;
-    int32_t output_next;
+    int32_t plane_gap;   /* from the end of a line to the next one's start, of the plane */
+    int32_t output_gap;  /* and of the output */
+    int32_t output_step; /* from one output to the next */
+    int32_t lines;       /* their number */
+    int32_t plane_next;  /* from a channel's end to the next one's start, of the planes */
+    int32_t output_next; /* and of the output */
 };
 
 typedef void tflmgen_depthwise3x3_dsp_function(const uint8_t *plane, int8_t *output,

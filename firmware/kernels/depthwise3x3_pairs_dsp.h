@@ -1,7 +1,7 @@
 /* DEPTHWISE_CONV_2D as in depthwise3x3_dsp.h where filters move by one line too and outputs are clamped at the zero
  * point: two lines of output at a time, from the last columns to the first, so that two outputs of each share the loads
- * of a window of four lines. Of an odd width each line's last output is computed by itself; of an odd number of lines
- * the last two are computed with the one before, of which they are.
+ * of a window of four lines. Where the width is odd, each line's last output is computed by itself. Where the number of
+ * lines is odd, the last line is computed together with the line before it, which is thus computed twice.
  */
 #ifndef TFLMGEN_KERNELS_DEPTHWISE3X3_PAIRS_DSP_H
 #define TFLMGEN_KERNELS_DEPTHWISE3X3_PAIRS_DSP_H
@@ -10,17 +10,15 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
-/* Pairs of lines; bytes from one pair's beginning, less a word or two outputs, to the end of the next one, of the
- * plane and of the output; from one output to the next and to the one below; from a channel's end to the next one's
- * start, of the planes and of the output. In the order in which the assembly reads it. */
+/* Pairs of output lines of four channels, in bytes and in the order in which the assembly reads it. */
 struct tflmgen_depthwise3x3_dsp_pairs {
-    int32_t pairs;
-    int32_t plane_gap;
-    int32_t output_gap;
-    int32_t output_step;
-    int32_t output_row;
-    int32_t plane_next;
-    int32_t output_next;
+    int32_t pairs;       /* their number */
+    int32_t plane_gap;   /* from a word in front of a pair's beginning to the end of the next one, of the plane */
+    int32_t output_gap;  /* from two outputs in front of it, of the output */
+    int32_t output_step; /* from one output to the next */
+    int32_t output_row;  /* and to the one below */
+    int32_t plane_next;  /* from a channel's end to the next one's start, of the planes */
+    int32_t output_next; /* and of the output */
 };
 
 typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_t *output,

@@ -1,5 +1,7 @@
-/* Planes of four channels in halves, for depthwise3x3_dsp.h and depthwise3x3_pairs_dsp.h: an input's lines, a word for
- * two columns, and padding around them, a strip of lines at a time. A strip's last lines are the next strip's first.
+/* Planes of four channels, for depthwise3x3_dsp.h and depthwise3x3_pairs_dsp.h: lines of the input, and padding around
+ * them, one plane per channel, a strip of lines at a time. A word holds two neighbouring columns as halves:
+ *     line: | x0 x1 | x2 x3 | ...   `pitch` bytes from line to line
+ * The last lines of a strip are kept as the first ones of the next strip.
  */
 #ifndef TFLMGEN_KERNELS_DEPTHWISE3X3_PLANES_DSP_H
 #define TFLMGEN_KERNELS_DEPTHWISE3X3_PLANES_DSP_H
@@ -36,18 +38,15 @@ TFLMGEN_UNCLONED void tflmgen_depthwise3x3_dsp_pad(uint8_t *to, int32_t count, i
     }
 }
 
-/* Lines of four channels, in the order in which the assembly reads it. Bytes of words with two columns of the input or
- * with padding and one; of one behind them with a column and padding; how many lines; padding, in all four bytes;
- * from the end of a line to the next one's start, of the planes and of the input; whether the first word begins with
- * padding. */
+/* Lines to transpose, in the order in which the assembly reads it. */
 struct tflmgen_depthwise3x3_dsp_fill {
-    int32_t whole;
-    int32_t half;
-    int32_t count;
-    uint32_t padding;
-    int32_t plane_gap;
-    int32_t input_gap;
-    int32_t padded;
+    int32_t whole;     /* bytes of a line's words with two columns of the input, or padding and one */
+    int32_t half;      /* bytes of the word behind them with a column and padding: 4 or 0 */
+    int32_t count;     /* lines */
+    uint32_t padding;  /* in all four bytes */
+    int32_t plane_gap; /* bytes from the end of a line to the next one's start, of the planes */
+    int32_t input_gap; /* and of the input */
+    int32_t padded;    /* whether the first word begins with padding */
 };
 
 /* Two columns, in r5 and r6, become a word of each plane. */

@@ -130,8 +130,8 @@ TFLMGEN_DEPTHWISE_DIRECT_THUMB_PIXEL(tflmgen_depthwise_direct_thumb_pixel_signed
                                      TFLMGEN_DEPTHWISE_DIRECT_THUMB_START_SIGNED,
                                      TFLMGEN_DEPTHWISE_DIRECT_THUMB_OUTPUT_SIGNED)
 
-/* The table of the window that begins at (top, left), for values that are counted from `base`. outside: of the
- * padding. */
+/* Fills the table `at` of the window that begins at (top, left) of an image, from whose first value values are counted.
+ * outside: where the padding lies, counted in the same way. */
 TFLMGEN_SHARED void tflmgen_depthwise_direct_thumb_fill(struct tflmgen_depthwise_direct_thumb_tap *at, int32_t top,
                                                         int32_t left, int32_t outside,
                                                         const struct tflmgen_depthwise_direct_thumb_s8 *p)
@@ -151,7 +151,8 @@ TFLMGEN_SHARED void tflmgen_depthwise_direct_thumb_fill(struct tflmgen_depthwise
     }
 }
 
-/* scratch: a table of as many as the window has taps, and where a window reaches beyond the input one pixel. */
+/* table: scratch for an entry of each tap of a window, and for a pixel of padding where a window reaches beyond the
+ * input. */
 TFLMGEN_SHARED void tflmgen_depthwise_direct_thumb_run(const int8_t *input, const int8_t *weights,
                                                        const tflmgen_u32 *constants,
                                                        struct tflmgen_depthwise_direct_thumb_tap *table, int8_t *output,

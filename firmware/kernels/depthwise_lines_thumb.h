@@ -47,7 +47,7 @@ typedef void tflmgen_depthwise_thumb_function(const tflmgen_u32 *plane, int8_t *
     "muls r5, r3, r5\n\t"             \
     "muls r6, r7, r6\n\t"
 
-/* All nine, summed by twos: 42 instructions per 18 MACs, */
+/* All nine, the products summed two at a time: 42 instructions per 18 MACs, */
 /* clang-format off */
 #define TFLMGEN_DEPTHWISE_THUMB_ANY     \
     TFLMGEN_DEPTHWISE_THUMB_LOAD3       \
@@ -66,7 +66,7 @@ typedef void tflmgen_depthwise_thumb_function(const tflmgen_u32 *plane, int8_t *
     TFLMGEN_DEPTHWISE_THUMB_PART("r4")  \
     TFLMGEN_DEPTHWISE_THUMB_PART("r6")
 
-/* and 35 by threes where no row's products leave a half. */
+/* and 35 three at a time, where the sums of no row's products leave a half. */
 #define TFLMGEN_DEPTHWISE_THUMB_SMALL_ROW \
     TFLMGEN_DEPTHWISE_THUMB_LOAD3         \
     "adds r4, r4, r5\n\t"                \

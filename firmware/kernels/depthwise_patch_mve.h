@@ -1,11 +1,13 @@
-/* What the kernels of DEPTHWISE_CONV_2D by patches share, for cores with MVE: windows of up to three rows and columns.
+/* DEPTHWISE_CONV_2D in int8 by patches, one filter per channel, for cores with MVE: windows of up to three rows and
+ * columns.
  *
- * Sixteen channels of a piece of four input rows are interleaved on the stack: of each column 16 words, a word the four
- * rows of one channel. A gathering load of four words is then a patch of four columns and four rows of one channel, and
- * VMLADAV with a window's weights in the same order is one sum.
- * The weights are 16 times the padding, and a stream of channels:
- *     three columns of three rows, each column four bytes | bias, multiplier
- * where the byte behind the last weight is -r.
+ * A tile is four input rows of up to ten columns and 16 channels, interleaved on the stack:
+ *     column | 16 channels | 4 rows                                        bytes, from the outermost dimension on
+ * so that a word is the four rows of one column and channel. A gathering load of four words is a patch of four columns
+ * and four rows of one channel; VMLADAV with a window's weights in the same order is one sum. Outputs are made in
+ * squares of 2x2 from one patch, by weights shifted by a row or a column, or in lines of four from a patch each.
+ * The stream is 16 bytes of padding, for rows outside of the input to point to, and a record for each channel:
+ *     column 0: w00 w10 w20 0 | column 1: w01 w11 w21 0 | column 2: w02 w12 w22 -r | bias | multiplier
  */
 #ifndef TFLMGEN_KERNELS_DEPTHWISE_PATCH_MVE_H
 #define TFLMGEN_KERNELS_DEPTHWISE_PATCH_MVE_H
@@ -23,7 +25,7 @@ struct tflmgen_depthwise_patch_mve_s8 {
     TFLMGEN_DILATED_CHANNEL_WINDOW_FIELDS
     int32_t padding_value;
     bool squares;   /* outputs are made in squares, not in lines */
-    int32_t pixels; /* the most of an output row that are computed from one piece */
+    int32_t pixels; /* the most of an output row that are computed from one tile */
     int32_t output_zero_point;
     int32_t output_min;
     int32_t output_max;
@@ -289,12 +291,12 @@ TFLMGEN_HELPER int32_t tflmgen_depthwise_patch_mve_next(int32_t left, int32_t mo
     return left <= most ? left : few;
 }
 
-/* Line by line, piece by piece, and then 16 channels at a time. The padding is before the stream. */
+/* Line by line, tile by tile, and then 16 channels at a time. The padding is before the stream. */
 TFLMGEN_SHARED void tflmgen_depthwise_patch_mve_run(const int8_t *input, const int8_t *stream, int8_t *output,
                                                     const struct tflmgen_depthwise_patch_mve_s8 *p,
                                                     tflmgen_depthwise_patch_mve_function *function)
 {
-    int8_t piece[TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMNS * TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN] __attribute__((aligned(4)));
+    int8_t tile[TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMNS * TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN] __attribute__((aligned(4)));
     uint32_t starts[4]; /* of the rows */
     struct tflmgen_depthwise_patch_mve_rows rows;
     struct tflmgen_depthwise_patch_mve_block block;
@@ -302,7 +304,7 @@ TFLMGEN_SHARED void tflmgen_depthwise_patch_mve_run(const int8_t *input, const i
     block.zero_point = p->output_zero_point;
     for (int32_t k = 0; k < 4; ++k) {
         const int32_t column = p->squares ? k : tflmgen_min_s32(k, p->filter_width - 1) * p->dilation_width;
-        block.columns[k] = (uint32_t)(uintptr_t)piece + (uint32_t)column * TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN - 4;
+        block.columns[k] = (uint32_t)(uintptr_t)tile + (uint32_t)column * TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN - 4;
     }
     for (int32_t y = 0, batch = 0; batch < p->batches; batch += y == 0) {
         const uint32_t lower = p->squares && y + 1 < p->output_height ? line : 0;
@@ -325,15 +327,15 @@ TFLMGEN_SHARED void tflmgen_depthwise_patch_mve_run(const int8_t *input, const i
                 tflmgen_depthwise_patch_mve_place(&block, pixels, lower, p);
             }
             vst1q_u32(rows.at, vmlaq_n_u32(vld1q_u32(starts), vld1q_u32(rows.step), (uint32_t)(in_x + first)));
-            tflmgen_depthwise_patch_mve_pad(piece, first, p->padding_value);
-            tflmgen_depthwise_patch_mve_pad(piece + end * TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN, columns - end,
+            tflmgen_depthwise_patch_mve_pad(tile, first, p->padding_value);
+            tflmgen_depthwise_patch_mve_pad(tile + end * TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN, columns - end,
                                             p->padding_value);
             for (int32_t left = p->input_channels; left > 0; left -= 16, at += 16) {
-                int8_t *to = piece + first * TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN;
+                int8_t *to = tile + first * TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN;
                 block.channels = tflmgen_min_s32(left, 16);
                 tflmgen_depthwise_patch_mve_interleave(to, end - first, block.channels, &rows);
                 /* Where less than four outputs are wanted, all four go to the last column, which is free then. */
-                to = piece + (TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMNS - 1) * TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN;
+                to = tile + (TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMNS - 1) * TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN;
                 function(weights, pixels < 4 ? to : at, &block);
                 for (int32_t k = 0; pixels < 4 && k < pixels; ++k, to += 16) {
                     tflmgen_copy_mve(at + k * p->input_channels, to, block.channels);

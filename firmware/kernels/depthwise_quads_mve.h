@@ -1,11 +1,13 @@
 /* DEPTHWISE_CONV_2D in int8 with windows of many taps, also with several filters per channel, for cores with MVE: four
  * outputs of a line at a time.
  *
- * Of a piece of the input, 16 channels of the columns that four windows reach, four rows at a time are interleaved
- * (depthwise_patch_mve.h): a word is four rows of one column and channel. A gathering load takes four words of a
- * window, at offsets that all channels share, and VMLADAV multiplies them with 16 weights in the same order. The
- * weights are 16 times the padding, and a stream of output channels:
- *     16 weights, times `loads` | bias, multiplier, -r, bytes to the next words: 4, or 0 for the same input channel
+ * A tile is 16 channels of the input columns that four windows reach. Its rows are interleaved in quads, four rows at a
+ * time (depthwise_patch_mve.h): a word is the four rows of one column and channel.
+ *     quad | column | 16 channels | 4 rows                                 bytes, from the outermost dimension on
+ * A gathering load takes four words of a window, 16 values, at offsets that all channels share, and VMLADAV multiplies
+ * them by 16 weights in the same order. The stream is 16 bytes of padding, for rows outside of the input to point to,
+ * and a record for each output channel:
+ *     16 weights * loads | bias, multiplier, -r, bytes to the next words: 4, or 0 for the same input channel
  */
 #ifndef TFLMGEN_KERNELS_DEPTHWISE_QUADS_MVE_H
 #define TFLMGEN_KERNELS_DEPTHWISE_QUADS_MVE_H
@@ -22,7 +24,7 @@
 struct tflmgen_depthwise_quads_mve_s8 {
     TFLMGEN_DILATED_WINDOW_FIELDS
     int32_t padding_value;
-    int32_t loads; /* 16s of values in a window */
+    int32_t loads; /* vectors of 16 values in a window */
     int32_t output_zero_point;
     int32_t output_min;
     int32_t output_max;
@@ -32,7 +34,7 @@ struct tflmgen_depthwise_quads_mve_s8 {
 struct tflmgen_depthwise_quads_mve_block {
     uint32_t windows[4]; /* where each begins */
     const tflmgen_u32 *offsets;
-    int32_t skip; /* bytes of code for loads that there aren't */
+    int32_t skip; /* bytes of code for the loads that a window does not need */
     int32_t channels;
     int32_t zero_point;
     uint32_t outputs[4]; /* bytes to each */
@@ -105,7 +107,7 @@ typedef void tflmgen_depthwise_quads_mve_function(const int8_t *stream, int8_t *
 TFLMGEN_DEPTHWISE_QUADS_MVE(tflmgen_depthwise_quads_mve_clamped, TFLMGEN_DEPTHWISE_PATCH_MVE_CLAMPED)
 TFLMGEN_DEPTHWISE_QUADS_MVE(tflmgen_depthwise_quads_mve_signed, TFLMGEN_DEPTHWISE_PATCH_MVE_SIGNED)
 
-/* Where the rows of a line's windows are, by fours: rows beyond the input are padding. */
+/* Where the rows of an output row's windows are, in groups of four: rows beyond the input are padding. */
 TFLMGEN_HELPER void tflmgen_depthwise_quads_mve_rows(struct tflmgen_depthwise_patch_mve_rows *rows, int32_t quads,
                                                      int32_t in_y, const int8_t *image, const int8_t *padding,
                                                      const struct tflmgen_depthwise_quads_mve_s8 *p)
@@ -139,8 +141,8 @@ TFLMGEN_HELPER void tflmgen_depthwise_quads_mve_fill(int8_t *to, const struct tf
     }
 }
 
-/* piece: `quads` times `columns` times 16 words. */
-TFLMGEN_SHARED void tflmgen_depthwise_quads_mve_run(const int8_t *input, const int8_t *stream, int8_t *piece,
+/* tile: `quads` times `columns` times 16 words. */
+TFLMGEN_SHARED void tflmgen_depthwise_quads_mve_run(const int8_t *input, const int8_t *stream, int8_t *tile,
                                                     int8_t *output, const struct tflmgen_depthwise_quads_mve_s8 *p,
                                                     tflmgen_depthwise_quads_mve_function *function)
 {
@@ -175,14 +177,14 @@ TFLMGEN_SHARED void tflmgen_depthwise_quads_mve_run(const int8_t *input, const i
                 const int8_t *weights = stream;
                 for (int32_t k = 0; k < TFLMGEN_DEPTHWISE_QUADS_MVE_PIXELS; ++k) {
                     const int32_t pixel = tflmgen_min_s32(k, last);
-                    block.windows[k] = (uint32_t)(uintptr_t)piece +
+                    block.windows[k] = (uint32_t)(uintptr_t)tile +
                                        (uint32_t)(pixel * p->stride_width * TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN);
                     block.outputs[k] = (uint32_t)(pixel * p->output_channels);
                 }
                 for (int32_t channel = 0; channel < p->input_channels; channel += 16) {
                     const int32_t channels = tflmgen_min_s32(p->input_channels - channel, 16);
                     for (int32_t quad = 0; quad < quads; ++quad) {
-                        tflmgen_depthwise_quads_mve_fill(piece + quad * plane, &rows[quad], in_x + first, channel,
+                        tflmgen_depthwise_quads_mve_fill(tile + quad * plane, &rows[quad], in_x + first, channel,
                                                          channels, first, end, columns, p->padding_value);
                     }
                     block.channels = channels * filters;
@@ -199,17 +201,17 @@ TFLMGEN_SHARED void tflmgen_depthwise_quads_mve_run(const int8_t *input, const i
 }
 
 /* Outputs clamped at the zero point, or not. */
-TFLMGEN_SHARED void tflmgen_depthwise_quads_mve_relu_s8(const int8_t *input, const tflmgen_u32 *stream, void *piece,
+TFLMGEN_SHARED void tflmgen_depthwise_quads_mve_relu_s8(const int8_t *input, const tflmgen_u32 *stream, void *tile,
                                                         int8_t *output, const struct tflmgen_depthwise_quads_mve_s8 *p)
 {
-    tflmgen_depthwise_quads_mve_run(input, (const int8_t *)stream + 16, piece, output, p,
+    tflmgen_depthwise_quads_mve_run(input, (const int8_t *)stream + 16, tile, output, p,
                                     tflmgen_depthwise_quads_mve_clamped);
 }
 
-TFLMGEN_SHARED void tflmgen_depthwise_quads_mve_s8(const int8_t *input, const tflmgen_u32 *stream, void *piece,
+TFLMGEN_SHARED void tflmgen_depthwise_quads_mve_s8(const int8_t *input, const tflmgen_u32 *stream, void *tile,
                                                    int8_t *output, const struct tflmgen_depthwise_quads_mve_s8 *p)
 {
-    tflmgen_depthwise_quads_mve_run(input, (const int8_t *)stream + 16, piece, output, p,
+    tflmgen_depthwise_quads_mve_run(input, (const int8_t *)stream + 16, tile, output, p,
                                     tflmgen_depthwise_quads_mve_signed);
 }
 

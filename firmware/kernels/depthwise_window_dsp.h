@@ -3,10 +3,10 @@
  *
  * The weights are a stream of groups of four channels c0..c3, taps in pairs (t, u), the last one filled up with zeros,
  * all of them times 256:
- *     four biases | (c0 t, c0 u) (c1 t, c1 u) (c2 t, c2 u) (c3 t, c3 u) as halves, times `pairs` |
+ *     4 biases | ((c0 t, c0 u) (c1 t, c1 u) (c2 t, c2 u) (c3 t, c3 u) as halves) * pairs |
  *     m0 m1 m2 m3 | ra0 ra1 ra2 ra3 | s0 + 256 s1 + ...
- * The last group are the last four channels, some of them computed twice where channels are no multiple of four. Of
- * several filters per channel the streams follow one another.
+ * The last group is the last four channels, some of which are computed twice where their number is no multiple of four.
+ * With several filters per channel, the streams of the filters follow one another.
  */
 #ifndef TFLMGEN_KERNELS_DEPTHWISE_WINDOW_DSP_H
 #define TFLMGEN_KERNELS_DEPTHWISE_WINDOW_DSP_H
@@ -25,7 +25,7 @@ struct tflmgen_depthwise_window_dsp_s8 {
     int32_t output_max;
 };
 
-/* What a run of pixels needs to know, in the order in which the assembly reads it. */
+/* Consecutive pixels of one output row, in the order in which the assembly reads it. */
 struct tflmgen_depthwise_window_dsp_line {
     int32_t passes; /* of the loop over all pairs, unrolled 8 times */
     int32_t skip;   /* bytes of code that the first pass leaves out */

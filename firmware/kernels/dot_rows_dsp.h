@@ -1,8 +1,9 @@
 /* Rows of int8 weights times one row of int8 values, four at a time, for cores with the DSP extension.
  *
- * The weights are words of four, in the order of use: one of each of the four rows, times `steps`. They are shifted
- * pairs (see dsp.h), or, where a pair does not fit, offset pairs with halves (w0 + 128) + 256 w1, which always do:
- * UXTB16 takes w0 + 128, and a sum comes out too great by 32768 (x0 + x2 + ...), the same for all rows.
+ * A step is four values of a row. The weights are words of four, in the order of use: one of each of the four rows for
+ * each step. They are shifted pairs (see dsp.h), or, where a pair does not fit, offset pairs with halves (w0 + 128) +
+ * 256 w1, which always do: UXTB16 takes w0 + 128, and a sum comes out too great by 32768 (x0 + x2 + ...), the same for
+ * all rows.
  */
 #ifndef TFLMGEN_KERNELS_DOT_ROWS_DSP_H
 #define TFLMGEN_KERNELS_DOT_ROWS_DSP_H
@@ -13,7 +14,7 @@
 
 #define TFLMGEN_DOT_ROWS_GROUP 4 /* rows at a time */
 
-/* Fours of values of a row that is widened on the stack. */
+/* The most steps of a row that is widened on the stack. */
 #define TFLMGEN_DOT_ROWS_STACK_STEPS 72
 
 /* Registers: r0 row, r1 weights, r2-r5 sums, r6-r9 weights, r10-r11 inputs. */

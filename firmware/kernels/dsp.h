@@ -1,15 +1,17 @@
 /* What the kernels for cores with the DSP extension (Armv7E-M: Cortex-M4, M7; Armv8-M: M33) share.
  *
- * Shifted pairs. A weight word holds two halves W = w0 + 256 w1 of four weights w0..w3: low half w0, w1; high half
- * w2, w3. Of four inputs x0..x3 two words are kept: X = (x1, x3), and Y = (256 x0 - x1 + 127, 256 x2 - x3 + 127), which
- * is REV16(x) ^ 0x007F007F. Then SMLAD(W, X) + SMLAD(SXTB16(W), Y) adds 256 (w0 x0 + w1 x1 + w2 x2 + w3 x3) +
- * 127 (w0 + w2): one widening for four weights. The constant term is folded into the bias at build time. What a sum of
- * 256 * accumulator needs is checked there: |accumulator| < 2^23, and no pair whose w1 less the borrow of w0 leaves 8
- * bits.
+ * Shifted pairs widen four weights by one instruction. A step is four weights w0..w3 and four inputs x0..x3:
+ *     a weight word     W = (w0 + 256 w1, w2 + 256 w3)                            as (low half, high half)
+ *     two input words   X = (x1, x3)
+ *                       Y = (256 x0 - x1 + 127, 256 x2 - x3 + 127)                REV16(x) ^ 0x007F007F of the bytes x
+ * SMLAD(W, X) + SMLAD(SXTB16(W), Y) adds 256 (w0 x0 + w1 x1 + w2 x2 + w3 x3) + 127 (w0 + w2). The constant term is
+ * folded into the bias at build time, where the conditions are checked, too: 256 times the accumulator fits 32 bits,
+ * and w0 + 256 w1 fits 16 bits, which only w1 = -128 behind a negative w0 does not.
  *
- * Requantisation. hi32(256 a m) + ra, shifted right by s = 7 + r and saturated, is TFLite's double rounding of
- * a m / 2^(31 + r), where ra holds both roundings' halves and the zero point. For negative sums the second rounding
- * goes the other way: 2^7 less, wherever the result is not clamped at the zero point anyway.
+ * Requantisation. hi32(256 a m) + ra, shifted right by s = 7 + r and saturated, is TFLite's double rounding of a m /
+ * 2^(31 + r), where ra holds both roundings' halves and the zero point. The sign fix: for negative sums the second
+ * rounding goes the other way, which takes 2^7 less. It is only needed where results are not clamped at the zero point
+ * anyway: functions without it are called `clamped` or `relu`.
  */
 #ifndef TFLMGEN_KERNELS_DSP_H
 #define TFLMGEN_KERNELS_DSP_H

@@ -1,10 +1,10 @@
 /* FULLY_CONNECTED in int8 for cores with the DSP extension: one row times four units at a time.
  *
- * The weights are a stream of groups of four units, in the order of use (see dot_rows_dsp.h for the words):
- *     four biases | four weights of each unit, times `steps` | s0 + 256 s1 + ... | m0 m1 m2 m3 | ra0 ra1 ra2 ra3
- * Where all units have the same s, m and ra, these are parameters instead, and a group ends with its weights. The last
- * group is filled up with units of zeros. A row is widened once, on the stack; longer ones are those of
- * fully_connected_long_dsp.h.
+ * A step is four values of a row, which is widened once, on the stack, to words X Y of each step (see dsp.h); rows that
+ * are too long for that are those of fully_connected_long_dsp.h. The stream has a record for each group of four units,
+ * in the order of use (see dot_rows_dsp.h for the words); the last group is filled up with units of zeros:
+ *     4 biases | (4 weights of each unit) * steps | s0 + 256 s1 + ... | m0 m1 m2 m3 | ra0 ra1 ra2 ra3
+ * Where all units have the same s, m and ra, these are parameters instead, and a record ends with its weights.
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_DSP_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_DSP_H
@@ -17,23 +17,22 @@ struct tflmgen_fully_connected_dsp_s8 {
     int32_t batches;
     int32_t depth;
     int32_t units;
-    int32_t steps; /* fours of values in a row, the last one filled up */
+    int32_t steps; /* of four values in a row, the last one filled up with zeros */
     int32_t output_min;
     int32_t output_max;
     bool signed_sums; /* negative sums need the sign fix (dsp.h) */
     int32_t scale[3]; /* m, ra and s of all units */
 };
 
-/* How a row is gone through, in the order in which the assembly reads it: bytes of code that the first pass leaves out,
- * bytes of the row in front of the last pass, and of the row's first four where their number is odd. */
+/* The passes of the loop over a row, in the order in which the assembly reads it. */
 struct tflmgen_fully_connected_dsp_passes {
-    int32_t skip;
-    int32_t last;
-    int32_t odd;
+    int32_t skip;   /* bytes of code that the first pass leaves out */
+    int32_t last;   /* bytes of the row in front of the last pass */
+    int32_t odd;    /* bytes of the first step where the number of steps is odd, else 0 */
     uint32_t flags; /* of the core: C where there are several passes, V where no sum needs the sign fix */
 };
 
-/* What the groups need to know, in the order in which the assembly reads it. */
+/* All groups of units of one row, in the order in which the assembly reads it. */
 struct tflmgen_fully_connected_dsp_groups {
     struct tflmgen_fully_connected_dsp_passes passes;
     int8_t *end;      /* of the outputs */
@@ -44,7 +43,7 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen
                                                   const struct tflmgen_fully_connected_dsp_groups *groups);
 
 /* Eight values times four rows, 32 MACs: 3 LDM + 8 SXTB16 + 16 SMLAD = 27 instructions. Registers: r0 row, r1 weights,
- * r2-r5 sums, r6-r9 inputs, r10-r12 and lr weights. A row of an odd number of fours begins in the middle, its
+ * r2-r5 sums, r6-r9 inputs, r10-r12 and lr weights. A row of an odd number of steps begins in the middle, its
  * first inputs in r8 and r9. */
 #define TFLMGEN_FULLY_CONNECTED_DSP_EIGHTS 8 /* of a pass */
 #define TFLMGEN_FULLY_CONNECTED_DSP_EIGHT_BYTES 108
@@ -58,8 +57,8 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen
     "smlad r2, r10, " y ", r2\n\tsmlad r3, r11, " y ", r3\n\t"                     \
     "smlad r4, r12, " y ", r4\n\tsmlad r5, lr, " y ", r5\n\t"
 
-/* All eights of a row, as in conv2d_block_dsp.h: the condition is HI, C says whether there are several passes, and Z is
- * set in the last one of them. */
+/* All pairs of steps of a row, in passes as in conv2d_block_dsp.h: the condition is HI, C says whether there are
+ * several passes, and Z is set in the last one of them. */
 #define TFLMGEN_FULLY_CONNECTED_DSP_ROW(eights)                                          \
     "2:\n\t"                                                                     \
     "ldr r6, [sp, #16]\n\t"                                                      \
@@ -159,7 +158,7 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen
     }
 /* clang-format on */
 
-/* Of a row of `steps` fours. */
+/* The passes over a row of `steps` steps. */
 TFLMGEN_HELPER struct tflmgen_fully_connected_dsp_passes tflmgen_fully_connected_dsp_passes_of(int32_t steps,
                                                                                                bool signed_sums)
 {

@@ -20,7 +20,7 @@ TFLMGEN_KERNEL void tflmgen_fully_connected_f32_mve(const tflmgen_f32 *input, co
                                                     tflmgen_f32 *output,
                                                     const struct tflmgen_fully_connected_f32_mve *p)
 {
-    const struct tflmgen_conv2d_f32_mve_runs runs = {.fours = p->depth / 4,
+    const struct tflmgen_conv2d_f32_mve_runs runs = {.quads = p->depth / 4,
                                                      .rest = p->depth % 4,
                                                      .runs = 1,
                                                      .planes = 1,

@@ -1,15 +1,15 @@
 /* The inner loops of FULLY_CONNECTED in int8 for every Cortex-M: one row times four units at a time (see thumb.h).
  *
- * Here two weights share a word, and the products have one input. The weights of four units, with 128 added, are bytes,
- * one of each unit, for each value of a row. 128 is added to the values in a copy of the row, or each time that they
- * are read.
+ * Here two weights share a word, and are multiplied by one value of the row. The weights of four units, with 128 added,
+ * are the bytes of a word for each value of a row. 128 is added to the values in a copy of the row (`copied`), or each
+ * time that they are read (`plain`).
  *
- * Where many weights are small, the sums of eight products are taken apart once. A word of four weights is
- * A + 256 B, with two weights in either: the sum of the products by it, less 256 times that of the products by B, is
- * the sum of those by A. From both 65537 * 128 times the sum of the eight values is taken off, what 128 adds to the
- * weights. What is left has halves with a sign, as long as a unit's weights above 0, summed, are 128 at most, and so
- * those below. In front of each 31 eights of a group stands a mask: from its topmost bit on, 1 for eights that are to
- * be taken one value at a time, and behind them a 1.
+ * An octet is eight consecutive values of a row. Where many weights are small, the sums of the products of an octet are
+ * taken apart only once. A word of four weights is A + 256 B, with two weights in either: the sum of the products by
+ * it, less 256 times that of the products by B, is the sum of those by A. From both 65537 * 128 times the sum of the
+ * eight values is taken off, what 128 adds to the weights. What is left has halves with a sign, as long as a unit's
+ * weights above 0, summed, are 128 at most, and so those below. In front of each 31 octets of a group stands a mask:
+ * from its topmost bit on, 1 for octets that are to be taken one value at a time, and behind them a 1.
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_GROUPS_THUMB_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_GROUPS_THUMB_H
@@ -22,9 +22,9 @@
 #define TFLMGEN_FULLY_CONNECTED_THUMB_SIGNED_WORDS 5 /* of a unit's constants where sums below zero have their own */
 #define TFLMGEN_FULLY_CONNECTED_THUMB_UNROLLED 8     /* values of a single unit */
 
-/* Eights of values that a mask tells of, and of a row for whose sums there is room on the stack. */
+/* Octets of values that a mask tells of, and of a row for whose sums there is room on the stack. */
 #define TFLMGEN_FULLY_CONNECTED_THUMB_MASKED 31
-#define TFLMGEN_FULLY_CONNECTED_THUMB_EIGHTS (3 * TFLMGEN_FULLY_CONNECTED_THUMB_MASKED)
+#define TFLMGEN_FULLY_CONNECTED_THUMB_OCTETS (3 * TFLMGEN_FULLY_CONNECTED_THUMB_MASKED)
 
 /* What the groups need to know, in the order in which the assembly reads it. The loop over a row is unrolled 8
  * times; its first pass begins where the last pass ends with the last value. */
@@ -36,7 +36,7 @@ struct tflmgen_fully_connected_thumb_groups {
     int8_t *end;          /* of the outputs */
     int32_t skip_one;     /* bytes of code that the first pass of a single unit leaves out */
     int32_t one_words;    /* of such a unit */
-    uintptr_t eights;     /* 128 times the sum of each eight values, less half the address of the first one */
+    uintptr_t octets;     /* address of 128 times the sum of each octet, less half the address of the row's first */
     const uint8_t *begin; /* where the first pass begins where masks tell */
 };
 
@@ -198,7 +198,7 @@ typedef void tflmgen_fully_connected_thumb_function(const tflmgen_u32 *stream, i
 
 /* Registers: r0 row, r1 stream, r2 128, r3 and r6 or r7 weights, r4 value, r5 0x00FF00FF, r8-r11 S1 and S2, r12 end
  * of the row or sum of products by B, lr that by the words. Stack: first, entry of the first pass, start of S2 and of
- * S1, output, end, 0x00FF00FF, mask, eights, end of the row, last of the first eight values. A group costs 13
+ * S1, output, end, 0x00FF00FF, mask, octets, end of the row, last of the first eight values. A group costs 13
  * instructions before its values, 4 after its outputs, and 3 per pass. Where masks tell it costs 16 before and 12 after
  * them, 2 or 4 for eight values, and 10 or 12 for eight that are taken one at a time. */
 #define TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(name, PROLOGUE, BEGIN, LOOP, STORE, END)                         \

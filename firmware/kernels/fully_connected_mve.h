@@ -1,10 +1,12 @@
-/* FULLY_CONNECTED in int8 for cores with MVE: one row times eight units at a time.
+/* FULLY_CONNECTED in int8 for cores with MVE: one row times eight units at a time. The results are those of
+ * fully_connected.h.
  *
- * The weights are a stream of groups of eight units, rows filled up with zero weights to whole 16s; units that the last
- * group lacks are zeros:
- *     8 biases | 16 weights of each unit, times `chunks` | m, -r of units 0, 2, 4, 6 | the same of units 1, 3, 5, 7
- * Rows that are no whole 16s are copied. A few units at the end may be single ones, which need no zeros beside them:
- *     16 weights, times `chunks` | bias, m, -r
+ * A chunk is 16 values of a row, a vector register; rows that are no whole chunks are copied first. The stream has a
+ * record for each group of eight units; rows are filled up with zero weights to whole chunks, and the last group with
+ * units of zeros:
+ *     8 biases | (16 weights of each unit) * chunks | m, then -r of units 0, 2, 4, 6 | the same of units 1, 3, 5, 7
+ * A few units at the end may be single ones, which need no zeros beside them, with a record each:
+ *     16 weights * chunks | bias, m, -r
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_MVE_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_MVE_H
@@ -23,7 +25,7 @@ struct tflmgen_fully_connected_mve_s8 {
     int32_t batches;
     int32_t depth;
     int32_t units;
-    int32_t chunks;  /* 16s of values in a row */
+    int32_t chunks;  /* of 16 values in a row */
     int32_t singles; /* units behind the groups, computed one by one */
     int32_t output_zero_point;
     int32_t output_min;
@@ -153,7 +155,7 @@ TFLMGEN_HELPER int32_t tflmgen_fully_connected_mve_dot(int32_t sum, const int8_t
     return sum;
 }
 
-/* One output after the other. */
+/* The single units, one after the other. */
 TFLMGEN_SHARED void tflmgen_fully_connected_mve_singles(const int8_t *row, const int8_t *stream, int8_t *output,
                                                         const struct tflmgen_fully_connected_mve_s8 *p)
 {
@@ -198,7 +200,7 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_run_copied(const int8_t *input, 
     tflmgen_fully_connected_mve_run(input, stream, output, p, row);
 }
 
-/* Rows of whole 16s, or of at most TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES values. */
+/* Rows of whole chunks, or of at most TFLMGEN_FULLY_CONNECTED_MVE_STACK_BYTES values. */
 TFLMGEN_SHARED void tflmgen_fully_connected_mve_s8(const int8_t *input, const tflmgen_u32 *stream, int8_t *output,
                                                    const struct tflmgen_fully_connected_mve_s8 *p)
 {

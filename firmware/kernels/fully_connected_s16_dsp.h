@@ -1,8 +1,10 @@
 /* FULLY_CONNECTED of int16 activations by int8 weights for cores with the DSP extension, for layers whose sums provably
- * fit 32 bits.
+ * fit 32 bits. The results are those of fully_connected_s16.h.
  *
- * Four units at a time: bias * 4 | for every four inputs a word of each unit | multiplier * 4; then those that are
- * left, one by one: bias | words | multiplier. Words and multipliers are those of conv2d_s16_dsp.h.
+ * Four units at a time, a step being four inputs; units behind the last whole group are computed one by one. The stream
+ * has their records; words and multipliers are those of conv2d_s16_dsp.h:
+ *     4 biases | (a word of weights of each unit) * steps | 4 multipliers     for each group
+ *     bias | a word of weights * steps | multiplier                           for each unit of the tail
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_S16_DSP_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_S16_DSP_H
@@ -23,7 +25,8 @@ struct tflmgen_fully_connected_s16_dsp {
 
 #define TFLMGEN_FULLY_CONNECTED_S16_DSP_UNITS 4 /* of a group */
 
-/* The most values of a row that is copied to the stack, for not being of whole fours; longer ones go to the scratch. */
+/* The most values of a row that is copied to the stack, because it is no whole number of steps; longer ones are copied
+ * to scratch memory. */
 #define TFLMGEN_FULLY_CONNECTED_S16_DSP_STACK 128
 
 /* Four inputs of four units, 16 products: LDM + 2 LDR + 8 SXTB16 + 8 SMLAD, and 2 for the loop; then 4 SMMULR and 4
@@ -72,7 +75,7 @@ TFLMGEN_HELPER int32_t tflmgen_fully_connected_s16_dsp_unit(const tflmgen_s16 *r
     return tflmgen_smmulr(sum, (int32_t)stream[steps + 1]);
 }
 
-/* scratch: a row of whole fours, or NULL. */
+/* scratch: room for a row of whole steps, or NULL. */
 TFLMGEN_SHARED void tflmgen_fully_connected_s16_dsp(const tflmgen_s16 *input, const tflmgen_u32 *restrict stream,
                                                     void *scratch, tflmgen_s16 *output,
                                                     const struct tflmgen_fully_connected_s16_dsp *p)

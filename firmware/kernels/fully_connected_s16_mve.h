@@ -1,6 +1,6 @@
 /* FULLY_CONNECTED of int16 activations by int8 weights for cores with MVE, for layers whose sums provably fit 32 bits:
  * one row times eight units at a time. Weights and requantisation are those of conv2d_s16_mve.h. Rows that are no
- * whole eights are copied first.
+ * whole chunks of eight are copied first.
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_S16_MVE_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_S16_MVE_H
@@ -13,12 +13,12 @@ struct tflmgen_fully_connected_s16_mve {
     int32_t batches;
     int32_t depth;
     int32_t units;
-    int32_t chunks; /* eights of values in a row */
+    int32_t chunks; /* of eight values in a row */
     int32_t output_min;
     int32_t output_max;
 };
 
-/* copied: for a row of no whole eights, else NULL. */
+/* copied: room for a row of whole chunks, where rows are copied, else NULL. */
 TFLMGEN_SHARED void tflmgen_fully_connected_s16_mve_run(const tflmgen_s16 *input, const tflmgen_u32 *stream,
                                                         tflmgen_s16 *copied, tflmgen_s16 *output,
                                                         const struct tflmgen_fully_connected_s16_mve *p)
@@ -44,7 +44,8 @@ TFLMGEN_SHARED void tflmgen_fully_connected_s16_mve_on_stack(const tflmgen_s16 *
     tflmgen_fully_connected_s16_mve_run(input, stream, row, output, p);
 }
 
-/* scratch: a row of whole eights, or NULL where none is copied or TFLMGEN_CONV2D_S16_MVE_STACK_BYTES are enough. */
+/* scratch: room for a row of whole chunks, or NULL where none is copied or TFLMGEN_CONV2D_S16_MVE_STACK_BYTES are
+ * enough. */
 TFLMGEN_SHARED void tflmgen_fully_connected_s16_mve(const tflmgen_s16 *input, const tflmgen_u32 *stream, void *scratch,
                                                     tflmgen_s16 *output,
                                                     const struct tflmgen_fully_connected_s16_mve *p)

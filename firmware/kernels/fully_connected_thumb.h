@@ -94,13 +94,13 @@ TFLMGEN_FULLY_CONNECTED_THUMB_ONE(tflmgen_fully_connected_thumb_one_plain_clampe
 TFLMGEN_FULLY_CONNECTED_THUMB_ONE(tflmgen_fully_connected_thumb_one_plain_signed,
                                   TFLMGEN_FULLY_CONNECTED_THUMB_ONE_PLAIN, TFLMGEN_FULLY_CONNECTED_THUMB_OUTPUT_SIGNED)
 
-/* The sum of a row's values, each with 128 added, which are copied where there is room for them. `eights`, if not NULL:
- * 128 times the sum of each eight values, of which the last ones end with the row. */
-TFLMGEN_HELPER uint32_t tflmgen_fully_connected_thumb_sum(uint8_t *copy, tflmgen_u32 *eights, const int8_t *input,
+/* The sum of a row's values, each with 128 added, which are copied where there is room for them. octets, if not NULL:
+ * room for 128 times the sum of each octet; the last octet ends with the row. */
+TFLMGEN_HELPER uint32_t tflmgen_fully_connected_thumb_sum(uint8_t *copy, tflmgen_u32 *octets, const int8_t *input,
                                                           int32_t depth)
 {
     uint32_t sum = 0;
-    int32_t end = eights ? ((depth + 1) & 7) / 2 * 2 : depth;
+    int32_t end = octets ? ((depth + 1) & 7) / 2 * 2 : depth;
     for (int32_t i = 0; i < depth; end += 8) {
         uint32_t part = 0;
         for (const int32_t stop = tflmgen_min_s32(end, depth); i < stop; ++i) {
@@ -111,17 +111,17 @@ TFLMGEN_HELPER uint32_t tflmgen_fully_connected_thumb_sum(uint8_t *copy, tflmgen
             part += x;
         }
         sum += part;
-        if (eights && end > 0) {
-            *eights++ = part << 7;
+        if (octets && end > 0) {
+            *octets++ = part << 7;
         }
     }
     return sum;
 }
 
-TFLMGEN_SHARED uint32_t tflmgen_fully_connected_thumb_sums(uint8_t *copy, tflmgen_u32 *eights, const int8_t *input,
+TFLMGEN_SHARED uint32_t tflmgen_fully_connected_thumb_sums(uint8_t *copy, tflmgen_u32 *octets, const int8_t *input,
                                                            int32_t depth)
 {
-    return tflmgen_fully_connected_thumb_sum(copy, eights, input, depth);
+    return tflmgen_fully_connected_thumb_sum(copy, octets, input, depth);
 }
 
 /* Values by which the last pass ends beyond a row if the first one begins with it. */
@@ -148,15 +148,15 @@ TFLMGEN_HELPER void tflmgen_fully_connected_thumb_begin(struct tflmgen_fully_con
 
 /* Where a row is. The first pass over the unrolled values begins in their middle: `first` is where the row would begin
  * if it had those that are left out. Nothing is read there, and so it is an address, not a pointer into the row.
- * eights: sums of the row's values, or NULL where no masks tell of them. */
+ * octets: sums of the row's values, or NULL where no masks tell of them. */
 TFLMGEN_HELPER void tflmgen_fully_connected_thumb_row(struct tflmgen_fully_connected_thumb_groups *groups,
-                                                      const uint8_t *row, int32_t terms, const tflmgen_u32 *eights)
+                                                      const uint8_t *row, int32_t terms, const tflmgen_u32 *octets)
 {
     const int32_t skipped = tflmgen_fully_connected_thumb_skipped(terms);
     const uintptr_t first = (uintptr_t)row - (uint32_t)skipped;
     groups->first = (const uint8_t *)first;
     groups->row_end = row + ((terms + 1) & ~1);
-    groups->eights = (uintptr_t)eights - (first >> 1);
+    groups->octets = (uintptr_t)octets - (first >> 1);
     groups->begin = (const uint8_t *)(first + (uint32_t)(skipped & 4));
 }
 
@@ -189,10 +189,10 @@ TFLMGEN_HELPER void tflmgen_fully_connected_thumb_units(const tflmgen_u32 *strea
 }
 
 /* All units of all rows. copy: room for a row, and one byte more where its length is odd; or NULL, and it is even.
- * eights: room for the sums of a row's eights, or NULL where no masks tell of them. */
+ * octets: room for the sums of a row's octets, or NULL where no masks tell of them. */
 TFLMGEN_HELPER void tflmgen_fully_connected_thumb_run(const int8_t *input, const tflmgen_u32 *stream, int8_t *output,
                                                       const struct tflmgen_fully_connected_thumb_s8 *p, uint8_t *copy,
-                                                      tflmgen_u32 *eights, tflmgen_fully_connected_thumb_function *run,
+                                                      tflmgen_u32 *octets, tflmgen_fully_connected_thumb_function *run,
                                                       tflmgen_fully_connected_thumb_function *one)
 {
     struct tflmgen_fully_connected_thumb_groups groups;
@@ -202,9 +202,9 @@ TFLMGEN_HELPER void tflmgen_fully_connected_thumb_run(const int8_t *input, const
         copy ? TFLMGEN_FULLY_CONNECTED_THUMB_ONE_COPIED_BYTES : TFLMGEN_FULLY_CONNECTED_THUMB_ONE_PLAIN_BYTES,
         p->mask_words);
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->depth, output += p->units) {
-        groups.start = 0u - 128u * (eights ? tflmgen_fully_connected_thumb_sums(copy, eights, input, p->depth)
+        groups.start = 0u - 128u * (octets ? tflmgen_fully_connected_thumb_sums(copy, octets, input, p->depth)
                                            : tflmgen_fully_connected_thumb_sum(copy, NULL, input, p->depth));
-        tflmgen_fully_connected_thumb_row(&groups, copy ? copy : (const uint8_t *)input, p->depth, eights);
+        tflmgen_fully_connected_thumb_row(&groups, copy ? copy : (const uint8_t *)input, p->depth, octets);
         tflmgen_fully_connected_thumb_units(stream, output, p->units, p->group_words, &groups, run, one);
     }
     const int32_t count = p->batches * p->units;
@@ -228,8 +228,8 @@ TFLMGEN_HELPER void tflmgen_fully_connected_thumb_run(const int8_t *input, const
                                                                    const struct tflmgen_fully_connected_thumb_s8 *p) \
     {                                                                                                                \
         uint8_t copy[TFLMGEN_FULLY_CONNECTED_THUMB_STACK];                                                           \
-        tflmgen_u32 eights[TFLMGEN_FULLY_CONNECTED_THUMB_STACK / 8];                                                 \
-        tflmgen_fully_connected_thumb_run(input, stream, output, p, copy, eights,                                    \
+        tflmgen_u32 octets[TFLMGEN_FULLY_CONNECTED_THUMB_STACK / 8];                                                 \
+        tflmgen_fully_connected_thumb_run(input, stream, output, p, copy, octets,                                    \
                                           tflmgen_fully_connected_thumb_copied_small_##kind,                         \
                                           tflmgen_fully_connected_thumb_one_copied_##kind);                          \
     }                                                                                                                \
@@ -245,8 +245,8 @@ TFLMGEN_HELPER void tflmgen_fully_connected_thumb_run(const int8_t *input, const
         const int8_t *input, const tflmgen_u32 *stream, int8_t *output,                                              \
         const struct tflmgen_fully_connected_thumb_s8 *p)                                                            \
     {                                                                                                                \
-        tflmgen_u32 eights[TFLMGEN_FULLY_CONNECTED_THUMB_EIGHTS];                                                    \
-        tflmgen_fully_connected_thumb_run(input, stream, output, p, NULL, eights,                                    \
+        tflmgen_u32 octets[TFLMGEN_FULLY_CONNECTED_THUMB_OCTETS];                                                    \
+        tflmgen_fully_connected_thumb_run(input, stream, output, p, NULL, octets,                                    \
                                           tflmgen_fully_connected_thumb_plain_small_##kind,                          \
                                           tflmgen_fully_connected_thumb_one_plain_##kind);                           \
     }

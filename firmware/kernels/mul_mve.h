@@ -68,7 +68,7 @@ struct tflmgen_mul_mve_rows {
 #define TFLMGEN_MUL_MVE_SOME(predicate) predicate
 
 /* Eight results: 6 or 4 for the products, 8 for their roundings, 2 to narrow, VQADD, VMAX, VMIN, VSTRB, LE: 21, or 19.
- * What is left behind eights the same by predicated loads and stores: CBZ, VCTP and 2 VPST more. */
+ * The tail takes the same with predicated loads and stores: CBZ, VCTP and 2 VPST more. */
 #define TFLMGEN_MUL_MVE_LOOP(PRODUCTS)                                                              \
     "wls lr, %[passes], 2f\n"                                                                       \
     "1:\n\t" TFLMGEN_MUL_MVE_EIGHT(PRODUCTS, TFLMGEN_MUL_MVE_ALL, "vldrb", "vstrb")                 \

@@ -23,16 +23,16 @@
 #include "dsp.h"
 
 /* TFLite's two roundings of values, by the numbers of a tflmgen_scale_mve. */
-#define TFLMGEN_REQUANTIZE_MVE(values, multiplier, shift, lost) \
-    "vqrdmulh.s32 " values ", " values ", " multiplier "\n\t"   \
-    "vqdmlah.s32 " values ", " values ", " lost "\n\t"          \
+#define TFLMGEN_REQUANTIZE_MVE(values, multiplier, shift, sign_fix) \
+    "vqrdmulh.s32 " values ", " values ", " multiplier "\n\t"       \
+    "vqdmlah.s32 " values ", " values ", " sign_fix "\n\t"          \
     "vrshl.s32 " values ", " shift "\n\t"
 
-/* A multiplier and its shift, at most 0. lost: 1 where there is a shift, what values below zero lose before it. */
+/* A multiplier and its shift, at most 0. sign_fix: 1 where there is a shift, what values below zero lose before it. */
 struct tflmgen_scale_mve {
     int32_t multiplier;
     int32_t shift;
-    int32_t lost;
+    int32_t sign_fix;
 };
 
 TFLMGEN_HELPER struct tflmgen_scale_mve tflmgen_scale_mve_of(int32_t multiplier, int32_t shift)

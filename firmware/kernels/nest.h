@@ -1,4 +1,5 @@
-/* Walking nests of loops whose extents and strides were worked out at build time (tflmgen/ops/layout.py).
+/* Walking nests of loops whose extents and strides were worked out at build time
+ * (codegen/tflmgen/kernels/numeric/strides.py).
  *
  * Loop 0 is the outermost; the kernel runs the innermost loop, a row, itself and asks for the next row. Strides count
  * elements. There is always at least one loop, and an extent of 0 occurs only where it is the only loop.

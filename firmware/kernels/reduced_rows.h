@@ -100,13 +100,13 @@ struct tflmgen_columns {
             "vldrw.32 q0, [%[sums]], #16\n\t"                                                                         \
             "vadd.i32 q0, q0, %q[offset]\n\t"                                                                         \
             "vshl.s32 q0, %[left]\n\t" TFLMGEN_REQUANTIZE_MVE(                                                        \
-                "q0", "%[multiplier]", "%[shift]", "%[lost]") "vadd.i32 q0, q0, %q[zero_point]\n\t"                   \
-                                                              "vmax.s32 q0, q0, %q[low]\n\t"                          \
-                                                              "vmin.s32 q0, q0, %q[high]\n\t" write "letp lr, 1b\n"   \
-                                                              "2:"                                                    \
+                "q0", "%[multiplier]", "%[shift]", "%[fix]") "vadd.i32 q0, q0, %q[zero_point]\n\t"                    \
+                                                             "vmax.s32 q0, q0, %q[low]\n\t"                           \
+                                                             "vmin.s32 q0, q0, %q[high]\n\t" write "letp lr, 1b\n"    \
+                                                             "2:"                                                     \
             : [sums] "+r"(sums), [to] "+l"(to)                                                                        \
             : [count] "r"(count), [offset] "w"(vdupq_n_s32(offset)), [left] "r"(tflmgen_max_s32(shift, 0)),           \
-              [multiplier] "r"(scale.multiplier), [shift] "r"(scale.shift), [lost] "r"(scale.lost),                   \
+              [multiplier] "r"(scale.multiplier), [shift] "r"(scale.shift), [fix] "r"(scale.sign_fix),                \
               [zero_point] "w"(vdupq_n_s32(zero_point)), [low] "w"(vdupq_n_s32(least)),                               \
               [high] "w"(vdupq_n_s32(greatest))                                                                       \
             : "lr", "q0", "q1", "memory");                                                                            \

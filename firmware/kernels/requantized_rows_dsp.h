@@ -2,7 +2,7 @@
  * sums of SVDF and of LSTM. All rows have one multiplier, or those of each group of four the same four.
  *
  * The weights are groups of four rows (see dot_rows_dsp.h for the words):
- *     four starts | four weights of each row, times `steps`
+ *     4 starts | (4 weights of each row) * steps
  * The last group is filled up with rows of zeros.
  */
 #ifndef TFLMGEN_KERNELS_REQUANTIZED_ROWS_DSP_H

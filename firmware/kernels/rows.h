@@ -1,7 +1,6 @@
-/* Tensors with dimensions that are known at run time only. Each has memory for the most that its dimensions can be, and
- * beside it, for each such dimension, an int32 with how much of it is in use. What lies beyond is of no account. Inside
- * of a model the strides are those of the largest shape; a model's inputs and outputs are dense (see _dense and
- * _spread).
+/* Tensors with dimensions that are known at run time only. A tensor has memory for its largest shape, and for each such
+ * dimension there is an int32 with the size in use; elements beyond it have no meaning. Inside of a model the strides
+ * are those of the largest shape; a model's inputs and outputs are dense (see tflmgen_dense and tflmgen_spread).
  *
  * Along one dimension a tensor is outer x rows x row_bytes. A function that returns false has written nothing that
  * counts: the caller gives up. */
@@ -16,11 +15,11 @@
 
 struct tflmgen_append_rows {
     int32_t outer;
-    int32_t first; /* rows that each has room for */
-    int32_t second;
-    int32_t most;
+    int32_t first;  /* rows that the first tensor has room for */
+    int32_t second; /* that the second one has room for */
+    int32_t most;   /* that the output has room for */
     int32_t row_bytes;
-    bool clear; /* the rows not in use become zeros: a bool has to be one */
+    bool clear; /* the rows not in use become zeros, since a bool must be 0 or 1 */
 };
 
 struct tflmgen_fit_rows {
@@ -136,7 +135,7 @@ TFLMGEN_KERNEL bool tflmgen_fit_rows(const void *input, const tflmgen_s32 *rows,
     return true;
 }
 
-/* Two tensors that are computed with row by row must have equally many. */
+/* The number of rows of two operands, which must be equal. */
 TFLMGEN_KERNEL bool tflmgen_same_rows(const tflmgen_s32 *one, const tflmgen_s32 *other, tflmgen_s32 *rows)
 {
     if (*one != *other) {
@@ -156,7 +155,7 @@ TFLMGEN_KERNEL bool tflmgen_limit_rows(const tflmgen_s32 *number, tflmgen_s32 *r
     return true;
 }
 
-/* The rows not in use become copies of one element, which changes nothing in what is made of all rows. */
+/* The rows not in use become copies of one element that is neutral in what is computed from all rows. */
 TFLMGEN_KERNEL void tflmgen_fill_rows(const void *input, const tflmgen_s32 *rows, void *output, const void *element,
                                       const struct tflmgen_fill_rows *params)
 {
@@ -283,7 +282,7 @@ TFLMGEN_KERNEL bool tflmgen_new_shape(const tflmgen_s32 *shape, const tflmgen_s3
     return true;
 }
 
-/* Elements of the axes but the last one. */
+/* Runs of neighbouring elements in use: the product of all axes but the last one. */
 TFLMGEN_HELPER int32_t tflmgen_dense_runs(const tflmgen_s32 *shape, const struct tflmgen_dense *params)
 {
     int32_t runs = 1;
@@ -306,7 +305,7 @@ TFLMGEN_HELPER int32_t tflmgen_spread_run(int32_t run, const tflmgen_s32 *shape,
     return place;
 }
 
-/* The elements in use without those between them, as a model's outputs are. */
+/* To dense strides, as a model's outputs have: the elements in use, without those between them. */
 TFLMGEN_KERNEL void tflmgen_dense(const void *input, const tflmgen_s32 *shape, void *output,
                                   const struct tflmgen_dense *params)
 {

@@ -11,11 +11,11 @@
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
-/* Bytes of rows on the stack, each filled up to whole 16s. */
+/* Bytes of rows on the stack, each filled up to whole chunks of 16. */
 #define TFLMGEN_SUMS_MVE_STACK_BYTES 320
 
-/* The next eight sums of a row of `chunks` 16s; returns where the next group begins. Registers: r1 row, r3 chunks left,
- * r9 stream. */
+/* The next eight sums of a row of `chunks` chunks; returns where the next group begins. Registers: r1 row, r3 chunks
+ * left, r9 stream. */
 TFLMGEN_SHARED const int8_t *tflmgen_sums_mve(const int8_t *row, const int8_t *stream, int32_t chunks,
                                               tflmgen_s32 *sums)
 {

@@ -30,11 +30,10 @@ struct tflmgen_svdf_dsp {
 
 /* Some units, in the order in which the assembly reads it. */
 struct tflmgen_svdf_dsp_units {
-    const void
-        *old; /* the activation after the oldest one, of the next filter; as the other four, moved on by a call */
+    const void *old; /* the next filter's second oldest activation; all pointers but newest and end move on by a call */
     void *state;
     const void *weights;
-    const tflmgen_s16 *newest; /* of each filter; stays */
+    const tflmgen_s16 *newest; /* of each filter */
     const tflmgen_s32 *biases; /* of units, the state's zero point folded in */
     int8_t *output;
     const int8_t *end; /* of the outputs */

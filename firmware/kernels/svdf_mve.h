@@ -1,7 +1,7 @@
 /* SVDF in int8 for cores with MVE: see svdf.h.
  *
  * The newest activations of up to 64 filters are computed at a time. Then each filter's memory moves on as it is
- * weighed, 16 bytes at a time, and units are requantised by fours.
+ * weighed, 16 bytes at a time, and units are requantised four at a time.
  */
 #ifndef TFLMGEN_KERNELS_SVDF_MVE_H
 #define TFLMGEN_KERNELS_SVDF_MVE_H
@@ -14,7 +14,7 @@
 /* Filters whose sums are on the stack. */
 #define TFLMGEN_SVDF_MVE_FILTERS 64
 
-/* The newest activations of `count` filters, and of some after them up to whole eights. */
+/* The newest activations of `count` filters, and of those that fill up the last group of eight. */
 TFLMGEN_HELPER const int8_t *tflmgen_svdf_mve_newest(tflmgen_s32 *newest, const int8_t *row, const int8_t *stream,
                                                      int32_t count, int32_t least, int32_t greatest,
                                                      const struct tflmgen_svdf_s8 *p)

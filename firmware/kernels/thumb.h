@@ -1,22 +1,24 @@
 /* What the kernels for every Cortex-M share, written in the instructions of Armv6-M (Cortex-M0, M0+).
  *
- * Two products per MULS. A word holds two factors x0 + 65536 x1, a register their common one; the product has both
- * products. As long as each, or each sum of a few, fits 16 bits, words can be summed and be taken apart later: S1 sums
- * the words, wrapping, and S2 their upper halves; then the sum of the upper ones is S2, that of the lower ones S1 -
- * 65536 S2.
+ * Two products per MULS. A word x0 + 65536 x1 times a common factor w is x0 w + 65536 x1 w: two products, the halves of
+ * the result. As long as each half, or the sum of a few, fits 16 bits, words are summed first and taken apart later. S1
+ * sums the words, wrapping, and S2 their upper halves. In the end the sum of the upper halves is S2, and that of the
+ * lower ones is S1 - 65536 S2.
  *
- * Halves with a sign: two products of an int8 by a negated int8 are at least -32768 and at most 32512. A word t that
- * has them, or more that the compiler has found to fit, has the upper half t + 0x8000 >> 16. The kernels have negated
- * sums S.
+ * Halves with a sign. Two products of an int8 by a negated int8 sum up to at least -32768 and at most 32512. The upper
+ * half of a word t with such sums, or with sums of more products that the compiler has found to fit, is
+ * t + 0x8000 >> 16. Since one factor is negated, the kernels have negated sums S.
  *
- * Halves without: a value + 128 times a weight + 128 are 16 bits. What 128 adds to each factor is taken off again: 128
- * times the sum of the values by what S1 and S2 begin with, the rest as part of the bias.
+ * Halves without a sign. (value + 128) * (weight + 128) is an unsigned number of 16 bits. What 128 adds is taken off
+ * again: 128 times the sum of the values is subtracted from what S1 and S2 begin with, the rest from the bias.
  *
- * Requantisation. There is no long multiplication. Where all outputs that are not clamped lie in a window of sums, d =
- * S + b is an unsigned number of 20 bits at most in the window, and y = 2^31 - c - (d h + (d l >> 12)), the output y >>
- * 24. Else, a sum a = 1024 h + l gives y = h m + ((l m + h f) >> 10) + c, and the output is (y >> s) - 128, saturated;
- * where the outputs of negative sums are not clamped away, another c holds for them. The compiler searches these
- * constants per output channel, and proves the result equal to TFLite's double rounding.
+ * Requantisation, without a long multiplication. The compiler searches the constants of each output channel, and proves
+ * the result equal to TFLite's double rounding. There are two forms:
+ *   bounded  all sums whose outputs are not clamped lie in a window of at most 2^20 sums. With the distance d = S + b,
+ *            y = 2^31 - c - (d h + (d l >> 12)), and the output is y >> 24 (thumb/bounded.py);
+ *   other    a sum a = 1024 h + l gives y = h m + ((l m + h f) >> 10) + c, and the output is (y >> s) - 128, saturated.
+ *            Kernels `signed` have another c for negative sums, whose outputs are not clamped
+ *            (thumb/thumb_requantisation.py).
  */
 #ifndef TFLMGEN_KERNELS_THUMB_H
 #define TFLMGEN_KERNELS_THUMB_H

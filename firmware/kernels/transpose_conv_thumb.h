@@ -1,8 +1,8 @@
 /* TRANSPOSE_CONV in int8 for every Cortex-M: one output pixel at a time.
  *
- * Outputs whose positions leave the same rest, divided by the stride, see the same taps: they are a convolution with a
- * part of the filter, turned round (conv2d_pixel_thumb.h). The stream has what FULLY_CONNECTED needs for each part,
- * those of the first rest of rows first.
+ * Outputs whose positions plus padding leave the same remainder, divided by the stride, are a phase: a convolution with
+ * those taps of the filter that have this remainder, in reverse order (conv2d_pixel_thumb.h). The stream has the
+ * records of fully_connected_thumb.h for one phase after the other, in the order of remainders, rows before columns.
  */
 #ifndef TFLMGEN_KERNELS_TRANSPOSE_CONV_THUMB_H
 #define TFLMGEN_KERNELS_TRANSPOSE_CONV_THUMB_H
@@ -19,20 +19,20 @@ struct tflmgen_transpose_conv_thumb_s8 {
     int32_t output_max;
 };
 
-/* Outputs that are `rest` past a multiple of the stride: the first one, and where its window begins in the input. */
+/* The outputs of a phase along one dimension. */
 struct tflmgen_transpose_conv_thumb_phase {
-    int32_t taps;
-    int32_t first;
-    int32_t origin;
+    int32_t taps;   /* of the filter that reach them */
+    int32_t first;  /* the first output */
+    int32_t origin; /* where its window begins in the input */
 };
 
 TFLMGEN_HELPER struct tflmgen_transpose_conv_thumb_phase
-tflmgen_transpose_conv_thumb_phase_of(int32_t rest, int32_t stride, int32_t taps, int32_t padding)
+tflmgen_transpose_conv_thumb_phase_of(int32_t remainder, int32_t stride, int32_t taps, int32_t padding)
 {
     struct tflmgen_transpose_conv_thumb_phase phase;
-    phase.taps = (taps - rest + stride - 1) / stride;
-    const int32_t steps = rest < padding ? (padding - rest + stride - 1) / stride : 0;
-    phase.first = rest + steps * stride - padding;
+    phase.taps = (taps - remainder + stride - 1) / stride;
+    const int32_t steps = remainder < padding ? (padding - remainder + stride - 1) / stride : 0;
+    phase.first = remainder + steps * stride - padding;
     phase.origin = steps - (phase.taps - 1);
     return phase;
 }
@@ -43,18 +43,18 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_s8(const int8_t *input, const t
 {
     const int32_t channels = p->output_channels;
     const int32_t row = p->output_width * channels;
-    const int32_t fours = (channels + 1) / 4;
-    const int32_t ones = channels % 4 < 3 ? channels % 4 : 0;
+    const int32_t groups_of_four = (channels + 1) / 4;
+    const int32_t single_units = channels % 4 < 3 ? channels % 4 : 0;
     struct tflmgen_pixel_thumb_window window = {
         p->input_height, p->input_width, p->input_channels, p->input_channels, 0, 0, 1, 1, p->padding_value,
     };
     struct tflmgen_fully_connected_thumb_groups groups;
-    for (int32_t rest_y = 0; rest_y < p->stride_height; ++rest_y) {
+    for (int32_t phase_y = 0; phase_y < p->stride_height; ++phase_y) {
         const struct tflmgen_transpose_conv_thumb_phase y =
-            tflmgen_transpose_conv_thumb_phase_of(rest_y, p->stride_height, p->filter_height, p->padding_top);
-        for (int32_t rest_x = 0; rest_x < p->stride_width; ++rest_x) {
+            tflmgen_transpose_conv_thumb_phase_of(phase_y, p->stride_height, p->filter_height, p->padding_top);
+        for (int32_t phase_x = 0; phase_x < p->stride_width; ++phase_x) {
             const struct tflmgen_transpose_conv_thumb_phase x =
-                tflmgen_transpose_conv_thumb_phase_of(rest_x, p->stride_width, p->filter_width, p->padding_left);
+                tflmgen_transpose_conv_thumb_phase_of(phase_x, p->stride_width, p->filter_width, p->padding_left);
             const int32_t terms = y.taps * x.taps * p->input_channels;
             const int32_t group_words = ((terms + 1) & ~1) + 4 * TFLMGEN_FULLY_CONNECTED_THUMB_SIGNED_WORDS;
             window.filter_height = y.taps;
@@ -77,7 +77,7 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_s8(const int8_t *input, const t
                 image += p->input_height * p->input_width * p->input_channels;
                 result += p->output_height * row;
             }
-            stream += fours * group_words + ones * groups.one_words;
+            stream += groups_of_four * group_words + single_units * groups.one_words;
         }
     }
     tflmgen_clamp_thumb_s8(output, p->batches * p->output_height * row, p->output_min, p->output_max);

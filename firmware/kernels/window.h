@@ -106,9 +106,10 @@ TFLMGEN_HELPER struct tflmgen_taps tflmgen_taps_inside(int32_t origin, int32_t d
         }                                                                                                             \
     }
 
-/* Defines a function that copies a convolution's window; taps outside of the input become `outside`. */
+/* Defines a function that copies a convolution's window to an im2col buffer; taps outside of the input become
+ * `outside`. */
 #define TFLMGEN_GATHER_WINDOW(name, element, params_struct)                                                       \
-    TFLMGEN_HELPER void name(element *column, const element *input, struct tflmgen_taps y, struct tflmgen_taps x, \
+    TFLMGEN_HELPER void name(element *im2col, const element *input, struct tflmgen_taps y, struct tflmgen_taps x, \
                              element outside, const struct params_struct *p)                                      \
     {                                                                                                             \
         for (int32_t ky = 0; ky < p->filter_height; ++ky) {                                                       \
@@ -117,14 +118,14 @@ TFLMGEN_HELPER struct tflmgen_taps tflmgen_taps_inside(int32_t origin, int32_t d
                 const bool inside = ky >= y.first && ky < y.end && kx >= x.first && kx < x.end;                   \
                 const int32_t at = (line + kx * p->dilation_width) * p->input_channels;                           \
                 for (int32_t channel = 0; channel < p->filter_channels; ++channel) {                              \
-                    *column++ = inside ? input[at + channel] : outside;                                           \
+                    *im2col++ = inside ? input[at + channel] : outside;                                           \
                 }                                                                                                 \
             }                                                                                                     \
         }                                                                                                         \
     }
 
-/* Kernel `name`_s8, by `name`_run, which works in a buffer: scratch memory, or where that is NULL `elements` on the
- * stack. */
+/* Defines the kernel name_s8 by name_run, which needs a buffer: scratch memory, or, where that is NULL, an array of
+ * `elements` on the stack. */
 #define TFLMGEN_KERNEL_WITH_BUFFER(name, element, elements)                                                     \
     TFLMGEN_SHARED void name##_run_on_stack(const int8_t *input, const element *stream, int8_t *output,         \
                                             const struct name##_s8 *p)                                          \

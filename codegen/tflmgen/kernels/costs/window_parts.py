@@ -40,7 +40,7 @@ def transposed_parts(numbers: Numbers, blocking: Blocking) -> list[tuple[int, Wi
 def _phase(numbers: Numbers, phase: int, along: str, side: str) -> dict[str, int]:
     """The window, along one dimension, of the outputs of one phase, which are a stride apart from each other.
 
-    As tflmgen_transpose_conv_mve_phase_of() computes it.
+    As tflmgen_transpose_conv_phase_of() computes it.
     """
     stride, padding = numbers[f"stride_{along}"], numbers[f"padding_{side}"]
     first = (phase + padding) % stride

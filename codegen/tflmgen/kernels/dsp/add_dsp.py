@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflmgen.ir import Cost, Input, Kernel, Output, Params
 from tflmgen.kernels.costs.cost_model import FEW, elements_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.numeric.fixed_point import INT32_END
+from tflmgen.kernels.numeric.fixed_point import INT32_END, requantized
+from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operators.binary import Fields, binary_overlaps, nest_fields
 from tflmgen.kernels.requests import Addition
@@ -28,9 +28,6 @@ _LEFT_SHIFT = 20
 
 _FACTOR_STEPS = range(-12, 13)
 """What is tried around the factors: TFLite's own roundings are no better than these."""
-
-
-Integers = NDArray[np.int64]
 
 
 def add_dsp(request: Addition) -> Kernel | None:
@@ -86,19 +83,9 @@ class _Affine:
 def reference(pairs: Sequence[tuple[int, int]], zeros: tuple[int, int, int], sign: int) -> Integers:
     """TFLite's results before clamping, [input 0 + 128, input 1 + 128]."""
     values = np.arange(-128, 128, dtype=np.int64)
-    first = _requantise((values - zeros[0]) << _LEFT_SHIFT, pairs[0])
-    second = _requantise((values - zeros[1]) << _LEFT_SHIFT, pairs[1])
-    return _requantise(np.add.outer(first, sign * second), pairs[2]) + zeros[2]
-
-
-def _requantise(values: Integers, pair: tuple[int, int]) -> Integers:
-    """tflmgen_requantize, with a shift to the right."""
-    multiplier, shift = pair
-    high = (values * multiplier + (1 << 30)) >> 31
-    right = -shift
-    mask = (1 << right) - 1
-    rounded: Integers = (high >> right) + ((high & mask) > (mask >> 1) + (high < 0))
-    return rounded
+    first = requantized((values - zeros[0]) << _LEFT_SHIFT, *pairs[0])
+    second = requantized((values - zeros[1]) << _LEFT_SHIFT, *pairs[1])
+    return requantized(np.add.outer(first, sign * second), *pairs[2]) + zeros[2]
 
 
 def _fit(factors: Sequence[float], sign: int, shift: int, extra: int, results: Integers) -> _Affine | None:

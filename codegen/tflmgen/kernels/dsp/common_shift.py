@@ -32,25 +32,25 @@ _MAX_SHIFT = 20
 """Greatest shift of a channel whose multiplier is rounded to the common shift, which loses bits of it."""
 
 
-def with_common_shift(layer: Layer, exact: Requantisations) -> Requantisations | None:
-    """`exact` with the same shift in every channel; None where there is none, or where sums need the sign fix."""
-    if exact.signed:
+def with_common_shift(layer: Layer, requantisation: Requantisations) -> Requantisations | None:
+    """The same with one shift for all channels; None where there is none, or where sums need the sign fix."""
+    if requantisation.signed:
         return None
-    channels = _channels(layer, exact.channels)
-    return None if channels is None else replace(exact, channels=channels, common_shift=True)
+    channels = _channels(layer, requantisation.channels)
+    return None if channels is None else replace(requantisation, channels=channels, common_shift=True)
 
 
-def _channels(layer: Layer, exact: Sequence[Requantisation]) -> tuple[Requantisation, ...] | None:
-    channels = list(exact)
-    others = [number for number, channel in enumerate(exact) if channel.shift != SHIFT]
+def _channels(layer: Layer, requantisation: Sequence[Requantisation]) -> tuple[Requantisation, ...] | None:
+    channels = list(requantisation)
+    others = [number for number, channel in enumerate(requantisation) if channel.shift != SHIFT]
     for number in others:
-        if exact[number].multiplier == 0:
-            output = exact[number].addend >> exact[number].shift
+        if requantisation[number].multiplier == 0:
+            output = requantisation[number].addend >> requantisation[number].shift
             channels[number] = Requantisation(0, 0, (output << SHIFT) + (1 << (SHIFT - 1)), SHIFT)
-    rows = np.array([number for number in others if exact[number].multiplier], dtype=np.intp)
+    rows = np.array([number for number in others if requantisation[number].multiplier], dtype=np.intp)
     if not len(rows):
         return tuple(channels)
-    reduced = [_reduced(exact[row]) for row in rows]
+    reduced = [_reduced(requantisation[row]) for row in rows]
     if layer.low < layer.zero_point or not all(reduced):
         return None
     least, greatest = (bound[rows] for bound in accumulators(layer))
@@ -58,7 +58,7 @@ def _channels(layer: Layer, exact: Sequence[Requantisation]) -> tuple[Requantisa
     for row, multiplier, low, high, *bounds in zip(
         rows.tolist(), reduced, *(column.tolist() for column in (*intervals, least, greatest)), strict=True
     ):
-        searched = _searched(exact[row], (layer.zero_point, multiplier), (low, high), bounds)
+        searched = _searched(requantisation[row], (layer.zero_point, multiplier), (low, high), bounds)
         if searched is None:
             return None
         channels[row] = searched

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.conv2d_dsp import is_computed_in_blocks
@@ -14,7 +14,7 @@ from tflmgen.kernels.numeric.fixed_point import requantize
 from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
 from tflmgen.kernels.numeric.kernel_requantisation import TwoRoundings
 from tflmgen.kernels.numeric.packed_readers import records, without_padding
-from tflmgen.kernels.numeric.weights import params
+from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import Convolution
 from tflmgen.kernels.rules import input_type, zero_point
@@ -52,10 +52,10 @@ def conv2d_dot_dsp(request: Convolution) -> Kernel | None:
         window.dilation_fields,
         (("groups", 1), ("filter_channels", own), ("columns", columns), ("words", words)),
         (("direct", by_taps or not dilated), ("padding_value", zero_point(input_type(op, 0)))),
-        (("output_min", layer.low if clamped else -128), ("output_max", layer.high if clamped else 127)),
+        layer.limit_fields(clamped),
     )
-    pieces = layer.weights.reshape(channels, window.taps[0] * columns, row)
-    weights = np.pad(pieces, ((0, 0), (0, 0), (0, 4 * words - row))).reshape(channels, -1)
+    segments = layer.weights.reshape(channels, window.taps[0] * columns, row)
+    weights = np.pad(segments, ((0, 0), (0, 0), (0, 4 * words - row))).reshape(channels, -1)
     taps = (window.taps[0] - 1) * window.steps.dilation_height * window.input[2]
     taps += (columns - 1) * window.steps.dilation_width
     direct = _direct(flat, taps * window.input[3] + 4 * words) & (by_taps or not dilated)
@@ -66,8 +66,8 @@ def conv2d_dot_dsp(request: Convolution) -> Kernel | None:
         Scratch(BLOCK * weights.shape[1]),
         Output(0),
     )
-    overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
-    return Kernel("tflmgen_conv2d_dot_dsp_s8", HEADER, operands, fields, overlaps, Cost(request.macs), "dsp")
+    input_overlaps = overlaps(op.outputs[0], distance)
+    return Kernel("tflmgen_conv2d_dot_dsp_s8", HEADER, operands, fields, input_overlaps, Cost(request.macs), "dsp")
 
 
 def _stream(layer: Layer, weights: NDArray[np.int64]) -> NDArray[np.uint32]:
@@ -134,8 +134,8 @@ def _direct(window: Window, reach: int) -> NDArray[np.bool_]:
 
 
 def _read(call: PackedCall) -> list[UnpackedPart]:
-    """Output channels, whose windows are pieces of whole words."""
-    channels, pieces = call.channels, call.number("filter_height") * call.number("columns")
+    """Output channels, whose windows are segments of whole words."""
+    channels, segments = call.channels, call.number("filter_height") * call.number("columns")
     words = len(call.words()) // channels - 16
     stream = records(
         call.words(),
@@ -146,9 +146,9 @@ def _read(call: PackedCall) -> list[UnpackedPart]:
         ],
         channels,
     )
-    if (stream["more"] != [[1, 0, 0]] * (channels - 1) + [[0, 0, 0]]).any() or words % pieces:
+    if (stream["more"] != [[1, 0, 0]] * (channels - 1) + [[0, 0, 0]]).any() or words % segments:
         raise ValueError("channels do not follow one another")
-    rows = without_padding(stream["weights"].reshape(channels * pieces, -1), call.terms // pieces)
+    rows = without_padding(stream["weights"].reshape(channels * segments, -1), call.terms // segments)
     columns = (stream[name].astype(np.int64) for name in ("start", "multiplier", "addend", "shift"))
     return [UnpackedPart(np.arange(channels), rows.reshape(channels, -1), TwoRoundings(*columns).outputs)]
 

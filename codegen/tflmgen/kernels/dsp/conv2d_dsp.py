@@ -41,6 +41,7 @@ from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
 from tflmgen.kernels.numeric.packed_readers import agreeing, pairs_of, records, without_padding
+from tflmgen.kernels.numeric.stream_words import pair_firsts
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, overlaps, params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import Convolution
@@ -54,47 +55,53 @@ BLOCKING = (BLOCK, 2, 4)
 """Pixels, output channels and values of the input that are computed at a time."""
 
 PART_STEPS = header_constant("conv2d_split_dsp.h", "TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS")
-"""Steps of a window that are computed at a time where it goes in parts."""
+"""The most steps of a window that are computed at a time where windows are split into parts."""
 
 STACK_WORDS = header_constant("conv2d_block_dsp.h", "TFLMGEN_CONV2D_DSP_STACK_WORDS")
 """Words of an im2col buffer on the stack; a longer one is scratch."""
 
 
 def conv2d_dsp(request: Convolution) -> tuple[Kernel, ...]:
-    """The kernels, of one length of rows each; none where they would not be exact, or weights are no shifted pairs."""
+    """The kernels, each with one row pitch; none where they would not be exact, or weights are no shifted pairs."""
     lengths = _row_lengths(request.layer, request.window)[: None if request.target.optimize != "size" else 1]
     kernels = (_kernel(request, length) for length in lengths)
     return tuple(kernel for kernel in kernels if kernel is not None)
 
 
 def _kernel(request: Convolution, pitch: int) -> Kernel | None:
-    """But for least flash, there is other code for one shift of all channels, and an odd number of steps."""
+    """The kernel with this row pitch. Unless flash is to be smallest, functions for a common shift and for an odd
+    number of steps are used.
+    """
     op, window, layer = request.op, request.window, request.layer
     special = request.target.optimize != "size"
     channels = len(layer.weights)
     spread = _with_pitch(layer, window, pitch)
-    words, exact = pair_words(spread.weights), _requantisations(layer, special)
-    if exact is None or words is None or channels < 2:
+    words, requantisation = pair_words(spread.weights), _requantisations(layer, special)
+    if requantisation is None or words is None or channels < 2:
         return None
-    steps, starts = words.shape[1], first_sums(spread, exact)
+    steps, starts = words.shape[1], first_sums(spread, requantisation)
     fields = params(
         "tflmgen_conv2d_dsp_s8",
         window.flat.fields(channels),
         window.dilation_fields,
         (("padding_value", zero_point(input_type(op, 0))), ("row_pitch", pitch), ("steps", steps)),
         FORWARD,
-        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+        layer.limit_fields(requantisation.clamped),
     )
-    column = 2 * BLOCK * steps + (0 if window.input[3] % 4 == 0 else steps)
+    im2col_words = 2 * BLOCK * steps + (0 if window.input[3] % 4 == 0 else steps)
     skipped = PaddingRows.worth_skipping(window, channels, Blocking(*BLOCKING)) if special and pitch % 4 == 0 else None
-    pairs = np.append(channel_pairs(words, starts, exact), _edge_starts(op, window, spread, starts, skipped))
+    pairs = np.append(channel_pairs(words, starts, requantisation), _edge_starts(op, window, spread, starts, skipped))
     stream = ConstantArray.of("stream", pairs, DType.UINT32)
     parts = f"{'_odd' if steps % 2 else ''}{'_edges' if skipped else ''}"
-    kind = f"{_kind(exact)}{parts}" if special else f"_compact{_kind(exact)}"
-    scratch = Null() if column <= STACK_WORDS else Scratch(4 * column)
+    kind = f"{_kind(requantisation)}{parts}" if special else f"_compact{_kind(requantisation)}"
+    scratch = Null() if im2col_words <= STACK_WORDS else Scratch(4 * im2col_words)
     operands: tuple[Operand, ...] = (Input(0), stream, scratch, Output(0))
     input_overlaps = overlaps(op.outputs[0], window.block_distance(channels, BLOCK))
-    flags = (("own_scales", not exact.common_shift), ("signed", exact.signed), ("skips_padding", skipped is not None))
+    flags = (
+        ("own_scales", not requantisation.common_shift),
+        ("signed", requantisation.signed),
+        ("skips_padding", skipped is not None),
+    )
     cost = Cost(request.macs, "conv2d_dsp", flags)
     kernel = Kernel(f"tflmgen_conv2d_dsp{kind}_s8", HEADER, operands, fields, input_overlaps, cost, "dsp")
     kernel = replace(kernel, smaller=_split(op, window, layer, special, kernel))
@@ -103,10 +110,10 @@ def _kernel(request: Convolution, pitch: int) -> Kernel | None:
 
 
 def _split(op: OperatorInstance, window: Window, layer: Layer, special: bool, whole: Kernel) -> tuple[Kernel, ...]:
-    """The kernel that goes through the window in parts, where it takes less scratch than `whole`."""
+    """The kernel that computes windows in parts (conv2d_split_dsp.h), where it takes less scratch than `whole`."""
     channels = len(layer.weights)
-    exact, words = _requantisations(layer, special), pair_words(layer.weights)
-    if exact is None or not (exact.common_shift or exact.fixable):
+    requantisation, words = _requantisations(layer, special), pair_words(layer.weights)
+    if requantisation is None or not (requantisation.common_shift or requantisation.fixable):
         return ()
     if words is None or window.input[3] % 4 or window.steps.dilation_width > 1:
         return ()
@@ -125,16 +132,16 @@ def _split(op: OperatorInstance, window: Window, layer: Layer, special: bool, wh
         window.fields(channels),
         (("dilation_height", window.steps.dilation_height), ("padding_value", zero_point(input_type(op, 0)))),
         (("steps", steps), ("part_steps", part), ("skips_padding", skipped is not None)),
-        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+        layer.limit_fields(requantisation.clamped),
     )
-    starts = first_sums(layer, exact)
-    rows = channel_pairs(words, starts, exact).reshape(pairs, -1)
+    starts = first_sums(layer, requantisation)
+    rows = channel_pairs(words, starts, requantisation).reshape(pairs, -1)
     cuts = [0, *(2 + 2 * n for n in firsts[1:]), rows.shape[1]]
     values = np.concatenate([rows[:, a:b].reshape(-1) for a, b in pairwise(cuts)])
     values = np.append(values, _edge_starts(op, window, layer, starts, skipped))
     operands = (Input(0), ConstantArray.of("stream", values, DType.UINT32), scratch, Output(0))
-    function = f"tflmgen_conv2d_split_dsp{'_relu_uniform' if exact.common_shift else ''}_s8"
-    cost = Cost(whole.macs, "conv2d_split_dsp", (("signed", not exact.common_shift),))
+    function = f"tflmgen_conv2d_split_dsp{'_relu_uniform' if requantisation.common_shift else ''}_s8"
+    cost = Cost(whole.macs, "conv2d_split_dsp", (("signed", not requantisation.common_shift),))
     return (Kernel(function, "conv2d_split_dsp.h", operands, fields, whole.overlaps, cost, "dsp"),)
 
 
@@ -143,16 +150,16 @@ def _requantisations(layer: Layer, special: bool) -> Requantisations | None:
 
     Not for an odd number of channels: the last one needs a control word with its shift.
     """
-    exact = requantisations(layer)
-    if exact is None or not special or len(layer.weights) % 2:
-        return exact
-    return with_common_shift(layer, exact) or exact
+    requantisation = requantisations(layer)
+    if requantisation is None or not special or len(layer.weights) % 2:
+        return requantisation
+    return with_common_shift(layer, requantisation) or requantisation
 
 
-def _kind(exact: Requantisations) -> str:
-    if exact.common_shift:
+def _kind(requantisation: Requantisations) -> str:
+    if requantisation.common_shift:
         return "_relu_uniform"
-    return "" if exact.signed else "_relu"
+    return "" if requantisation.signed else "_relu"
 
 
 def is_computed_in_blocks(request: Convolution) -> bool:
@@ -164,8 +171,8 @@ def is_computed_in_blocks(request: Convolution) -> bool:
 
 
 def _row_lengths(layer: Layer, window: Window) -> tuple[int, ...]:
-    """Values of a window's row as kernels may have them: filled up to whole words where that costs no steps, else as
-    it is or, which takes more steps but less gathering, filled up.
+    """Row pitches that kernels may have, in values of a window's row: filled up to whole words where that costs no
+    steps, else the row's own length and, which takes more steps but less gathering, filled up to whole words.
     """
     row = window.taps[1] * window.input[3]
     whole = -(-row // 4) * 4
@@ -175,8 +182,8 @@ def _row_lengths(layer: Layer, window: Window) -> tuple[int, ...]:
 
 
 def _with_pitch(layer: Layer, window: Window, pitch: int) -> Layer:
-    """The same layer with zeros behind each row of a window up to `pitch` values, and what they have beside whole words
-    behind all these.
+    """The layer with its weights in the order of conv2d_gather_dsp.h: each row of a window is filled up with zeros to
+    `pitch` values; the whole words of all rows come first, the row tails behind them.
     """
     channels, terms = layer.weights.shape
     row = window.taps[1] * window.input[3]
@@ -187,31 +194,32 @@ def _with_pitch(layer: Layer, window: Window, pitch: int) -> Layer:
     return replace(layer, weights=np.concatenate(parts, axis=1))
 
 
-def _first_channels(channels: int) -> list[int]:
-    """The first channel of each pair; an odd channel at the end is paired with the one before it, computed twice."""
-    return list(range(0, channels - 1, 2)) + ([channels - 2] if channels % 2 else [])
-
-
 def _edge_starts(
     op: OperatorInstance, window: Window, layer: Layer, starts: NDArray[np.uint32], skipped: PaddingRows | None
 ) -> NDArray[np.uint32]:
-    """What the sums of each pair of channels begin with where rows of padding are left out; nothing if none are."""
+    """Biases behind the records of the stream, for edge blocks (conv2d_dsp.h), or nothing if no rows are left out."""
     if skipped is None:
         return np.zeros(0, dtype=np.uint32)
     weights = layer.weights.reshape(len(layer.weights), window.taps[0], -1)
     cases = skipped.starts(weights, starts, zero_point(input_type(op, 0)))
-    return cases[:, [n for first in _first_channels(len(weights)) for n in (first, first + 1)]].reshape(-1)
+    return cases[:, [n for first in pair_firsts(len(weights)) for n in (first, first + 1)]].reshape(-1)
 
 
-def channel_pairs(words: NDArray[np.uint32], starts: NDArray[np.uint32], exact: Requantisations) -> NDArray[np.uint32]:
-    """The stream of channel pairs, see conv2d_block_dsp.h."""
+def channel_pairs(
+    words: NDArray[np.uint32], starts: NDArray[np.uint32], requantisation: Requantisations
+) -> NDArray[np.uint32]:
+    """Records of pairs of channels, see conv2d_block_dsp.h, as one array. words: [channels, steps]; starts:
+    [channels].
+    """
     channels, steps = words.shape
-    firsts = _first_channels(channels)
-    stream = np.zeros((len(firsts), 2 + 2 * steps + (4 if exact.common_shift else 5)), dtype=np.uint32)
+    firsts = pair_firsts(channels)
+    stream = np.zeros((len(firsts), 2 + 2 * steps + (4 if requantisation.common_shift else 5)), dtype=np.uint32)
     for row, first, following in zip(stream, firsts, [*firsts[1:], firsts[-1]], strict=True):
-        pair = exact.channels[first : first + 2]
+        pair = requantisation.channels[first : first + 2]
         scales = [n % 2**32 for channel in pair for n in (channel.multiplier, channel.addend)]
-        control = [] if exact.common_shift else [pair[0].shift + (pair[1].shift << 8) + (following - first << 16)]
+        control = (
+            [] if requantisation.common_shift else [pair[0].shift + (pair[1].shift << 8) + (following - first << 16)]
+        )
         row[:2] = starts[first : first + 2]
         row[2 : 2 + 2 * steps] = words[first : first + 2].T.reshape(-1)
         row[2 + 2 * steps :] = scales + control
@@ -247,7 +255,7 @@ def read_pairs(data: bytes, channels: int, signed: bool, uniform: bool = False) 
 
 
 def _read(call: PackedCall) -> list[UnpackedPart]:
-    """Rows of a window, filled up to whole words or followed by what is left of all rows (conv2d_gather_dsp.h)."""
+    """Records of pairs of channels, whose windows are in the order of conv2d_gather_dsp.h, or split into parts."""
     channels, uniform, signed = call.channels, "_uniform" in call.function, "_relu" not in call.function
     is_split = "_split" in call.function
     size = -(-channels // 2) * (2 + 2 * call.number("steps") + (4 if uniform else 5)) * 4

@@ -110,30 +110,26 @@ def _kernel(source: int, name: str, fields: Fields, layers: Sequence[Layer], own
         return None
     streams, clamped = [stream for stream, _ in known], any(clamped for _, clamped in known)
     steps = max(-(-layer.weights.shape[1] // 4) for layer in layers)
-    column = 2 * BLOCK * steps + (steps if own % 4 else 0)
-    scratch = Null() if column <= STACK_WORDS else Scratch(4 * column)
-    ends = (
-        ("output_min", layers[0].low if clamped else -128),
-        ("output_max", layers[0].high if clamped else 127),
-    )
+    im2col_words = 2 * BLOCK * steps + (steps if own % 4 else 0)
+    scratch = Null() if im2col_words <= STACK_WORDS else Scratch(4 * im2col_words)
     stream = ConstantArray.of("stream", np.concatenate(streams), DType.UINT32)
     operands: tuple[Operand, ...] = (Input(source), stream, scratch, Output(0))
-    call_params = params(f"tflmgen_{name}_dsp_s8", fields, ends)
+    call_params = params(f"tflmgen_{name}_dsp_s8", fields, layers[0].limit_fields(clamped))
     return Kernel(
         f"tflmgen_{name}_dsp_s8", HEADER, operands, call_params, cost=Cost(macs, f"{name}_dsp"), variant="dsp"
     )
 
 
-def _stream(layer: Layer, exact: Requantisations | None) -> tuple[NDArray[np.uint32], bool] | None:
+def _stream(layer: Layer, requantisation: Requantisations | None) -> tuple[NDArray[np.uint32], bool] | None:
     """Channel pairs, a single channel paired with itself, and whether outputs need a clamp; None where not exact."""
     words = pair_words(layer.weights)
-    if words is None or exact is None or not exact.fixable:
+    if words is None or requantisation is None or not requantisation.fixable:
         return None
-    starts = first_sums(layer, exact)
+    starts = first_sums(layer, requantisation)
     if len(words) == 1:
         words, starts = np.repeat(words, 2, axis=0), np.repeat(starts, 2)
-        exact = replace(exact, channels=2 * exact.channels)
-    return channel_pairs(words, starts, exact), exact.clamped
+        requantisation = replace(requantisation, channels=2 * requantisation.channels)
+    return channel_pairs(words, starts, requantisation), requantisation.clamped
 
 
 def _read(call: PackedCall) -> list[UnpackedPart]:

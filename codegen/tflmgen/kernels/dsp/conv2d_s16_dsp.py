@@ -10,17 +10,18 @@ from numpy.typing import NDArray
 from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Operand, Output, PackedCall, Scratch, UnpackedSums
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.dsp.int16_weights import in_order, unsigned, words_of_four
+from tflmgen.kernels.dsp.int16_weights import in_order, words_of_four
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int16_layer import Int16Layer
 from tflmgen.kernels.numeric.packed_readers import agreeing, pairs_of, records, without_padding
+from tflmgen.kernels.numeric.stream_words import as_words, pair_firsts
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, overlaps, params, range_fields
 from tflmgen.kernels.requests import Int16Convolution
 
 BLOCK = header_constant("conv2d_s16_dsp.h", "TFLMGEN_CONV2D_S16_DSP_PIXELS")
 """Pixels whose windows are read before any of their outputs is written."""
 
-COLUMN_WORDS = 2 * BLOCK
+STEP_WORDS = 2 * BLOCK
 """Words of a block's im2col buffer for four values of each of its windows."""
 
 STACK_WORDS = header_constant("conv2d_s16_dsp.h", "TFLMGEN_CONV2D_S16_DSP_STACK_WORDS")
@@ -37,8 +38,8 @@ def conv2d_s16_dsp(request: Int16Convolution) -> Kernel | None:
         return None
     words = words_of_four(layer.weights)
     steps = words.shape[1]
-    column = COLUMN_WORDS * steps
-    on_stack = column <= STACK_WORDS
+    im2col_words = STEP_WORDS * steps
+    on_stack = im2col_words <= STACK_WORDS
     fields = params(
         "tflmgen_conv2d_s16_dsp",
         window.flat.fields(channels),
@@ -46,7 +47,7 @@ def conv2d_s16_dsp(request: Int16Convolution) -> Kernel | None:
         (("steps", steps), *FORWARD),
         range_fields(op, request.activation),
     )
-    scratch: tuple[Operand, ...] = () if on_stack else (Scratch(4 * column),)
+    scratch: tuple[Operand, ...] = () if on_stack else (Scratch(4 * im2col_words),)
     stream = ConstantArray.of("stream", _pairs(words, layer), DType.UINT32)
     starts = [*range(BLOCK, pixels, BLOCK), *range(pixels - pixels % BLOCK + 1, pixels)]
     input_overlaps = overlaps(op.outputs[0], window.starts_distance(channels, starts))
@@ -58,12 +59,12 @@ def conv2d_s16_dsp(request: Int16Convolution) -> Kernel | None:
 
 
 def _pairs(words: NDArray[np.uint32], layer: Int16Layer) -> NDArray[np.uint32]:
-    """Pairs of channels; an odd channel at the end is paired with the one before it, computed twice."""
+    """Records of pairs of channels, see conv2d_s16_dsp.h. words: [channels, steps]."""
     channels, steps = words.shape
-    firsts = [*range(0, channels - 1, 2), *([channels - 2] if channels % 2 else [])]
+    firsts = pair_firsts(channels)
     stream = np.zeros((len(firsts), 2 * steps + 5), dtype=np.uint32)
     for row, first, following in zip(stream, firsts, [*firsts[1:], firsts[-1]], strict=True):
-        row[:2] = unsigned(layer.bias[first : first + 2])
+        row[:2] = as_words(layer.bias[first : first + 2])
         row[2:-3] = words[first : first + 2].T.reshape(-1)
         row[-3:-1] = layer.multipliers[first : first + 2]
         row[-1] = 2 * (following - first)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.dsp_requantisation import Requantisations, requantisations
@@ -17,7 +17,8 @@ from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
 from tflmgen.kernels.numeric.packed_readers import agreeing, pairs_of, records
-from tflmgen.kernels.numeric.weights import params
+from tflmgen.kernels.numeric.stream_words import pair_firsts
+from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import Convolution
 from tflmgen.kernels.rules import input_type, zero_point
@@ -48,8 +49,8 @@ def conv2d_winograd_dsp(request: Convolution) -> Kernel | None:
     strides = steps.stride_height, steps.stride_width, steps.dilation_height, steps.dilation_width
     if not request.target.winograd or window.taps != (3, 3) or strides != (1, 1, 1, 1) or inputs % 4 or channels < 2:
         return None
-    exact = requantisations(layer, SCALE_BITS)
-    if exact is None:
+    requantisation = requantisations(layer, SCALE_BITS)
+    if requantisation is None:
         return None
     fields = params(
         "tflmgen_conv2d_winograd_dsp_s8",
@@ -57,31 +58,32 @@ def conv2d_winograd_dsp(request: Convolution) -> Kernel | None:
         (("output_channels", channels),),
         window.padding_fields,
         (("padding_value", zero_point(input_type(op, 0))),),
-        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+        layer.limit_fields(requantisation.clamped),
     )
-    stream = ConstantArray.of("stream", _stream(layer.weights.reshape(channels, 3, 3, inputs), exact), DType.UINT32)
+    stream = ConstantArray.of(
+        "stream", _stream(layer.weights.reshape(channels, 3, 3, inputs), requantisation), DType.UINT32
+    )
     operands = (Input(0), stream, Scratch((2 * TILES * POSITIONS + 1) * inputs), Output(0))
     distance = overlap_distance(window, channels)
-    overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
+    input_overlaps = overlaps(op.outputs[0], distance)
     unrolled = f"_{inputs}" if inputs in WINOGRAD_CHANNELS else ""
-    function = f"tflmgen_conv2d_winograd_dsp{unrolled}{'' if exact.signed else '_relu'}_s8"
-    numbers = (("signed", exact.signed),)
-    return Kernel(function, HEADER, operands, fields, overlaps, Cost(request.macs, numbers=numbers), "winograd")
+    function = f"tflmgen_conv2d_winograd_dsp{unrolled}{'' if requantisation.signed else '_relu'}_s8"
+    numbers = (("signed", requantisation.signed),)
+    return Kernel(function, HEADER, operands, fields, input_overlaps, Cost(request.macs, numbers=numbers), "winograd")
 
 
-def _stream(weights: Integers, exact: Requantisations) -> NDArray[np.uint32]:
+def _stream(weights: Integers, requantisation: Requantisations) -> NDArray[np.uint32]:
     """Channel pairs; an odd channel at the end is paired with the one before it. weights: [channels, 3, 3, inputs]."""
     channels, _, _, inputs = weights.shape
     positions = np.einsum("py,cyxi,qx->cpqi", FILTER, weights, FILTER).reshape(channels, POSITIONS, inputs // 4, 2, 2)
     # Halves of a word are channels that are two apart.
     quads = np.ascontiguousarray(positions.swapaxes(3, 4).astype("<i2")).view("<u4")
     quads = quads.reshape(channels, POSITIONS, -1, 2)
-    firsts = [*range(0, channels - 1, 2), *([channels - 2] if channels % 2 else [])]
     rows = []
-    for first in firsts:
+    for first in pair_firsts(channels):
         scales = [
             n % 2**32
-            for channel in exact.channels[first : first + 2]
+            for channel in requantisation.channels[first : first + 2]
             for n in (channel.bias << SCALE_BITS, channel.multiplier, channel.addend, channel.shift)
         ]
         rows += [quads[first : first + 2].transpose(1, 2, 0, 3).reshape(-1), np.array(scales, dtype=np.uint32)]

@@ -59,16 +59,16 @@ def depthwise3x3_dsp(request: DepthwiseConvolution) -> tuple[Kernel, ...]:
     scaled = _channels(layer)
     if pitch is None or scaled is None:
         return ()
-    helds = [max(least, size // (4 * pitch)) for size, least in zip(PLANES_BYTES, LEAST_LINES, strict=True)]
+    line_counts = [max(least, size // (4 * pitch)) for size, least in zip(PLANES_BYTES, LEAST_LINES, strict=True)]
     can_pair = scaled.relu and scaled.shift != FINE_SHIFT and steps.stride_height == 1
-    strips = dict.fromkeys(_strip(window, held, can_pair) for held in helds)
+    strips = dict.fromkeys(_strip(window, lines, can_pair) for lines in line_counts)
     return tuple(_kernel(request, scaled, pitch, *strip) for strip in strips)
 
 
-def _strip(window: Window, held: int, can_pair: bool) -> tuple[int, bool]:
-    """Output lines that come of `held` lines, and whether they are computed two at a time."""
+def _strip(window: Window, lines: int, can_pair: bool) -> tuple[int, bool]:
+    """Output lines of a strip for which planes have `lines` lines, and whether they are computed two at a time."""
     height = window.height.output
-    strip = min(height, (held - 3) // window.steps.stride_height + 1)
+    strip = min(height, (lines - 3) // window.steps.stride_height + 1)
     pairs = strip if strip == height else strip // 2 * 2
     if can_pair and (pairs > 2 or (pairs == 2 and height % 2 == 0)):
         return pairs, True
@@ -87,7 +87,7 @@ def _kernel(request: DepthwiseConvolution, scaled: _Channels, pitch: int, strip:
         (("stride_height", window.steps.stride_height),),
         window.padding_fields,
         (("padding_value", zero_point(input_type(op, 0))), ("output_zero_point", layer.zero_point)),
-        (("output_min", layer.low if scaled.clamped else -128), ("output_max", layer.high if scaled.clamped else 127)),
+        layer.limit_fields(scaled.clamped),
         (("strip", strip),),
     )
     packed = ConstantArray.of("channels", scaled.packed, DType.UINT32)

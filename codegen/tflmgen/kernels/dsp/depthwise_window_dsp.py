@@ -49,7 +49,7 @@ def depthwise_window_dsp(request: DepthwiseConvolution | GroupedConvolution) -> 
         window.channel_fields,
         window.dilation_fields,
         (("filters", filters), ("padding_value", zero_point(input_type(op, 0))), ("pairs", pairs)),
-        (("output_min", layer.low if scaled.clamped else -128), ("output_max", layer.high if scaled.clamped else 127)),
+        layer.limit_fields(scaled.clamped),
     )
     nine = request.target.optimize != "size" and taps == 9 and channels % GROUP == 0 and scaled.common_shift
     nine = nine and filters == 1
@@ -81,16 +81,16 @@ class _Channels:
 
 def _channels(layer: Layer) -> _Channels | None:
     """All channels at the finest scale; at coarser ones, each its own, where sums are large and none is negative."""
-    exact = requantisations(layer)
+    requantisation = requantisations(layer)
     # Of sums below zero, outputs that the zero point is to clamp need not be exact.
     clamped = layer.low >= layer.zero_point > -128
-    if exact is not None and exact.fixable:
-        exact = with_common_shift(layer, exact) or exact
+    if requantisation is not None and requantisation.fixable:
+        requantisation = with_common_shift(layer, requantisation) or requantisation
         channels = [
             ScaledChannel(w.tolist(), SCALE_BITS, (c.bias << SCALE_BITS) + c.offset, c.multiplier, c.addend, c.shift)
-            for w, c in zip(layer.weights, exact.channels, strict=True)
+            for w, c in zip(layer.weights, requantisation.channels, strict=True)
         ]
-        return _Channels(tuple(channels), exact.clamped or clamped, exact.common_shift)
+        return _Channels(tuple(channels), requantisation.clamped or clamped, requantisation.common_shift)
     if layer.low < layer.zero_point:
         return None
     scaled = []

@@ -19,14 +19,16 @@ GROUP = header_constant("dot_rows_dsp.h", "TFLMGEN_DOT_ROWS_GROUP")
 """Rows that are computed at a time."""
 
 STACK_STEPS = header_constant("dot_rows_dsp.h", "TFLMGEN_DOT_ROWS_STACK_STEPS")
-"""Fours of values of a row that is widened on the stack."""
+"""The most steps of four values of a row that is widened on the stack."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackedRows:
-    """words [rows, steps], each of four weights; what the kernels take for the even ones, summed over each row.
+    """Rows of weights as pairs of dot_rows_dsp.h.
 
-    offset: the words are offset pairs.
+    words   [rows, steps], each of four weights
+    evens   [rows], the sum of the even weights, as the kernels extract them from the words
+    offset  the words are offset pairs, else shifted pairs
     """
 
     words: NDArray[np.uint32]
@@ -79,10 +81,10 @@ def scale_to_int16(weights: Integers, biases: Integers, multiplier: int, shift: 
         return None
     positive, negative = np.maximum(weights, 0).sum(axis=1), np.minimum(weights, 0).sum(axis=1)
     least, greatest = biases + 127 * negative - 128 * positive, biases + 127 * positive - 128 * negative
-    exact = exact_requantisation(0, multiplier, -shift, 0, int(least.min()), int(greatest.max()))
-    if exact is None:
+    requantisation = exact_requantisation(0, multiplier, -shift, 0, int(least.min()), int(greatest.max()))
+    if requantisation is None:
         return None
-    return exact.shift, exact.multiplier, exact.addend, -128 if shift < 0 else 0
+    return requantisation.shift, requantisation.multiplier, requantisation.addend, -128 if shift < 0 else 0
 
 
 def read_rows(data: bytes, rows: int, terms: int, offset: bool) -> tuple[Integers, Integers]:

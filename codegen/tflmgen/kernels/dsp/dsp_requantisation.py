@@ -71,10 +71,10 @@ def requantisations(layer: Layer, scale_bits: int = SCALE_BITS) -> Requantisatio
         if outputs[0] == outputs[1] and max(-least, greatest) << max(shift, 0) < INT32_END:
             channels.append(_constant(outputs[0]))
             continue
-        exact = exact_requantisation(bias, multiplier, -shift, layer.zero_point, least, greatest, scale_bits)
-        if exact is None:
+        requantisation = exact_requantisation(bias, multiplier, -shift, layer.zero_point, least, greatest, scale_bits)
+        if requantisation is None:
             return None
-        channels.append(exact)
+        channels.append(requantisation)
         clamped |= any(min(max(end, -128), 127) != output for end, output in zip(ends, outputs, strict=True))
         if least < 0:
             # The sign fix is for two roundings. Where there is but one, it makes outputs below the zero point less.
@@ -116,7 +116,8 @@ def exact_requantisation(
 
 
 def pair_words(weights: Integers) -> NDArray[np.uint32] | None:
-    """Shifted pairs of [channels, terms], terms filled up with zeros to fours: [channels, fours].
+    """Shifted pairs (dsp.h) of weights [channels, terms], filled up with zeros to whole steps of four: [channels,
+    steps].
 
     None where a pair does not fit: an odd weight of -128 after an even one below zero.
     """
@@ -130,10 +131,10 @@ def pair_words(weights: Integers) -> NDArray[np.uint32] | None:
     return words
 
 
-def first_sums(layer: Layer, exact: Requantisations) -> NDArray[np.uint32]:
+def first_sums(layer: Layer, requantisation: Requantisations) -> NDArray[np.uint32]:
     """What the accumulators of shifted pairs start with: 256 * bias + offset, less the constant term of the pairs."""
     even = layer.weights[:, 0::2].sum(axis=1)
-    channels = zip(exact.channels, even, strict=True)
+    channels = zip(requantisation.channels, even, strict=True)
     starts = [256 * channel.bias + channel.offset - 127 * int(e) for channel, e in channels]
     return np.array([wrap(start, 32) for start in starts], dtype=np.int32).view(np.uint32)
 

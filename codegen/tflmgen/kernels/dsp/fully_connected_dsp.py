@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, Params, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, Params, UnpackedPart
 from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.dot_rows_dsp import GROUP, STACK_STEPS, PackedRows, groups_of, pack_rows
@@ -14,6 +14,7 @@ from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
 from tflmgen.kernels.numeric.packed_readers import records, without_padding
+from tflmgen.kernels.numeric.weights import overlaps
 from tflmgen.kernels.requests import Convolution, MatrixProduct
 
 LONG_UNITS = header_constant("fully_connected_long_dsp.h", "TFLMGEN_FULLY_CONNECTED_LONG_DSP_UNITS")
@@ -30,19 +31,18 @@ def fully_connected_dsp(request: MatrixProduct) -> Kernel | None:
     """The kernel; None where it would not be exact."""
     op, layer, batches = request.op, request.layer, request.batches
     units, depth = layer.weights.shape
-    exact, packed = requantisations(layer), pack_rows(layer.weights)
-    if exact is None or packed.offset:
+    requantisation, packed = requantisations(layer), pack_rows(layer.weights)
+    if requantisation is None or packed.offset:
         return None
     widened = packed.steps <= STACK_STEPS
-    scale = _common_scale(exact)
+    scale = _common_scale(requantisation)
     fields = (
         *(("batches", batches), ("depth", depth), ("units", units), ("steps", packed.steps)),
-        ("output_min", layer.low if exact.clamped else -128),
-        ("output_max", layer.high if exact.clamped else 127),
-        ("signed_sums", int(exact.signed)),
+        *layer.limit_fields(requantisation.clamped),
+        ("signed_sums", int(requantisation.signed)),
         ("scale", scale or (0, 0, 0)),
     )
-    stream = ConstantArray.of("stream", _stream(packed, exact, scale is None), DType.UINT32)
+    stream = ConstantArray.of("stream", _stream(packed, requantisation, scale is None), DType.UINT32)
     kind = f"{'' if widened else '_long'}{'_uniform' if scale else ''}"
     distance = overlap_distance(batches, depth, units, units if widened else last_block(units, LONG_UNITS))
     return Kernel(
@@ -50,7 +50,7 @@ def fully_connected_dsp(request: MatrixProduct) -> Kernel | None:
         "fully_connected_dsp.h" if widened else "fully_connected_long_dsp.h",
         (Input(0), stream, Output(0)),
         Params("tflmgen_fully_connected_dsp_s8", fields),
-        (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
+        overlaps(op.outputs[0], distance),
         Cost(request.macs, f"fully_connected_dsp{'' if widened else '_long'}", (("own_scales", scale is None),)),
         "dsp",
     )
@@ -61,20 +61,20 @@ def _of_few_pixels(request: Convolution) -> Kernel | None:
     return fully_connected_dsp(product) if product and product.batches <= FEW_PIXELS else None
 
 
-def _common_scale(exact: Requantisations) -> tuple[int, int, int] | None:
+def _common_scale(requantisation: Requantisations) -> tuple[int, int, int] | None:
     """Multiplier, addend and shift where all units have the same, and are enough."""
-    scales = {(channel.multiplier, channel.addend, channel.shift) for channel in exact.channels}
-    return scales.pop() if len(scales) == 1 and len(exact.channels) >= FEWEST_COMMON else None
+    scales = {(channel.multiplier, channel.addend, channel.shift) for channel in requantisation.channels}
+    return scales.pop() if len(scales) == 1 and len(requantisation.channels) >= FEWEST_COMMON else None
 
 
-def _stream(packed: PackedRows, exact: Requantisations, scales: bool) -> NDArray[np.uint32]:
+def _stream(packed: PackedRows, requantisation: Requantisations, scales: bool) -> NDArray[np.uint32]:
     """Groups of four units, with their scales or without; units that the last one lacks are zeros."""
-    groups = groups_of(packed, packed.starts(channel.bias for channel in exact.channels))
+    groups = groups_of(packed, packed.starts(channel.bias for channel in requantisation.channels))
     if not scales:
         return groups.reshape(-1)
     stream = np.concatenate([groups, np.zeros((len(groups), 9), dtype=np.uint32)], axis=1)
     for number, group in enumerate(stream):
-        channels = exact.channels[GROUP * number : GROUP * (number + 1)]
+        channels = requantisation.channels[GROUP * number : GROUP * (number + 1)]
         count = len(channels)
         group[-9] = sum(channel.shift << 8 * i for i, channel in enumerate(channels))
         group[-8 : -8 + count] = [channel.multiplier % 2**32 for channel in channels]

@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Null, Output, PackedCall, Scratch, UnpackedSums
 from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.dsp.int16_weights import in_order, unsigned, words_of_four
+from tflmgen.kernels.dsp.int16_weights import in_order, words_of_four
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int16_layer import Int16Layer
 from tflmgen.kernels.numeric.packed_readers import records, without_padding
+from tflmgen.kernels.numeric.stream_words import as_words
 from tflmgen.kernels.numeric.weights import overlaps, params, range_fields
 from tflmgen.kernels.requests import Int16MatrixProduct
 
@@ -23,8 +24,9 @@ STACK_DEPTH = header_constant("fully_connected_s16_dsp.h", "TFLMGEN_FULLY_CONNEC
 
 
 def fully_connected_s16_dsp(request: Int16MatrixProduct) -> Kernel | None:
-    """The kernel; a long row that is not of whole fours is copied to the arena. None on cores with MVE, whose kernel is
-    faster."""
+    """The kernel; a long row that is no whole number of steps is copied to the arena. None on cores with MVE, whose
+    kernel is faster.
+    """
     if "mve" in request.target.instructions:
         return None
     op, layer, batches = request.op, request.layer, request.batches
@@ -33,7 +35,7 @@ def fully_connected_s16_dsp(request: Int16MatrixProduct) -> Kernel | None:
     sizes = ("batches", batches), ("depth", depth), ("units", units)
     fields = params("tflmgen_fully_connected_s16_dsp", sizes, range_fields(op, request.activation))
     stream = ConstantArray.of("stream", _groups(words_of_four(layer.weights), layer), DType.UINT32)
-    # A row of whole fours is read again for each group, any other is copied first.
+    # A row of whole steps is read again for each group, any other is copied first.
     last = units if depth % 4 else 1 if units % GROUP else GROUP
     distance = max(0, units - last + max(0, (batches - 1) * (units - depth)))
     return Kernel(
@@ -54,7 +56,7 @@ def _groups(words: NDArray[np.uint32], layer: Int16Layer) -> NDArray[np.uint32]:
     parts = []
     for unit in [*range(0, whole, GROUP), *range(whole, units)]:
         block = slice(unit, unit + (GROUP if unit < whole else 1))
-        parts += [unsigned(layer.bias[block]), words[block].T.reshape(-1), unsigned(layer.multipliers[block])]
+        parts += [as_words(layer.bias[block]), words[block].T.reshape(-1), as_words(layer.multipliers[block])]
     return np.concatenate(parts)
 
 

@@ -23,11 +23,6 @@ def words_of_four(weights: Integers) -> NDArray[np.uint32]:
     return words
 
 
-def unsigned(values: Integers) -> NDArray[np.uint32]:
-    """Two's complement of int32 values, as the words that a packed array holds."""
-    return (values % 2**32).astype(np.uint32)
-
-
 def in_order(bytes_: NDArray[np.int8]) -> Integers:
     """Weights of words [..., 4], whose bytes 0, 1, 2, 3 are values 0, 2, 1, 3 (conv2d_s16_dsp.h)."""
     result: Integers = np.stack([bytes_[..., 0], bytes_[..., 2], bytes_[..., 1], bytes_[..., 3]], axis=-1).astype(

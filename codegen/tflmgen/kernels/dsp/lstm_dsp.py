@@ -80,10 +80,10 @@ def _scales(weights: Integers, biases: Integers, factors: list[float]) -> tuple[
     """Requantisation constants of the gates, one gate after the other; empty where those of a gate are not exact."""
     scales = []
     for gate, factor in enumerate(factors):
-        exact = scale_to_int16(weights[gate::4], biases[gate::4], *quantize_multiplier(factor))
-        if exact is None:
+        requantisation = scale_to_int16(weights[gate::4], biases[gate::4], *quantize_multiplier(factor))
+        if requantisation is None:
             return ()
-        scales += [*exact]
+        scales += [*requantisation]
     return tuple(scales)
 
 

@@ -22,10 +22,11 @@ from tflmgen.ir import (
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
-from tflmgen.kernels.mve.mve_requantisation import fit, padded_bytes, words
+from tflmgen.kernels.mve.mve_requantisation import fit, padded_bytes
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer
 from tflmgen.kernels.numeric.kernel_requantisation import Rounding
 from tflmgen.kernels.numeric.packed_readers import agreeing, pairs_of, records, without_padding
+from tflmgen.kernels.numeric.stream_words import as_words, pair_firsts
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, overlaps, params
 from tflmgen.kernels.numeric.window import Fields, Window
 from tflmgen.kernels.requests import Convolution
@@ -44,7 +45,7 @@ SHORT = header_constant("conv2d_block_mve.h", "TFLMGEN_CONV2D_MVE_SHORT")
 CHUNK = 16
 """Values of a window that a vector register holds."""
 
-COLUMN_BYTES = BLOCK * CHUNK
+BUFFER_BYTES = BLOCK * CHUNK
 """Bytes of the im2col buffer for each chunk of a window."""
 
 
@@ -52,8 +53,8 @@ def conv2d_mve(request: Convolution) -> Kernel | None:
     """The kernel, of single pixels or of any windows; None where it would not be exact."""
     op, window, layer = request.op, request.window, request.layer
     channels, inputs, pixels = len(layer.weights), window.input[3], window.flat.input[2]
-    exact = fit(layer)
-    if exact is None:
+    variant = fit(layer)
+    if variant is None:
         return None
     packed = padded_bytes(layer.weights)
     chunks = packed.shape[1]
@@ -68,18 +69,17 @@ def conv2d_mve(request: Convolution) -> Kernel | None:
             table = table_of(window, inputs)
             if table is None:
                 return None
-    ends = (layer.low, layer.high) if exact.clamped else (-128, 127)
     call_params = params(
         f"tflmgen_{name}_s8",
         fields,
-        (("chunks", chunks), ("output_zero_point", layer.zero_point), ("lost", int(exact.signed))),
+        (("chunks", chunks), ("output_zero_point", layer.zero_point), ("sign_fix", int(variant.signed))),
         FORWARD if is_line else (),
-        (("output_min", ends[0]), ("output_max", ends[1])),
+        layer.limit_fields(variant.clamped),
     )
-    pairs, column = pair_stream(packed, layer), COLUMN_BYTES * chunks
+    pairs, im2col_bytes = pair_stream(packed, layer), BUFFER_BYTES * chunks
     stream = ConstantArray.of("stream", pairs if table is None else np.concatenate([table, pairs]), DType.UINT32)
-    scratch = Null() if column <= STACK_BYTES else Scratch(column)
-    signed = exact.signed or chunks > SHORT
+    scratch = Null() if im2col_bytes <= STACK_BYTES else Scratch(im2col_bytes)
+    signed = variant.signed or chunks > SHORT
     function = f"tflmgen_{name}{'_long' if is_line and chunks > SHORT else '' if signed else '_relu'}_s8"
     operands: tuple[Operand, ...] = (Input(0), stream, scratch, Output(0))
     input_overlaps = overlaps(op.outputs[0], window.block_distance(channels, BLOCK))
@@ -107,12 +107,12 @@ def table_of(window: Window, channels: int) -> NDArray[np.uint32] | None:
 
 
 def pair_stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:
-    """Channel pairs; an odd channel at the end is paired with the one before it, a single one with itself."""
+    """Records of pairs of channels, see conv2d_block_mve.h. packed: weights [channels, chunks, 4 words]."""
     channels, chunks, _ = packed.shape
-    firsts = list(range(0, channels - 1, 2)) + ([max(channels - 2, 0)] if channels % 2 else [])
+    firsts = pair_firsts(channels)
     stream = np.zeros((len(firsts), 8 * chunks + 6), dtype=np.uint32)
-    biases = words(layer.bias)
-    scales = words(np.array(layer.scales, dtype=np.int64))
+    biases = as_words(layer.bias)
+    scales = as_words(np.array(layer.scales, dtype=np.int64))
     for row, first, following in zip(stream, firsts, [*firsts[1:], firsts[-1]], strict=True):
         pair = [first, min(first + 1, channels - 1)]
         row[: 8 * chunks] = packed[pair].transpose(1, 0, 2).reshape(-1)
@@ -172,7 +172,7 @@ def _read(call: PackedCall) -> list[UnpackedPart]:
         taps = call.number("filter_height"), call.number("filter_width")
         steps = call.number("dilation_height"), call.number("dilation_width")
         check_table(table, call, taps, call.inputs, steps)
-    pairs = read_pairs(data[len(table) :], call, channels, call.terms, bool(call.number("lost")))
+    pairs = read_pairs(data[len(table) :], call, channels, call.terms, bool(call.number("sign_fix")))
     return [UnpackedPart(np.arange(channels), *pairs)]
 
 

@@ -21,7 +21,7 @@ from tflmgen.ir import (
 from tflmgen.kernels.costs.cost_model import convolution_cost, transposed_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.mve.conv2d_mve import (
-    COLUMN_BYTES,
+    BUFFER_BYTES,
     STACK_BYTES,
     check_table,
     pair_stream,
@@ -50,9 +50,9 @@ def conv2d_groups_mve(request: GroupedConvolution) -> Kernel | None:
     # A column of pixels is a line of them, in which four are next to each other.
     op, layer, window = request.op, request.layer, request.window.line
     channels, own, groups = len(layer.weights), request.group_inputs, request.groups
-    exact = fit(layer)
+    variant = fit(layer)
     table = table_of(window, own)
-    if exact is None or not exact.fixable or table is None or channels >= MAX_PIXEL:
+    if variant is None or not variant.fixable or table is None or channels >= MAX_PIXEL:
         return None
     step = channels // groups
     packed = padded_bytes(layer.weights)
@@ -65,7 +65,9 @@ def conv2d_groups_mve(request: GroupedConvolution) -> Kernel | None:
         ("padding_value", zero_point(input_type(op, 0))),
         ("chunks", packed.shape[1]),
     )
-    return _kernel(0, "conv2d_groups", fields, (layer, exact.clamped), [table, *streams], packed.shape[1], request.macs)
+    return _kernel(
+        0, "conv2d_groups", fields, (layer, variant.clamped), [table, *streams], packed.shape[1], request.macs
+    )
 
 
 def transpose_conv_mve(request: TransposedConvolution) -> Kernel | None:
@@ -83,10 +85,10 @@ def transpose_conv_mve(request: TransposedConvolution) -> Kernel | None:
         shape = source.max_shape
         part_window = Window(Steps(False, 1, 1), (shape[0], shape[1], shape[2], shape[3]), taps)
         table, packed = table_of(part_window, inputs), padded_bytes(part.weights)
-        exact = fit(part)
-        if table is None or exact is None or not exact.fixable:
+        variant = fit(part)
+        if table is None or variant is None or not variant.fixable:
             return None
-        clamped |= exact.clamped
+        clamped |= variant.clamped
         words += [table, pair_stream(packed, part)]
         longest = max(longest, packed.shape[1])
     fields: Fields = (*transposed_fields(op, window), ("padding_value", zero_point(source)))
@@ -106,10 +108,9 @@ def _kernel(
     layer, clamped = outputs
     ends = (
         ("output_zero_point", layer.zero_point),
-        ("output_min", layer.low if clamped else -128),
-        ("output_max", layer.high if clamped else 127),
+        *layer.limit_fields(clamped),
     )
-    scratch = Null() if COLUMN_BYTES * chunks <= STACK_BYTES else Scratch(COLUMN_BYTES * chunks)
+    scratch = Null() if BUFFER_BYTES * chunks <= STACK_BYTES else Scratch(BUFFER_BYTES * chunks)
     stream = ConstantArray.of("stream", np.concatenate(words), DType.UINT32)
     operands: tuple[Operand, ...] = (Input(source), stream, scratch, Output(0))
     call_params = params(f"tflmgen_{name}_mve_s8", fields, ends)

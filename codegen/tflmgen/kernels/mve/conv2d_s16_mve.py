@@ -11,9 +11,9 @@ from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Null, Output, 
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
-from tflmgen.kernels.mve.mve_requantisation import words
 from tflmgen.kernels.numeric.int16_layer import Int16Layer
 from tflmgen.kernels.numeric.packed_readers import records, without_padding
+from tflmgen.kernels.numeric.stream_words import as_words
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, overlaps, params, range_fields
 from tflmgen.kernels.requests import Int16Convolution
 
@@ -77,7 +77,7 @@ def stream_bytes(channels: int, terms: int) -> int:
 
 def grouped(values: NDArray[np.int64]) -> NDArray[np.uint32]:
     """Values of channels as words [groups, 8], zeros behind."""
-    return words(np.pad(values, (0, -len(values) % GROUP))).reshape(-1, GROUP)
+    return as_words(np.pad(values, (0, -len(values) % GROUP))).reshape(-1, GROUP)
 
 
 def read_groups(call: PackedCall) -> list[UnpackedSums]:

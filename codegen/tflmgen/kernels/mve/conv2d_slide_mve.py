@@ -13,7 +13,6 @@ from tflmgen.ir import (
     Null,
     Operand,
     Output,
-    Overlap,
     PackedCall,
     Scratch,
     UnpackedPart,
@@ -22,7 +21,7 @@ from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.mve.conv2d_mve import BLOCK, CHUNK, STACK_BYTES, pair_stream, read_pairs
 from tflmgen.kernels.mve.mve_requantisation import fit, padded_bytes
-from tflmgen.kernels.numeric.weights import params
+from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.requests import Convolution
 from tflmgen.kernels.rules import input_type, zero_point
 
@@ -38,9 +37,9 @@ def conv2d_slide_mve(request: Convolution) -> Kernel | None:
     """The kernel; None for other windows, and where it would not be exact."""
     op, window, layer = request.op, request.window, request.layer
     channels, inputs, steps = len(layer.weights), window.input[3], window.steps
-    exact = fit(layer)
+    variant = fit(layer)
     spacing = steps.stride_width, steps.dilation_height, steps.dilation_width
-    if exact is None or window.taps[1] != TAPS or spacing != (1, 1, 1):
+    if variant is None or window.taps[1] != TAPS or spacing != (1, 1, 1):
         return None
     if inputs % CHUNK or window.width.output < BLOCK:
         return None
@@ -52,21 +51,21 @@ def conv2d_slide_mve(request: Convolution) -> Kernel | None:
         (*window.image_fields, ("output_channels", channels), ("filter_height", window.taps[0])),
         (("stride_height", steps.stride_height), *window.padding_fields),
         (("padding_value", zero_point(input_type(op, 0))), ("output_zero_point", layer.zero_point)),
-        (("lost", int(exact.signed)),),
-        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+        (("sign_fix", int(variant.signed)),),
+        layer.limit_fields(variant.clamped),
     )
     bodies = BODY_BYTES * chunks * window.taps[0]
     scratch = Null() if bodies <= STACK_BYTES else Scratch(bodies)
     operands: tuple[Operand, ...] = (Input(0), ConstantArray.of("stream", stream, DType.UINT32), scratch, Output(0))
     distance = window.line_blocks_distance(channels, BLOCK)
-    overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
-    return Kernel("tflmgen_conv2d_slide_mve_s8", HEADER, operands, numbers, overlaps, Cost(request.macs), "mve")
+    input_overlaps = overlaps(op.outputs[0], distance)
+    return Kernel("tflmgen_conv2d_slide_mve_s8", HEADER, operands, numbers, input_overlaps, Cost(request.macs), "mve")
 
 
 def _read(call: PackedCall) -> list[UnpackedPart]:
     """Channel pairs, of each row's first 16 channels all taps, then of the next."""
     channels, chunks = call.channels, call.inputs // CHUNK
-    weights, outputs = read_pairs(call.words(), call, channels, call.terms, bool(call.number("lost")))
+    weights, outputs = read_pairs(call.words(), call, channels, call.terms, bool(call.number("sign_fix")))
     ordered = weights.reshape(channels, -1, chunks, TAPS, CHUNK).transpose(0, 1, 3, 2, 4).reshape(channels, -1)
     return [UnpackedPart(np.arange(channels), ordered, outputs)]
 

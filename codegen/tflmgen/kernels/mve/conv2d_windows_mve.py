@@ -32,8 +32,8 @@ def conv2d_windows_mve(request: Convolution) -> Kernel | None:
     """The kernel; None where it would not be exact."""
     op, window, layer = request.op, request.window, request.layer
     channels = len(layer.weights)
-    exact = fit(layer)
-    if exact is None or not exact.fixable:
+    variant = fit(layer)
+    if variant is None or not variant.fixable:
         return None
     packed = padded_bytes(layer.weights)
     row = CHUNK * packed.shape[1]
@@ -43,7 +43,7 @@ def conv2d_windows_mve(request: Convolution) -> Kernel | None:
         window.dilation_fields,
         (("padding_value", zero_point(input_type(op, 0))), ("chunks", packed.shape[1])),
         (("output_zero_point", layer.zero_point),),
-        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+        layer.limit_fields(variant.clamped),
     )
     scratch = Null() if row <= ROW_BYTES else Scratch(row)
     stream = ConstantArray.of("stream", unit_stream(packed, layer), DType.UINT32)

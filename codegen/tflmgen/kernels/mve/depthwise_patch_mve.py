@@ -11,10 +11,11 @@ from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overla
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
-from tflmgen.kernels.mve.mve_requantisation import fit, words
+from tflmgen.kernels.mve.mve_requantisation import fit
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.kernel_requantisation import Rounding
 from tflmgen.kernels.numeric.packed_readers import records
+from tflmgen.kernels.numeric.stream_words import as_words
 from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import DepthwiseConvolution
@@ -22,13 +23,13 @@ from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "depthwise_patch_mve.h"
 COLUMNS = header_constant(HEADER, "TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMNS")
-"""Input columns of a piece."""
+"""Input columns of a tile."""
 
 CHANNELS = header_constant(HEADER, "TFLMGEN_DEPTHWISE_PATCH_MVE_COLUMN") // 4
-"""Channels of a piece: a column has a word of each."""
+"""Channels of a tile: a column has a word of each."""
 
 PIXELS = 8
-"""Outputs of a line that are made of one piece, at most."""
+"""Outputs of a line that are made of one tile, at most."""
 
 _SIDE = 3
 """Rows and columns of a window, at most."""
@@ -41,20 +42,20 @@ _FAR = 2**31
 
 
 def depthwise_patch_mve(request: DepthwiseConvolution) -> list[Kernel]:
-    """Squares of outputs where windows are 3x3 and move by one pixel, and lines of them; none where they are not
-    exact.
+    """The kernels by squares of outputs, where windows are 3x3 and move by one pixel, and by lines of outputs; none
+    where they would not be exact.
     """
     op, layer, window = request.op, request.layer, request.window.line
-    exact = fit(layer)
+    variant = fit(layer)
     steps = window.steps
     reach = (window.taps[1] - 1) * steps.dilation_width + 1
     pixels = min(PIXELS, (COLUMNS - reach) // steps.stride_width + 1)
-    if exact is None or max(window.taps) > _SIDE or steps.stride_width > 2 or pixels < 4:
+    if variant is None or max(window.taps) > _SIDE or steps.stride_width > 2 or pixels < 4:
         return []
     channels = len(layer.weights)
     padding = zero_point(input_type(op, 0))
     stream = ConstantArray.of("stream", _stream(layer, window.taps, padding), DType.UINT32)
-    relu = "" if exact.signed else "_relu"
+    relu = "" if variant.signed else "_relu"
 
     def kernel(name: str, lines: int) -> Kernel:
         fields = params(
@@ -63,14 +64,13 @@ def depthwise_patch_mve(request: DepthwiseConvolution) -> list[Kernel]:
             window.dilation_fields,
             (("padding_value", padding), ("squares", lines == 2), ("pixels", pixels)),
             (("output_zero_point", layer.zero_point),),
-            (("output_min", layer.low if exact.clamped else -128),),
-            (("output_max", layer.high if exact.clamped else 127),),
+            layer.limit_fields(variant.clamped),
         )
         claims = overlaps(op.outputs[0], distance(window, lines, pixels))
         if width <= pixels and claims:
             claims += (Overlap(0, 0, distance_of_pixels(window, lines), multiple=channels),)
         function, operands = f"tflmgen_{name}{relu}_s8", (Input(0), stream, Output(0))
-        numbers = (("signed", exact.signed),)
+        numbers = (("signed", variant.signed),)
         return Kernel(function, HEADER, operands, fields, claims, Cost(request.macs, name, numbers), "mve")
 
     width = window.width.output
@@ -84,7 +84,7 @@ def depthwise_patch_mve(request: DepthwiseConvolution) -> list[Kernel]:
 def distance(window: Window, lines: int, pixels: int, filters: int = 1) -> int:
     """Least distance, in elements, by which the output must begin before the input that it overlaps.
 
-    Of each piece all values are read before its outputs are written: `lines` lines of up to `pixels` pixels, and of
+    All values of a tile are read before its outputs are written: `lines` lines of up to `pixels` pixels, and of
     these 16 channels after the other, each of which has `filters` outputs.
     """
     channels, height, width = window.input[3], window.height.output, window.width.output
@@ -94,7 +94,7 @@ def distance(window: Window, lines: int, pixels: int, filters: int = 1) -> int:
         for y in range(0, height, lines):
             last = batch * height + min(y + lines, height) - 1
             row = _first_row(window, y, lines)
-            for x, count in _pieces(width, pixels):
+            for x, count in _tiles(width, pixels):
                 column = max(0, x * steps.stride_width - window.width.padding)
                 first = ((batch * in_height + row) * in_width + column) * channels
                 for channel in range(0, channels, CHANNELS):
@@ -106,7 +106,7 @@ def distance(window: Window, lines: int, pixels: int, filters: int = 1) -> int:
 
 
 def distance_of_pixels(window: Window, lines: int) -> int:
-    """The same for distances that are whole pixels, where a piece is a whole line.
+    """The same for distances that are whole pixels, where a tile is a whole line.
 
     An output then lies over a value of the same channel, which is read with the others of that channel, and not again
     but for the next lines.
@@ -129,8 +129,8 @@ def _first_row(window: Window, y: int, lines: int) -> int:
     return next((r for r in rows[: window.taps[0] + lines - 1] if r >= 0), _FAR)
 
 
-def _pieces(width: int, widest: int) -> Iterator[tuple[int, int]]:
-    """The first pixel and the pixels of each piece of a line: tflmgen_depthwise_patch_mve_next."""
+def _tiles(width: int, widest: int) -> Iterator[tuple[int, int]]:
+    """(first output pixel, number of pixels) of each tile of a line, as tflmgen_depthwise_patch_mve_next divides it."""
     x = 0
     while x < width:
         left = width - x
@@ -147,7 +147,7 @@ def _stream(layer: Layer, taps: tuple[int, int], padding: int) -> NDArray[np.uin
     multipliers, shifts = np.array(layer.scales, dtype=np.int64).T
     columns[:, -1, -1] = shifts
     stream[:, :3] = columns.reshape(channels, -1).view("<u4")
-    stream[:, 3], stream[:, 4] = words(layer.bias), words(multipliers)
+    stream[:, 3], stream[:, 4] = as_words(layer.bias), as_words(multipliers)
     return np.concatenate([np.full(4, padding % 256 * 0x01010101, dtype=np.uint32), stream.reshape(-1)])
 
 

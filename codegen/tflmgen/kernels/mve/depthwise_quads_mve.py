@@ -12,10 +12,11 @@ from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.depthwise_patch_mve import CHANNELS, distance, distance_of_pixels, without_border
-from tflmgen.kernels.mve.mve_requantisation import fit, words
+from tflmgen.kernels.mve.mve_requantisation import fit
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.kernel_requantisation import Rounding
 from tflmgen.kernels.numeric.packed_readers import records, without_padding
+from tflmgen.kernels.numeric.stream_words import as_words
 from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import DepthwiseConvolution, GroupedConvolution
@@ -36,14 +37,14 @@ MAX_SCRATCH = 4096
 
 
 def depthwise_quads_mve(request: DepthwiseConvolution | GroupedConvolution) -> Kernel | None:
-    """The kernel; None where it is not exact, or where a window has too many taps."""
+    """The kernel; None where it would not be exact, or where a window has too many taps."""
     op, layer, window = request.op, request.layer, request.window
-    exact = fit(layer)
+    variant = fit(layer)
     channels = len(layer.weights)
     height, width = window.taps
     quads, columns = -(-height // 4), (PIXELS - 1) * window.steps.stride_width + window.reach[1]
     loads, scratch = -(-quads * width // 4), 4 * CHANNELS * quads * columns
-    if exact is None or loads > LOADS or quads > QUADS or scratch > MAX_SCRATCH:
+    if variant is None or loads > LOADS or quads > QUADS or scratch > MAX_SCRATCH:
         return None
     filters, padding = channels // window.input[3], zero_point(input_type(op, 0))
     fields = params(
@@ -51,13 +52,13 @@ def depthwise_quads_mve(request: DepthwiseConvolution | GroupedConvolution) -> K
         window.fields(channels),
         window.dilation_fields,
         (("padding_value", padding), ("loads", loads), ("output_zero_point", layer.zero_point)),
-        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+        layer.limit_fields(variant.clamped),
     )
     input_overlaps = overlaps(op.outputs[0], distance(window, 1, PIXELS, filters))
     if window.width.output <= PIXELS and filters == 1 and input_overlaps:
         input_overlaps += (Overlap(0, 0, distance_of_pixels(window, 1), multiple=channels),)
     stream = ConstantArray.of("stream", _stream(layer, window, loads, padding), DType.UINT32)
-    function = f"tflmgen_depthwise_quads_mve{'' if exact.signed else '_relu'}_s8"
+    function = f"tflmgen_depthwise_quads_mve{'' if variant.signed else '_relu'}_s8"
     operands = (Input(0), stream, Scratch(scratch), Output(0))
     return Kernel(function, HEADER, operands, fields, input_overlaps, Cost(request.macs), "mve")
 
@@ -82,14 +83,16 @@ def _stream(layer: Layer, window: Window, loads: int, padding: int) -> NDArray[n
     )
     stream = np.zeros((channels, 4 * loads + 4), dtype=np.uint32)
     stream[:, : 4 * loads] = weights.view("<u4")
-    stream[:, -4] = words(layer.bias)
-    stream[:, -3:-1] = words(np.array(layer.scales, dtype=np.int64))
+    stream[:, -4] = as_words(layer.bias)
+    stream[:, -3:-1] = as_words(np.array(layer.scales, dtype=np.int64))
     stream[channels // window.input[3] - 1 :: channels // window.input[3], -1] = 4
     return np.concatenate([np.full(4, padding % 256 * 0x01010101, dtype=np.uint32), stream.reshape(-1)])
 
 
 def _read(call: PackedCall) -> list[UnpackedPart]:
-    """Per output channel fours of rows, column by column, filled up to whole 16s, and what it is scaled by."""
+    """A record for each output channel: weights by quads of rows, column by column, filled up to whole vectors of 16,
+    and what requantises their sum.
+    """
     height, width, channels = call.number("filter_height"), call.number("filter_width"), call.channels
     quads = -(-height // 4)
     loads = -(-quads * width // 4)

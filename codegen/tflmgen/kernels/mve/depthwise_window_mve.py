@@ -11,10 +11,11 @@ from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Packed
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
-from tflmgen.kernels.mve.mve_requantisation import fit, words
+from tflmgen.kernels.mve.mve_requantisation import fit
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.kernel_requantisation import Rounding
 from tflmgen.kernels.numeric.packed_readers import records
+from tflmgen.kernels.numeric.stream_words import as_words
 from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.numeric.window import POINTER_BYTES
 from tflmgen.kernels.requests import DepthwiseConvolution, GroupedConvolution
@@ -30,8 +31,8 @@ def depthwise_window_mve(request: DepthwiseConvolution | GroupedConvolution) -> 
     op, layer, window = request.op, request.layer, request.window.line
     outputs, taps = layer.weights.shape
     channels = window.input[3]
-    exact = fit(layer)
-    if exact is None or not exact.fixable or layer.weights.min() < -127:
+    variant = fit(layer)
+    if variant is None or not variant.fixable or layer.weights.min() < -127:
         return None
     whole = channels == outputs and channels % GROUP == 0
     three = whole and window.taps == (3, 3) and (window.steps.dilation_height, window.steps.dilation_width) == (1, 1)
@@ -46,8 +47,7 @@ def depthwise_window_mve(request: DepthwiseConvolution | GroupedConvolution) -> 
             (("filters", outputs // channels),),
             (("padding_value", zero_point(input_type(op, 0))), ("by_twos", by_twos)),
             (("output_zero_point", layer.zero_point),),
-            (("output_min", layer.low if exact.clamped else -128),),
-            (("output_max", layer.high if exact.clamped else 127),),
+            layer.limit_fields(variant.clamped),
         )
         pixels = 4 if by_twos else 3 if three else 1
         table = 0 if whole else 2 * GROUP * -(-outputs // GROUP)
@@ -74,7 +74,7 @@ def _stream(layer: Layer) -> NDArray[np.uint32]:
     channels, taps = layer.weights.shape
     missing = ((0, -channels % GROUP), (0, 0))
     weights = np.pad(layer.weights.astype(np.int8), missing)
-    factors = np.pad(np.column_stack([words(layer.bias), words(np.array(layer.scales, dtype=np.int64))]), missing)
+    factors = np.pad(np.column_stack([as_words(layer.bias), as_words(np.array(layer.scales, dtype=np.int64))]), missing)
     stream = np.zeros((len(weights) // GROUP, 2 * taps + 24), dtype=np.uint32)
     for number, row in enumerate(stream):
         group = slice(GROUP * number, GROUP * (number + 1))

@@ -7,16 +7,17 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, UnpackedPart
 from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
-from tflmgen.kernels.mve.mve_requantisation import fit, padded_bytes, words
+from tflmgen.kernels.mve.mve_requantisation import fit, padded_bytes
 from tflmgen.kernels.numeric.int8_layer import Layer
 from tflmgen.kernels.numeric.kernel_requantisation import Rounding
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
 from tflmgen.kernels.numeric.packed_readers import records, without_padding
-from tflmgen.kernels.numeric.weights import params
+from tflmgen.kernels.numeric.stream_words import as_words
+from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.requests import MatrixProduct
 
 HEADER = "fully_connected_mve.h"
@@ -40,26 +41,26 @@ def fully_connected_mve(request: MatrixProduct) -> list[Kernel]:
 def _kernel(request: MatrixProduct, singles: int) -> Kernel | None:
     op, layer, batches = request.op, request.layer, request.batches
     units, depth = layer.weights.shape
-    exact = fit(layer)
+    variant = fit(layer)
     packed = padded_bytes(layer.weights)
     chunks = packed.shape[1]
     copied = depth % 16 != 0
-    if exact is None or not exact.fixable or (copied and 16 * chunks > STACK_BYTES):
+    if variant is None or not variant.fixable or (copied and 16 * chunks > STACK_BYTES):
         return None
     fields = params(
         "tflmgen_fully_connected_mve_s8",
         (("batches", batches), ("depth", depth), ("units", units), ("chunks", chunks), ("singles", singles)),
         (("output_zero_point", layer.zero_point),),
-        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+        layer.limit_fields(variant.clamped),
     )
     grouped = units - singles
     parts = [unit_stream(packed[:grouped], replace(layer, bias=layer.bias[:grouped], scales=layer.scales[:grouped]))]
     parts += [np.append(packed[unit].reshape(-1), _factors(layer)[unit]) for unit in range(grouped, units)]
     stream = ConstantArray.of("stream", np.concatenate(parts), DType.UINT32)
     distance = overlap_distance(batches, depth, units, units if copied else 1 if singles else last_block(units, GROUP))
-    overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
+    input_overlaps = overlaps(op.outputs[0], distance)
     operands = (Input(0), stream, Output(0))
-    return Kernel("tflmgen_fully_connected_mve_s8", HEADER, operands, fields, overlaps, Cost(request.macs), "mve")
+    return Kernel("tflmgen_fully_connected_mve_s8", HEADER, operands, fields, input_overlaps, Cost(request.macs), "mve")
 
 
 def unit_stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:
@@ -84,7 +85,7 @@ def unit_stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:
 def _factors(layer: Layer) -> NDArray[np.uint32]:
     """Bias, multiplier and shift of each unit, [units, 3]."""
     scales = np.array(layer.scales, dtype=np.int64).reshape(-1, 2)
-    return np.column_stack([words(layer.bias), words(scales)])
+    return np.column_stack([as_words(layer.bias), as_words(scales)])
 
 
 def read_units(call: PackedCall, singles: int) -> list[UnpackedPart]:

@@ -48,11 +48,6 @@ def fit(layer: Layer) -> Fit | None:
     return None if signed and unshifted else Fit(signed, fixable, clamped)
 
 
-def words(values: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Integers as 32-bit words; biases wrap."""
-    return (values % 2**32).astype(np.uint32)
-
-
 def padded_bytes(weights: NDArray[np.int64]) -> NDArray[np.uint32]:
     """int8 weights [channels, terms] in vectors of 16, zeros behind: words [channels, vectors, 4]."""
     channels, terms = weights.shape

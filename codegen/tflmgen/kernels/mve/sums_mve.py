@@ -7,9 +7,10 @@ import numpy as np
 from tflmgen.ir import ConstantArray, DType
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.fully_connected_mve import GROUP
-from tflmgen.kernels.mve.mve_requantisation import padded_bytes, words
+from tflmgen.kernels.mve.mve_requantisation import padded_bytes
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.packed_readers import records, without_padding
+from tflmgen.kernels.numeric.stream_words import as_words
 
 STACK_BYTES = header_constant("sums_mve.h", "TFLMGEN_SUMS_MVE_STACK_BYTES")
 """Bytes that rows may take on the stack; the kernels do not support longer ones."""
@@ -30,12 +31,12 @@ def sums_operand(name: str, weights: Integers, biases: Integers) -> ConstantArra
     starts[:rows] = biases
     packed = padded_bytes(filled)
     ordered = packed.reshape(-1, GROUP, packed.shape[1], 4).transpose(0, 2, 1, 3).reshape(count // GROUP, -1)
-    stream = np.concatenate([words(starts).reshape(-1, GROUP), ordered], axis=1)
+    stream = np.concatenate([as_words(starts).reshape(-1, GROUP), ordered], axis=1)
     return ConstantArray.of(name, stream.reshape(-1), DType.UINT32)
 
 
 def read_sums(data: bytes, rows: int, terms: int) -> tuple[Integers, Integers]:
-    """Weights [rows, terms] and starts: groups of eight biases and rows, filled up to whole 16s."""
+    """Weights [rows, terms] and starts: groups of eight biases and rows, filled up to whole vectors of 16."""
     chunks, count = -(-terms // 16), -(-rows // 8)
     stream = records(data, [("bias", "<i4", (8,)), ("weights", "i1", (chunks, 8, 16))], count)
     weights, starts = stream["weights"].transpose(0, 2, 1, 3).reshape(8 * count, -1), stream["bias"].reshape(-1)

@@ -6,6 +6,11 @@ fixedpoint.h (barrel-shifted exp, Newton-Raphson division), reproduced here on P
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
+_Integers = NDArray[np.int64]
+
 INT32_END = 2**31
 """The first integer beyond int32; -INT32_END is the least int32."""
 
@@ -58,6 +63,18 @@ def requantize(value: int, multiplier: int, shift: int) -> int:
     if not -INT32_END <= high < INT32_END:
         high = saturate(high)
     return high if shift >= 0 else rounding_divide(high, -shift)
+
+
+def requantized(values: _Integers, multiplier: int | _Integers, shift: int | _Integers) -> _Integers:
+    """requantize() of an array whose values neither a shift to the left nor the first rounding takes out of 32 bits.
+
+    Arrays of multipliers and shifts broadcast.
+    """
+    high = ((values << np.maximum(shift, 0)) * multiplier + (1 << 30)) >> 31
+    right = np.maximum(np.negative(shift), 0)
+    half = (1 << right) >> 1
+    rounded: _Integers = np.where(high >= 0, (high + half) >> right, -((half - high) >> right))
+    return rounded
 
 
 def exp_on_negative(raw: int, integer_bits: int) -> int:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tflmgen.ir import OperatorInstance
 from tflmgen.kernels.numeric.quantize_math import Activation, activation_range
+from tflmgen.kernels.numeric.window import Fields
 from tflmgen.kernels.rules import input_type, zero_point
 
 Integers = NDArray[np.int64]
@@ -29,6 +30,11 @@ class Layer:
     zero_point: int
     low: int
     high: int
+
+    def limit_fields(self, clamped: bool) -> Fields:
+        """Params fields for the range that a kernel clamps int8 outputs to: the layer's if `clamped`, else int8's."""
+        low, high = (self.low, self.high) if clamped else (-128, 127)
+        return ("output_min", low), ("output_max", high)
 
     def channels(self, rows: NDArray[np.intp]) -> Layer:
         """The layer of these channels only."""

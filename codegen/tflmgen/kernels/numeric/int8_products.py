@@ -16,12 +16,3 @@ def all_products(op: OperatorInstance) -> Integers:
         np.outer(values - zero_point(input_type(op, 0)), values - zero_point(input_type(op, 1)))
     )
     return products
-
-
-def requantized(products: Integers, multiplier: int, shift: int) -> Integers:
-    """tflmgen_requantize of each product."""
-    high = ((products << max(shift, 0)) * multiplier + (1 << 30)) >> 31
-    right = max(-shift, 0)
-    half = (1 << right) >> 1
-    rounded: Integers = np.where(high >= 0, (high + half) >> right, -((half - high) >> right))
-    return rounded

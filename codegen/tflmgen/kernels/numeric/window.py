@@ -49,7 +49,7 @@ class Steps:
 
 
 def parse_padding(options: Options) -> bool:
-    """Whether the field `padding` is SAME (else VALID)."""
+    """Whether the field `padding` is SAME (else VALID). Raises ValueError for any other padding."""
     padding = int(options.get("padding", 0))
     if padding not in (0, 1):
         raise ValueError(f"padding is {padding}, but only 0 (SAME) and 1 (VALID) exist")
@@ -58,12 +58,9 @@ def parse_padding(options: Options) -> bool:
 
 def parse_steps(options: Options, dilated: bool) -> Steps:
     """Steps from the fields `padding`, `stride_h` ... of a convolution or pool. Raises ValueError if out of range."""
-    padding = int(options.get("padding", 0))
-    if padding not in (0, 1):
-        raise ValueError(f"padding is {padding}, but only 0 (SAME) and 1 (VALID) exist")
     top, left, bottom, right = options.get(EXPLICIT_PADDING, (0, 0, 0, 0))
     return Steps(
-        padding == 0,
+        parse_padding(options),
         positive(options, "stride_h"),
         positive(options, "stride_w"),
         positive(options, "dilation_h_factor", 1) if dilated else 1,

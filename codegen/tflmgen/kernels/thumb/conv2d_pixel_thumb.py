@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
+from tflmgen.kernels.numeric.weights import FORWARD, go_backward, overlaps, params
 from tflmgen.kernels.requests import Convolution, GroupedConvolution, MatrixProduct
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.thumb.fully_connected_thumb import group_words, read_units, stream_of
@@ -23,12 +23,12 @@ def conv2d_pixel_thumb(request: Convolution | GroupedConvolution) -> Kernel | No
     op, window, layer = request.op, request.window, request.layer
     groups = request.groups if isinstance(request, GroupedConvolution) else 1
     channels, terms = layer.weights.shape
-    exact = raised_requantisations(layer)
-    if exact is None:
+    requantisation = raised_requantisations(layer)
+    if requantisation is None:
         return None
     outputs = channels // groups
     streams = [
-        stream_of(layer.weights[first : first + outputs], exact.all_words[first : first + outputs])
+        stream_of(layer.weights[first : first + outputs], requantisation.all_words[first : first + outputs])
         for first in range(0, channels, outputs)
     ]
     flat = window.flat
@@ -39,8 +39,8 @@ def conv2d_pixel_thumb(request: Convolution | GroupedConvolution) -> Kernel | No
         (("padding_value", zero_point(input_type(op, 0))),),
         FORWARD,
         (("groups", groups), ("group_inputs", window.input[3] // groups), ("group_outputs", outputs)),
-        (("stream_words", streams[0].size), ("group_words", group_words(terms, exact.all_words))),
-        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+        (("stream_words", streams[0].size), ("group_words", group_words(terms, requantisation.all_words))),
+        layer.limit_fields(requantisation.clamped),
     )
     distance = window.overlap_distance(channels, outputs)
     words = ConstantArray.of("stream", np.concatenate(streams), DType.UINT32)
@@ -50,7 +50,7 @@ def conv2d_pixel_thumb(request: Convolution | GroupedConvolution) -> Kernel | No
         HEADER,
         operands,
         fields,
-        (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
+        overlaps(op.outputs[0], distance),
         Cost(request.macs),
         "thumb",
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.kernel_requantisation import Bounded as BoundedSums
 from tflmgen.kernels.numeric.kernel_requantisation import Halves, wrapped
-from tflmgen.kernels.numeric.weights import FORWARD, go_backward, params
+from tflmgen.kernels.numeric.weights import FORWARD, go_backward, overlaps, params
 from tflmgen.kernels.requests import Convolution
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.thumb.bounded import Bounded, bounded
@@ -29,7 +29,7 @@ _PASS = 8
 """Weights of a pass over the windows."""
 
 _FIRST_PASSES, _MORE_PASSES = 9, 31
-"""Passes that the first mask of a channel tells of, and each other one."""
+"""Passes over eight weights that the first mask of a channel has bits for, and each further one."""
 
 
 def conv2d_thumb(request: Convolution) -> Kernel | None:
@@ -38,8 +38,8 @@ def conv2d_thumb(request: Convolution) -> Kernel | None:
     channels, terms = layer.weights.shape
     if terms > MAX_TERMS:
         return None
-    exact: Bounded | Requantisations | None = bounded(layer) or own_requantisations(layer)
-    if exact is None:
+    requantisation: Bounded | Requantisations | None = bounded(layer) or own_requantisations(layer)
+    if requantisation is None:
         return None
     fields = params(
         "tflmgen_conv2d_thumb_s8",
@@ -47,37 +47,37 @@ def conv2d_thumb(request: Convolution) -> Kernel | None:
         window.dilation_fields,
         (("padding_value", zero_point(input_type(op, 0))), ("terms", terms)),
         FORWARD,
-        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+        layer.limit_fields(requantisation.clamped),
     )
     rows = -(-terms // 4) * 4
-    stream = ConstantArray.of("stream", _stream(layer.weights, rows, exact), DType.UINT32)
+    stream = ConstantArray.of("stream", _stream(layer.weights, rows, requantisation), DType.UINT32)
     distance = window.block_distance(channels, BLOCK)
-    overlaps = (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else ()
+    input_overlaps = overlaps(op.outputs[0], distance)
     kernel = Kernel(
-        f"tflmgen_conv2d_thumb{'_bounded' if isinstance(exact, Bounded) else ''}_s8",
+        f"tflmgen_conv2d_thumb{'_bounded' if isinstance(requantisation, Bounded) else ''}_s8",
         HEADER,
         (Input(0), stream, Scratch(2 * BLOCK * rows), Output(0)),
         fields,
-        overlaps,
-        Cost(request.macs, numbers=(("signed", isinstance(exact, Requantisations)),)),
+        input_overlaps,
+        Cost(request.macs, numbers=(("signed", isinstance(requantisation, Requantisations)),)),
         "thumb",
     )
     pixels = window.flat.input[2]
     return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK))
 
 
-def _stream(weights: Integers, rows: int, exact: Bounded | Requantisations) -> NDArray[np.uint32]:
+def _stream(weights: Integers, rows: int, requantisation: Bounded | Requantisations) -> NDArray[np.uint32]:
     """Weights as [groups, rows, GROUP]; per channel its constants; the masks that are left."""
     channels, terms = weights.shape
     padded = np.zeros((-(-channels // GROUP) * GROUP, rows), dtype=np.int8)
     padded[:channels, rows - terms :] = weights
     grouped = np.ascontiguousarray(padded.reshape(-1, GROUP, rows).transpose(0, 2, 1))
     first, *others = _masks(padded[:channels])
-    if isinstance(exact, Bounded):
-        constants = exact.words
+    if isinstance(requantisation, Bounded):
+        constants = requantisation.words
         constants[:, 1] |= first
     else:
-        constants = np.concatenate([first[:, None], exact.all_words], axis=1)
+        constants = np.concatenate([first[:, None], requantisation.all_words], axis=1)
     more = np.stack(others, axis=1) if others else np.zeros((channels, 0), dtype=np.uint32)
     return np.concatenate([grouped.view("<u4").reshape(-1), constants.reshape(-1), more.reshape(-1)])
 
@@ -136,10 +136,10 @@ def _check_masks(weights: Integers, masks: NDArray[np.uint32]) -> None:
     The first mask has 10 bits, for nine eights, every other one 32, for 31. Raises ValueError.
     """
     channels, rows = weights.shape
-    fours = weights.reshape(channels, rows // 8, 2, 4)
+    quads = weights.reshape(channels, rows // 8, 2, 4)
     greatest = (
-        (fours * np.where(fours < 0, -128, 127)).sum(axis=3),
-        (fours * np.where(fours < 0, 127, -128)).sum(axis=3),
+        (quads * np.where(quads < 0, -128, 127)).sum(axis=3),
+        (quads * np.where(quads < 0, 127, -128)).sum(axis=3),
     )
     # The kernels have products by negated weights.
     needed = ((greatest[0] > 2**15) | (greatest[1] <= -(2**15))).any(axis=2)

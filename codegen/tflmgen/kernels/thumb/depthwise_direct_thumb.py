@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.kernel_requantisation import Bounded, Halves
 from tflmgen.kernels.numeric.packed_readers import records
-from tflmgen.kernels.numeric.weights import params
+from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.requests import DepthwiseConvolution
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.thumb.bounded import bounded
@@ -37,7 +37,7 @@ def depthwise_direct_thumb(request: DepthwiseConvolution) -> Kernel | None:
         window.channel_fields,
         window.dilation_fields,
         (("padding_value", zero_point(input_type(op, 0))), ("pads", window.reaches_out)),
-        (("output_min", layer.low if clamped else -128), ("output_max", layer.high if clamped else 127)),
+        layer.limit_fields(clamped),
     )
     distance = window.group_distance(1)
     return Kernel(
@@ -51,7 +51,7 @@ def depthwise_direct_thumb(request: DepthwiseConvolution) -> Kernel | None:
             Output(0),
         ),
         fields,
-        (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
+        overlaps(op.outputs[0], distance),
         Cost(request.macs, numbers=(("signed", within is None),)),
         "thumb",
     )

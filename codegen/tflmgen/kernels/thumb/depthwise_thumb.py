@@ -54,8 +54,8 @@ def depthwise_thumb(request: WindowRequest) -> tuple[Kernel, ...]:
     steps, output = window.steps, (window.height.output, window.width.output)
     line = steps.stride_width * (output[1] + output[1] % 2 - 1) + (window.taps[1] - 1) * steps.dilation_width + 1
     reach = (window.taps[0] - 1) * steps.dilation_height + 1
-    helds = [max(size // (4 * line), reach + (steps.stride_height if size else 0)) for size in PLANE_BYTES]
-    strips = dict.fromkeys(min(output[0], (held - reach) // steps.stride_height + 1) for held in helds)
+    line_counts = [max(size // (4 * line), reach + (steps.stride_height if size else 0)) for size in PLANE_BYTES]
+    strips = dict.fromkeys(min(output[0], (lines - reach) // steps.stride_height + 1) for lines in line_counts)
     if columns and filters == 1 and output[0] != window.input[1]:
         # Of a column's outputs some would lie where later columns of the input do.
         strips = dict.fromkeys([output[0]])
@@ -67,7 +67,6 @@ def depthwise_thumb(request: WindowRequest) -> tuple[Kernel, ...]:
         _places(window, channels, columns),
         (("filters", filters),),
     )
-    limits = (("output_min", layer.low if clamped else -128), ("output_max", layer.high if clamped else 127))
     in_place = filters == 1 and output[0] <= window.input[1] and output[1] <= window.input[2]
     family = f"depthwise_thumb_{'3x3' if by_three else 'window'}"
     records = 0 if by_three else TAPS_BYTES * -(-taps // 2) + _OTHER_BYTES
@@ -81,7 +80,7 @@ def depthwise_thumb(request: WindowRequest) -> tuple[Kernel, ...]:
                 Scratch(records + 4 * (line * ((strip - 1) * steps.stride_height + reach) + steps.stride_width)),
                 Output(0),
             ),
-            replace(fields, fields=(*fields.fields, ("line", line), ("strip", strip), *limits)),
+            replace(fields, fields=(*fields.fields, ("line", line), ("strip", strip), *layer.limit_fields(clamped))),
             (Overlap(0, 0, 0, exact=True),) if in_place else (),
             Cost(request.macs, family, (("signed", bool(beyond.any())),)),
             "thumb",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, UnpackedPart
 from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.kernel_requantisation import Halves
 from tflmgen.kernels.numeric.matrix_overlap import overlap_distance
 from tflmgen.kernels.numeric.packed_readers import records
-from tflmgen.kernels.numeric.weights import params
+from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.requests import Convolution, MatrixProduct
 from tflmgen.kernels.thumb.thumb_requantisation import own_requantisations
 
@@ -23,14 +23,13 @@ def fully_connected_few_thumb(request: MatrixProduct) -> Kernel | None:
     """The kernel; None where it would not be exact, or where there are many units."""
     op, layer, batches = request.op, request.layer, request.batches
     units, depth = layer.weights.shape
-    exact = own_requantisations(layer) if units <= MAX_UNITS else None
-    if exact is None:
+    requantisation = own_requantisations(layer) if units <= MAX_UNITS else None
+    if requantisation is None:
         return None
     weights = np.zeros((units, depth + -depth % 4), dtype=np.int8)
     weights[:, weights.shape[1] - depth :] = layer.weights
-    stream = np.concatenate([weights.view("<u4"), exact.all_words], axis=1)
+    stream = np.concatenate([weights.view("<u4"), requantisation.all_words], axis=1)
     distance = overlap_distance(batches, depth, units)
-    limits = (layer.low, layer.high) if exact.clamped else (-128, 127)
     return Kernel(
         "tflmgen_fully_connected_few_thumb_s8",
         HEADER,
@@ -38,9 +37,9 @@ def fully_connected_few_thumb(request: MatrixProduct) -> Kernel | None:
         params(
             "tflmgen_fully_connected_few_thumb_s8",
             (("batches", batches), ("depth", depth), ("units", units), ("unit_words", stream.shape[1])),
-            (("output_min", limits[0]), ("output_max", limits[1])),
+            layer.limit_fields(requantisation.clamped),
         ),
-        (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
+        overlaps(op.outputs[0], distance),
         Cost(request.macs),
         "thumb",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, UnpackedPart
+from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, UnpackedPart
 from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
@@ -13,7 +13,7 @@ from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.kernel_requantisation import Halves, wrapped
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
 from tflmgen.kernels.numeric.packed_readers import records
-from tflmgen.kernels.numeric.weights import params
+from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.requests import Convolution, MatrixProduct
 from tflmgen.kernels.thumb.thumb_requantisation import raised_requantisations
 
@@ -28,48 +28,48 @@ UNROLLED = header_constant(_GROUPS, "TFLMGEN_FULLY_CONNECTED_THUMB_UNROLLED")
 """Values in a pass over the row of a single unit."""
 
 MASKED = header_constant(_GROUPS, "TFLMGEN_FULLY_CONNECTED_THUMB_MASKED")
-"""Eights of values that a mask tells of."""
+"""Octets of values that a mask tells of."""
 
-_EIGHT = 8
+_OCTET = 8
 """Values of a unit that a bit of a mask stands for."""
 
 _SMALL = 128
 """Sums of weights of one sign up to which eight products are summed before they are taken apart."""
 
 _FEWEST_SMALL = 0.25
-"""Part of the eights that must be small: they take 88 instructions, others 113; without masks all take 103."""
+"""Part of the octets that must be small: they take 88 instructions, others 113; without masks all take 103."""
 
 
 def fully_connected_thumb(request: MatrixProduct) -> Kernel | None:
     """The kernel; None where it would not be exact, or where a row is long and its length odd."""
     op, layer, batches = request.op, request.layer, request.batches
     units, depth = layer.weights.shape
-    exact = raised_requantisations(layer)
+    requantisation = raised_requantisations(layer)
     copied = depth <= STACK
-    if exact is None or not (copied or depth % 2 == 0):
+    if requantisation is None or not (copied or depth % 2 == 0):
         return None
-    small = _small_eights(layer.weights)
+    small = _small_octets(layer.weights)
     masks = _masks(small) if small.size and small.mean() >= _FEWEST_SMALL else None
-    stream = stream_of(layer.weights, exact.words, masks)
+    stream = stream_of(layer.weights, requantisation.words, masks)
     mask_words = 0 if masks is None else masks.shape[1]
-    words = group_words(depth, exact.words) + mask_words
+    words = group_words(depth, requantisation.words) + mask_words
     fields = params(
         "tflmgen_fully_connected_thumb_s8",
         (("batches", batches), ("depth", depth), ("units", units)),
         (("group_words", words), ("mask_words", mask_words)),
-        (("output_min", layer.low if exact.clamped else -128), ("output_max", layer.high if exact.clamped else 127)),
+        layer.limit_fields(requantisation.clamped),
     )
     packed = ConstantArray.of("stream", stream.reshape(-1), DType.UINT32)
     last = 1 if single_units(units) else last_block(units, GROUP)
     distance = overlap_distance(batches, depth, units, units if copied else last)
     family = f"fully_connected_thumb{'' if copied else '_long'}"
     return Kernel(
-        f"tflmgen_{family}{'' if masks is None else '_small'}{'' if exact.signed else '_relu'}_s8",
+        f"tflmgen_{family}{'' if masks is None else '_small'}{'' if requantisation.signed else '_relu'}_s8",
         HEADER,
         (Input(0), packed, Output(0)),
         fields,
-        (Overlap(0, 0, distance),) if distance < op.outputs[0].bytes else (),
-        Cost(request.macs, family, (("signed", exact.signed),)),
+        overlaps(op.outputs[0], distance),
+        Cost(request.macs, family, (("signed", requantisation.signed),)),
         "thumb",
     )
 
@@ -105,15 +105,15 @@ def stream_of(
     return np.concatenate([groups.reshape(-1), singles.reshape(-1)])
 
 
-def _small_eights(weights: Integers) -> NDArray[np.bool_]:
-    """Whether the products of eight values may be summed, [groups, eights]; none of rows too long for their sums."""
+def _small_octets(weights: Integers) -> NDArray[np.bool_]:
+    """Whether the products of eight values may be summed, [groups, octets]; none of rows too long for their sums."""
     units, depth = weights.shape
-    eights, count = (depth + depth % 2) // _EIGHT, units - single_units(units)
-    if not 0 < eights <= header_constant(_GROUPS, "TFLMGEN_FULLY_CONNECTED_THUMB_EIGHTS"):
+    octets, count = (depth + depth % 2) // _OCTET, units - single_units(units)
+    if not 0 < octets <= header_constant(_GROUPS, "TFLMGEN_FULLY_CONNECTED_THUMB_OCTETS"):
         return np.zeros((0, 0), dtype=np.bool_)
     padded = np.zeros((-(-count // GROUP) * GROUP, depth + depth % 2), dtype=np.int64)
     padded[:count, :depth] = weights[:count]
-    values = padded[:, padded.shape[1] - eights * _EIGHT :].reshape(-1, GROUP, eights, _EIGHT)
+    values = padded[:, padded.shape[1] - octets * _OCTET :].reshape(-1, GROUP, octets, _OCTET)
     sums = np.maximum(np.maximum(values, 0).sum(axis=3), np.maximum(-values, 0).sum(axis=3))
     result: NDArray[np.bool_] = (sums <= _SMALL).all(axis=1)
     return result
@@ -121,9 +121,9 @@ def _small_eights(weights: Integers) -> NDArray[np.bool_]:
 
 def _masks(small: NDArray[np.bool_]) -> NDArray[np.uint32]:
     """A 1 from the topmost bit on for each eight that is not small, and a 1 behind them: [groups, words]."""
-    groups, eights = small.shape
-    bits = np.ones((groups, -(-eights // MASKED), MASKED + 1), dtype=np.uint64)
-    behind = -eights % MASKED
+    groups, octets = small.shape
+    bits = np.ones((groups, -(-octets // MASKED), MASKED + 1), dtype=np.uint64)
+    behind = -octets % MASKED
     padded = np.pad(~small, ((0, 0), (0, behind))).reshape(groups, -1, MASKED)
     bits[:, :, :MASKED] = padded
     bits[:, -1, MASKED - behind :] = np.arange(behind + 1) == 0
@@ -133,7 +133,7 @@ def _masks(small: NDArray[np.bool_]) -> NDArray[np.uint32]:
 
 def _mask_places(values: int) -> list[int]:
     """Where the masks of a group stand among its words, before they are inserted."""
-    first, step = values % _EIGHT, _EIGHT * MASKED
+    first, step = values % _OCTET, _OCTET * MASKED
     return [0, *range(first + step, values, step)]
 
 
@@ -155,7 +155,7 @@ def read_units(data: bytes, units: int, depth: int, constants: int, masked: bool
     """The units of a stream, and what is behind them. constants: words of each unit; masked: there are masks."""
     even, left = depth + depth % 2, units % 4 if units % 4 < 3 else 0
     groups, front = -(-(units - left) // 4), -even % 8
-    # A mask before each 31 whole eights; the values that are left stand behind the first one.
+    # A mask before each 31 whole octets; the values that are left stand behind the first one.
     places = [0, *range(even % 8 + 248, even, 248)] if masked else []
     length = even + len(places) + 4 * constants
     cut, end = 4 * groups * length, 4 * left * constants + left * (front + even)
@@ -191,14 +191,14 @@ def _check_masks(weights: Integers, masks: NDArray[np.uint32]) -> None:
     """
     groups, values, _ = weights.shape
     bits = (masks[:, :, None] >> np.arange(31, -1, -1, dtype=np.uint32) & 1).astype(bool)
-    eights = values // 8
+    octets = values // 8
     flat = bits[:, :, :31].reshape(groups, -1)
-    last = eights - 31 * (masks.shape[1] - 1)
+    last = octets - 31 * (masks.shape[1] - 1)
     if not bits[:, :-1, 31].all() or not bits[:, -1, last].all() or bits[:, -1, last + 1 :].any():
         raise ValueError("a mask does not end with its last eight")
-    parts = weights[:, values % 8 :].reshape(groups, eights, 8, 4)
+    parts = weights[:, values % 8 :].reshape(groups, octets, 8, 4)
     greatest = 255 * np.maximum(np.maximum(parts, 0).sum(axis=2), np.maximum(-parts, 0).sum(axis=2)).max(axis=2)
-    if (greatest[~flat[:, :eights]] > 2**15 - 2**7).any():
+    if (greatest[~flat[:, :octets]] > 2**15 - 2**7).any():
         raise ValueError("a mask sums more products than a half holds")
 
 

@@ -30,15 +30,15 @@ def mul_thumb(request: Multiplication) -> Kernel | None:
         zero_point(op.outputs[0]),
         *request.limits,
     )
-    exact = requantisations(layer, np.zeros(1, dtype=np.int64))
-    if exact is None:
+    requantisation = requantisations(layer, np.zeros(1, dtype=np.int64))
+    if requantisation is None:
         return None
     fields = (
-        ("multiplier", int(exact.multipliers[0])),
-        ("fraction", int(exact.shifts[0]) >> 8),
-        ("addend", int(exact.addends[0])),
-        ("shift", int(exact.shifts[0]) & 255),
-        ("negative", int(exact.negatives[0])),
+        ("multiplier", int(requantisation.multipliers[0])),
+        ("fraction", int(requantisation.shifts[0]) >> 8),
+        ("addend", int(requantisation.addends[0])),
+        ("shift", int(requantisation.shifts[0]) & 255),
+        ("negative", int(requantisation.negatives[0])),
     )
     return mul_kernel(request, "thumb", fields)
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.kernels.numeric.fixed_point import INT32_END
+from tflmgen.kernels.numeric.fixed_point import INT32_END, requantized
 from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
 
 MAX_TERMS = 2**16
@@ -144,10 +144,7 @@ def finest_steps(layer: Layer, multipliers: Integers) -> Integers:
 def output_of(layer: Layer, accumulator: Integers) -> Integers:
     """zero point + tflmgen_requantize(accumulator), for [channels, n]."""
     multiplier, shift = np.array(layer.scales, dtype=np.int64).T[:, :, None]
-    high = ((accumulator << np.maximum(shift, 0)) * multiplier + 2**30) >> 31
-    right = np.maximum(-shift, 0)
-    half = (1 << right) >> 1
-    result: Integers = np.where(high >= 0, (high + half) >> right, -((half - high) >> right)) + layer.zero_point
+    result: Integers = requantized(accumulator, multiplier, shift) + layer.zero_point
     return result
 
 

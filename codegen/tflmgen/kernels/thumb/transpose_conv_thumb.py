@@ -34,10 +34,9 @@ def transpose_conv_thumb(request: TransposedConvolution) -> Kernel | None:
             part = filters[:, rest_y :: steps.stride_height, rest_x :: steps.stride_width]
             weights = part[:, ::-1, ::-1].reshape(channels, -1)
             parts.append(replace(layer, weights=weights, bias=bias - point * weights.sum(axis=1)))
-    exact = [raised_requantisations(part) for part in parts]
-    if any(requantisation is None for requantisation in exact):
+    known = [requantisation for part in parts if (requantisation := raised_requantisations(part)) is not None]
+    if len(known) < len(parts):
         return None
-    known = [requantisation for requantisation in exact if requantisation is not None]
     clamped = any(requantisation.clamped for requantisation in known)
     streams = [
         stream_of(part.weights, requantisation.all_words) for part, requantisation in zip(parts, known, strict=True)
@@ -56,7 +55,7 @@ def transpose_conv_thumb(request: TransposedConvolution) -> Kernel | None:
             "tflmgen_transpose_conv_thumb_s8",
             transposed_fields(op, window),
             (("padding_value", point),),
-            (("output_min", layer.low if clamped else -128), ("output_max", layer.high if clamped else 127)),
+            layer.limit_fields(clamped),
         ),
         cost=Cost(input_type(op, 2).elements * layer.weights.size // filters.shape[3]),
         variant="thumb",

@@ -119,14 +119,18 @@ def test_slices_of_five_dimensions_are_tflms(
     assert_as_in_tflm(run, tmp_path)
 
 
-def slicing_loop(place: str, axis: int = 1, length: int = 4, shape: tuple[int, ...] = (4, 4, 3)) -> Model:
+def slicing_loop(
+    place: str, axis: int = 1, length: int = 4, shape: tuple[int, ...] = (4, 4, 3), keeps: str = ""
+) -> Model:
     """Sum over t of tanh(x[.., place, ..]), the place along an axis of x[4, ..], t from 0 to `length`.
+
+    keeps  of x[.., place:place + 1, ..], whose length along the axis the file calls unknown: what is added to the place
 
     Subgraphs: 0 main, 1 condition, 2 body.
     """
     builder = ModelBuilder("slices", name="slices.tflite")
     main, condition, body = (builder.subgraph(name) for name in ("main", "cond", "body"))
-    part = (*shape[:axis], *shape[axis + 1 :])
+    part = (*shape[:axis], *((1,) if keeps else ()), *shape[axis + 1 :])
     types = (DType.INT32, ()), (DType.FLOAT32, part), (DType.FLOAT32, shape)
     x = main.tensor("x", DType.FLOAT32, shape)
     start = [main.constant("start", np.array(0, np.int32)), main.constant("zero", np.zeros(part, np.float32)), x]
@@ -148,13 +152,17 @@ def slicing_loop(place: str, axis: int = 1, length: int = 4, shape: tuple[int, .
         operands = [t if word == "t" else numbers[word] for word in (first, second)]
         body.operator({"+": "ADD", "-": "SUB", "*": "MUL"}[name], operands, [index])
     end = body.tensor("end", DType.INT32, ())
-    body.operator("ADD", [index, numbers["1"]], [end])
+    body.operator("ADD", [index, numbers[keeps or "1"]], [end])
     bounds = [body.tensor(name, DType.INT32, (axis + 1,)) for name in ("begins", "ends")]
     for bound, last in zip(bounds, (index, end), strict=True):
         body.operator("PACK", [*[numbers["0"]] * axis, last], [bound], {"axis": 0, "values_count": axis + 1})
     row, squashed, after = (body.tensor(name, DType.FLOAT32, part) for name in ("row", "squashed", "after"))
     later, ones = body.tensor("later", DType.INT32, ()), body.constant("ones", np.ones(axis + 1, np.int32))
-    masks = {"begin_mask": (1 << axis) - 1, "end_mask": (1 << axis) - 1, "shrink_axis_mask": 1 << axis}
+    shrinks = 0 if keeps else 1 << axis
+    masks = {"begin_mask": (1 << axis) - 1, "end_mask": (1 << axis) - 1, "shrink_axis_mask": shrinks}
+    if keeps:
+        unknown = tuple(-1 if place == axis else dim for place, dim in enumerate(part))
+        row = body.tensor("part", DType.FLOAT32, part, shape_signature=unknown)
     body.operator("STRIDED_SLICE", [rows, *bounds, ones], [row], masks)
     body.operator("TANH", [row], [squashed])
     body.operator("ADD", [total, squashed], [after])
@@ -171,8 +179,10 @@ def slicing_loop(place: str, axis: int = 1, length: int = 4, shape: tuple[int, .
         (slicing_loop("t + 1", 0, 3), (4, 4, 3)),
         (slicing_loop("t", 0, shape=(4,)), (4,)),
         (recurrent_loop("STRIDED_SLICE"), (STEPS, FEATURES)),
+        (slicing_loop("t", keeps="1"), (4, 4, 3)),
+        (slicing_loop("t + 1", 0, 3, keeps="1"), (4, 4, 3)),
     ],
-    ids=["counted", "backwards", "ahead", "scalars", "rows of a sequence"],
+    ids=["counted", "backwards", "ahead", "scalars", "rows of a sequence", "of length 1", "of length 1 ahead"],
 )
 def test_a_place_that_a_loop_counts_is_picked_as_tflm_can(model: Model, shape: tuple[int, ...], tmp_path: Path) -> None:
     run = run_in(DType.INT8, model, shape)
@@ -187,6 +197,11 @@ def test_a_place_that_a_loop_counts_is_picked_as_tflm_can(model: Model, shape: t
 def test_a_place_that_may_leave_the_list_stays_a_strided_slice(place: str, length: int) -> None:
     """Below 0 it counts from the end, and TFLite Micro's SLICE reads what lies before the list."""
     model = slicing_loop(place, 1, length)
+    assert with_row_operators(model) is model
+
+
+def test_a_part_of_another_length_than_its_tensor_stays_a_strided_slice() -> None:
+    model = slicing_loop("t", length=2, keeps="2")
     assert with_row_operators(model) is model
 
 

@@ -91,6 +91,23 @@ def test_weights_with_a_grid_for_each_channel_are_rounded() -> None:
     np.testing.assert_array_equal(values, np.array([[0.25, -1], [0.5, 9]], np.float32))
 
 
+def test_rounded_weights_whose_shape_the_file_leaves_out_have_that_of_the_constant() -> None:
+    """As TensorFlow writes FAKE_QUANT of weights in the body of a loop."""
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, y = graph.tensor("x", F32, (1, 3)), graph.tensor("y", F32, (1, 2))
+    weights = graph.constant("weights", np.array([[0.3, -1, 0], [0.3, 0.9, 0]], np.float32))
+    integers = graph.tensor("integers", DType.UINT8, (), Quantization((0.25,), (128,)), has_rank=False)
+    rounded = graph.tensor("rounded", F32, (), has_rank=False)
+    graph.operator("QUANTIZE", [weights], [integers])
+    graph.operator("DEQUANTIZE", [integers], [rounded])
+    graph.operator("FULLY_CONNECTED", [x, rounded, -1], [y])
+    graph.inputs, graph.outputs = [x], [y]
+    (simplified,) = prepare_float(parse_model(write_model(builder.model()), "weights")).subgraphs
+    weights = simplified.operators[0].inputs[1]
+    assert simplified.tensors[weights].shape == (2, 3)
+
+
 def test_integers_that_something_else_reads_stay() -> None:
     result = quantized_run(quantised_and_back(is_read=True), samples(-0.5, 0.5), float_io=True)
     for before, after in zip(result.before, result.after, strict=True):

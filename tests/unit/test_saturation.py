@@ -1,4 +1,7 @@
-"""Ranges end where LOGISTIC and TANH in int8 have one result, also those of the operands of a sum before them."""
+"""Ranges end where LOGISTIC and TANH in int8 have one result, also those of the operands of a sum before them.
+
+Those of the operands of MINIMUM and MAXIMUM end where the results do.
+"""
 
 from __future__ import annotations
 
@@ -67,3 +70,39 @@ def test_a_value_that_something_else_reads_keeps_its_range(ends: list[str], is_o
     graph = run.quantized.model.subgraphs[0]
     scales = [graph.tensors[op.outputs[0]].quantization for op in graph.operators if op.name == "ADD"]
     assert [q.scale > 5 for q in scales if q is not None] == [True]
+
+
+def clipped(least: float, is_read: bool = False) -> Model:
+    """y = total from `least` to 1, by MAXIMUM and MINIMUM, of total = w + v, which may be an output, too."""
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    graph.inputs = [graph.tensor(name, DType.FLOAT32, SHAPE) for name in "wv"]
+    total, above, y = (graph.tensor(name, DType.FLOAT32, SHAPE) for name in ("total", "above", "y"))
+    graph.operator("ADD", graph.inputs, [total])
+    low = graph.constant("low", np.array(least, np.float32))
+    graph.operator("MAXIMUM", [total, low], [above])
+    graph.operator("MINIMUM", [above, graph.constant("high", np.array(1, np.float32))], [y])
+    graph.outputs = [y, total] if is_read else [y]
+    return builder.model()
+
+
+@pytest.mark.parametrize(("least", "low", "end"), [(-1.0, -90.0, -1.0), (-1000.0, -1.0, -1.0)])
+def test_operands_of_extremes_end_where_the_results_do(least: float, low: float, end: float, tmp_path: Path) -> None:
+    """The greatest of -1000 and what is always more has no -1000 in its range."""
+    rng = np.random.default_rng(4)
+    sides = ((low, 90.0), (0.0, 0.01))
+    inputs = [tuple(rng.uniform(*side, SHAPE).astype(np.float32) for side in sides) for _ in range(32)]
+    inputs += [tuple(rng.uniform(-0.5, 0.5, SHAPE).astype(np.float32) for _ in "wv") for _ in range(32)]
+    run = quantized_run(clipped(least), inputs)
+    assert range_of(run, "total") == pytest.approx((end, 1.0), abs=0.2)
+    worst = max(float(np.abs(a[0] - b[0]).max()) for a, b in zip(run.before, run.after, strict=True))
+    assert worst < 0.05
+    for ours, theirs in zip(run.after, run.of_tflm(tmp_path), strict=True):
+        np.testing.assert_array_equal(ours[0], theirs[0])
+
+
+def test_operands_of_extremes_that_are_read_keep_their_range() -> None:
+    rng = np.random.default_rng(4)
+    inputs = [tuple(rng.uniform(-900, 900, SHAPE).astype(np.float32) for _ in "wv") for _ in range(8)]
+    low, high = range_of(quantized_run(clipped(-1, is_read=True), inputs), "total_int8")
+    assert (low < -900, high > 900) == (True, True)

@@ -45,7 +45,9 @@ def _without(graph: SubGraph, moved: dict[int, int]) -> SubGraph:
         source, result = moved.get(rounding.source, rounding.source), op.outputs[0]
         if tensors[source].data is not None:
             rounded = rounding.rounded(constant_values(tensors[source]))
-            tensors[result] = replace(tensors[result], data=contents(rounded, DType.FLOAT32))
+            data, shape = contents(rounded, DType.FLOAT32), rounded.shape
+            # TensorFlow writes such results in loops without a shape.
+            tensors[result] = replace(tensors[result], data=data, shape=shape, shape_signature=None, has_rank=True)
         else:
             moved[result] = source
             low, high = rounding.bounds

@@ -27,7 +27,7 @@ from tflmgen.ir import DType
 from tflmgen.kernels import traits_of
 from tflmgen.quantize.graph_writer import GraphWriter
 from tflmgen.quantize.integer_forms import picks_a_row
-from tflmgen.quantize.loop_counters import Bounds, counter_bounds, index_bounds
+from tflmgen.quantize.loop_counters import Bounds, counter_bounds, index_bounds, integer_step
 
 _STORED = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32)
 """Types that TFLite Micro has kernels of DYNAMIC_UPDATE_SLICE for."""
@@ -82,9 +82,9 @@ def _moving(op: Operator, graph: SubGraph, counters: Mapping[int, Bounds]) -> _P
     options = op.options or {}
     if op.name != "STRIDED_SLICE" or any(options.get(n) for n in ("ellipsis_mask", "new_axis_mask", "offset")):
         return None
-    rows, begin, _, steps = (graph.tensors[i] for i in op.inputs)
+    rows, begin, end, steps = (graph.tensors[i] for i in op.inputs)
     result, elements = graph.tensors[op.outputs[0]], _elements(graph, begin.index)
-    if not all(dim > 0 for tensor in (rows, result, begin) for dim in tensor.shape_signature or tensor.shape):
+    if not all(dim > 0 for tensor in (rows, begin) for dim in tensor.shape_signature or tensor.shape):
         return None
     if elements is None or begin.shape != (len(elements),) or rows.dtype not in _SLICED:
         return None
@@ -101,10 +101,20 @@ def _moving(op: Operator, graph: SubGraph, counters: Mapping[int, Bounds]) -> _P
         return None
     sizes = dict.fromkeys(range(rank), 1) | dict(zip(kept, result.shape, strict=True))
     ((axis, place),) = moving
+    unknown = {kept[at] for at, dim in enumerate(result.shape_signature or result.shape) if dim <= 0}
+    if unknown and (unknown != {axis} or _length(graph, place, _elements(graph, end.index), axis) != sizes[axis]):
+        return None
     bounds = index_bounds(graph, counters, place.index)
     if bounds is None or bounds[0] < 0 or bounds[1] + sizes[axis] > rows.shape[axis]:
         return None
     return _Pick(place.index, axis, tuple(sizes.values())) if place.dtype is DType.INT32 else None
+
+
+def _length(graph: SubGraph, begin: Tensor, ends: Sequence[int | Tensor] | None, axis: int) -> int | None:
+    """How many places lie between a begin and an end, such as those of x[t:t+1]; None if the end adds no constant."""
+    end = ends[axis] if ends is not None and axis < len(ends) else None
+    producers = {tensor: op for op in graph.operators for tensor in op.outputs}
+    return integer_step(graph, producers.get(end.index), begin.index) if isinstance(end, Tensor) else None
 
 
 def _elements(graph: SubGraph, vector: int) -> list[int | Tensor] | None:
@@ -174,7 +184,8 @@ class _RowWriter(GraphWriter):
 
     def _slice(self, op: Operator, begin: int, shape: tuple[int, ...]) -> None:
         """SLICE, and RESHAPE to the shape that the result of `op` has."""
-        result = self.tensors[op.outputs[0]]
+        result = replace(self.tensors[op.outputs[0]], shape_signature=None)
+        self.tensors[result.index] = result
         row = result.index if shape == result.shape else self.like(result, "row", shape)
         self.add("SLICE", [op.inputs[0], begin, self.constant("size", shape)], row)
         if row != result.index:

@@ -86,14 +86,14 @@ def _counters(loop: Loop) -> dict[int, Counter]:
     counters = {}
     for place, (variable, following) in enumerate(zip(loop.body.inputs, loop.body.outputs, strict=True)):
         start = loop.graph.tensors[loop.op.inputs[place]]
-        first, step = single_integer(start), _step(loop.body, producers.get(following), variable)
+        first, step = single_integer(start), integer_step(loop.body, producers.get(following), variable)
         if first is not None and step and start.dtype in _BITS:
             counters[place] = Counter(first, step, _BITS[start.dtype])
     return counters
 
 
-def _step(body: SubGraph, op: Operator | None, variable: int) -> int | None:
-    """What an operator adds to a loop variable; None where that is not known."""
+def integer_step(body: SubGraph, op: Operator | None, variable: int) -> int | None:
+    """The constant that an operator adds to a variable of a body; None where it is no such sum."""
     if op is None or op.name not in ("ADD", "SUB") or fused_activation(op):
         return None
     left, right = op.inputs

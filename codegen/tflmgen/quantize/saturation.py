@@ -2,13 +2,14 @@
 
 Beyond a few units these have one result: the least or the greatest integer. Steps that a range spends there, as for the
 gates of a recurrent cell whose inputs are large, are lost to the values that count. The same holds for the operands of
-a sum that is read by them alone: what exceeds the bound by more than the other operand can make up for.
+a sum that is read by them alone: what exceeds the bound by more than the other operand can make up for. Operands of
+MAXIMUM and its like that nothing else reads end where its results do.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tflmgen.frontend import Model, Operator, OperatorKey, SubGraph, TensorKey, bindings, constant_values
@@ -18,6 +19,9 @@ from tflmgen.quantize.integer_forms import Form, finite_range, float_instance, r
 from tflmgen.quantize.web_constraints import Webs, result_key
 
 Range = tuple[float, float]
+
+_EXTREMES = frozenset(["MAXIMUM", "MINIMUM", "REDUCE_MAX", "REDUCE_MIN", "MAX_POOL_2D"])
+"""Operators that leave out values beyond the range of their results, or replace them by others."""
 
 _ENDS: Mapping[str, Range] = {
     "LOGISTIC": (-math.log(2 * 256 - 1), math.log(254.5 / 1.5)),
@@ -53,19 +57,56 @@ def saturation_bounds(
     return {root: bounds for root, bounds in _least_bounds(readers.readers).items() if math.isfinite(sum(bounds))}
 
 
+def needed_range(
+    roots: Sequence[TensorKey], bounds: Mapping[TensorKey, Range], ranges: Mapping[TensorKey, Range]
+) -> Range:
+    """Range of webs with one scale within `bounds`, of `saturation_bounds`; infinite at ends that these do not move."""
+    own = [(ranges[root], bounds.get(root, _EVERYTHING)) for root in roots if root in ranges]
+    low, high = _hull([clipped(*pair) for pair in own])
+    least, greatest = _hull([whole for whole, _ in own])
+    return -math.inf if low == least else low, math.inf if high == greatest else high
+
+
+def decisive_webs(
+    roots: Sequence[TensorKey], bounds: Mapping[TensorKey, Range], ranges: Mapping[TensorKey, Range]
+) -> Sequence[TensorKey]:
+    """Those of webs with one scale whose values decide on their range.
+
+    Webs of which bounds leave out a part do not where the others cover the rest: what is left out would count as error.
+    """
+    needed = {root: clipped(ranges[root], bounds.get(root, _EVERYTHING)) for root in roots if root in ranges}
+    whole = [root for root in needed if needed[root] == ranges[root]]
+    return whole if whole and _hull([ranges[root] for root in whole]) == _hull(list(needed.values())) else roots
+
+
+def _hull(ranges: Sequence[Range]) -> Range:
+    """The range of all values of these ranges, nothing for none."""
+    return min((low for low, _ in ranges), default=math.inf), max((high for _, high in ranges), default=-math.inf)
+
+
+def clipped(values: Range, bounds: Range) -> Range:
+    """The range of values that end at bounds."""
+    low, high = (min(max(end, bounds[0]), bounds[1]) for end in values)
+    return low, high
+
+
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Bounds that a web has for one reader: its own, or those of the web of its result, moved by this much."""
+    """Bounds that a web has for one reader: its own, or those of the web of its result, moved by this much.
+
+    limits  of the result, within which the bounds lie
+    """
 
     own: Range = _NOTHING
     result: TensorKey | None = None
     moved: Range = (0.0, 0.0)
+    limits: Range = _EVERYTHING
 
     def bounds(self, of_results: Mapping[TensorKey, Range]) -> Range:
         if self.result is None:
             return self.own
         low, high = of_results.get(self.result, _EVERYTHING)
-        return low + self.moved[0], high + self.moved[1]
+        return max(low, self.limits[0]) + self.moved[0], min(high, self.limits[1]) + self.moved[1]
 
 
 def _least_bounds(readers: Mapping[TensorKey, list[_Reader]]) -> dict[TensorKey, Range]:
@@ -76,7 +117,7 @@ def _least_bounds(readers: Mapping[TensorKey, list[_Reader]]) -> dict[TensorKey,
         changed, rounds = False, rounds + 1
         for root, own in readers.items():
             parts = [reader.bounds(bounds) for reader in own]
-            union = min(part[0] for part in parts), max(part[1] for part in parts)
+            union = _hull(parts)
             if union != bounds[root]:
                 bounds[root], changed = (union if rounds <= _ROUNDS else _EVERYTHING), True
     return bounds
@@ -119,6 +160,8 @@ class _Readers:
             return [_Reader(_EVERYTHING)]
         if form.shares and _moves(op):
             return [_Reader(result=result) for result in results]
+        if form.shares and takes_extremes(op):
+            return [_Reader(result=result, limits=self.ranges.get(result, _EVERYTHING)) for result in results]
         sign = traits_of(op.name).adds
         if sign and float_instance(op, graph).attributes.activation is Activation.NONE:
             low, high = self._range(graph, op.inputs[1 - place])
@@ -131,6 +174,11 @@ class _Readers:
         if graph.tensors[tensor].data is not None:
             return finite_range(constant_values(graph.tensors[tensor])) or (0.0, 0.0)
         return self.ranges.get(self.webs.root((graph.index, tensor)), _EVERYTHING)
+
+
+def takes_extremes(op: Operator) -> bool:
+    """Whether the results are greatest or least elements: the same from operands that end where the results do."""
+    return op.name in _EXTREMES
 
 
 def _moves(op: Operator) -> bool:

@@ -7,7 +7,6 @@ where the group's values fit; elsewhere, and where groups disagree, the rewrite 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -26,7 +25,7 @@ from tflmgen.quantize.integer_forms import (
 )
 from tflmgen.quantize.quantization_scales import range_quantization, representable_range
 from tflmgen.quantize.range_choice import affine_for
-from tflmgen.quantize.saturation import saturation_bounds
+from tflmgen.quantize.saturation import clipped, decisive_webs, needed_range, saturation_bounds, takes_extremes
 from tflmgen.quantize.shared_scales import OneScale, shared_groups
 from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.trained_weights import trained_webs
@@ -37,7 +36,6 @@ OperatorKey = tuple[int, int]
 """Index of a subgraph and of an operator in it."""
 
 Range = tuple[float, float]
-_UNBOUNDED = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,9 +253,11 @@ class TypeSolver:
         types: dict[TensorKey, ElementType] = {}
         saturated = saturation_bounds(self.model, self.webs, self._forms, ranges)
         for roots in members.values():
-            element = self._group_type(roots, dtypes[roots[0]], ranges, fixed)
+            measured = decisive_webs(roots, saturated, ranges)
+            element = self._group_type(roots, measured, dtypes[roots[0]], ranges, fixed)
             if not self.recorded.intersection(roots):
-                element = _within(element, [saturated.get(root, _UNBOUNDED) for root in roots])
+                values = [ranges[root] for root in roots if root in ranges]
+                element = _within(element, needed_range(roots, saturated, ranges), values)
             types |= dict.fromkeys(roots, _centred(element) if centred.intersection(roots) else element)
         return types
 
@@ -285,16 +285,21 @@ class TypeSolver:
             for side in (keys, results)
         ]
         bounds = [bounds for t in operands if t.data and (bounds := finite_range(constant_values(t)))]
+        if takes_extremes(op):
+            ends = [self.ranges[root] for root in webs[1]]
+            bounds = [clipped(own, end) for own in bounds for end in ends]
         constants = (min(low for low, _ in bounds), max(high for _, high in bounds)) if bounds else None
         return OneScale(webs[0], webs[1], constants, bool(webs[1]) and len(operands) > 1)
 
     def _group_type(
         self,
         roots: list[TensorKey],
+        measured: Sequence[TensorKey],
         dtype: DType,
         ranges: Mapping[TensorKey, Range],
         fixed: Mapping[TensorKey, set[Quantization]],
     ) -> ElementType:
+        """The type of a group. measured: webs whose values the range is chosen for."""
         if dtype is DType.FLOAT32:
             return FLOAT
         low, high = min(ranges[root][0] for root in roots), max(ranges[root][1] for root in roots)
@@ -306,9 +311,10 @@ class TypeSolver:
                 return ElementType(dtype, quantization)
         if self.recorded.intersection(roots):
             return ElementType(dtype, range_quantization(low, high, dtype))
-        keys = [key for key in self.calibration.tensors if self.webs.root(key) in set(roots)]
+        keys = [key for key in self.calibration.tensors if self.webs.root(key) in set(measured)]
         # Measured values say nothing of those that analysis added.
-        parts = [self.choose_range(keys, dtype, (low, high)), *(self.analysed.get(root, (0.0, 0.0)) for root in roots)]
+        ends = min(ranges[root][0] for root in measured), max(ranges[root][1] for root in measured)
+        parts = [self.choose_range(keys, dtype, ends), *(self.analysed.get(root, (0.0, 0.0)) for root in roots)]
         chosen = min(part[0] for part in parts), max(part[1] for part in parts)
         return ElementType(dtype, range_quantization(*chosen, dtype))
 
@@ -361,14 +367,18 @@ def _centred(element: ElementType) -> ElementType:
     return ElementType(element.dtype, Quantization((affine.scale,), (affine.zero_point,)))
 
 
-def _within(element: ElementType, bounds: Sequence[Range]) -> ElementType:
+def _within(element: ElementType, bounds: Range, values: Sequence[Range]) -> ElementType:
     """An element type whose range ends where the values of all members of a group make no difference any more."""
-    low, high = min(bound[0] for bound in bounds), max(bound[1] for bound in bounds)
-    if element.quantization is None or element.dtype is not DType.INT8 or not math.isfinite(high - low):
+    low, high = bounds
+    if element.quantization is None or element.dtype is not DType.INT8:
         return element
     least, greatest = representable_range(element.quantization, element.dtype)
     if low <= least and greatest <= high:
         return element
+    # The wide range ended within one of its large steps of the values, which may be many of the new, smaller ones.
+    step, ends = element.quantization.scale, (min(v[0] for v in values), max(v[1] for v in values))
+    least = ends[0] if least - step < ends[0] < least else least
+    greatest = ends[1] if greatest < ends[1] < greatest + step else greatest
     return ElementType(element.dtype, range_quantization(max(low, least), min(high, greatest), element.dtype))
 
 

@@ -196,6 +196,8 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const tflmgen_u3
         if (p->backward) {
             next.out_x = left - TFLMGEN_CONV2D_DSP_PIXELS;
             at = output + next.out_x * p->output_channels;
+        } else {
+            tflmgen_conv2d_dsp_begin_line(&next, p);
         }
         const int8_t *const from = tflmgen_conv2d_dsp_window_of(&next, p);
         block_count = tflmgen_conv2d_dsp_count_whole(&next, from, last, left, blocks.pixel, p);

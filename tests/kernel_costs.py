@@ -42,7 +42,7 @@ LAYERS = 96
 CHECK_SEED, CHECK_LAYERS = 99, 48
 """Of layers that nothing is fitted to."""
 
-REAL = 8.0
+REAL = 32.0
 """How many random layers a layer of the corpus weighs as much as."""
 
 ALONE_LAYERS = 12
@@ -86,11 +86,20 @@ def samples_of(name: str, board: str, drawn: Sequence[Measured]) -> list[Sample]
     """Portable kernels, which are inlined, a few at a time: compilers stop to specialise calls of a large function."""
     step = INLINED if name.endswith("_s8") else 1 if name in SPECIALISED else len(drawn)
     drawn = drawn[: 3 * INLINED] if name.endswith("_s8") else drawn
-    samples = []
-    for first in range(0, len(drawn), step):
+    parts = [drawn[first : first + step] for first in range(0, len(drawn), step)]
+    return [sample for part in parts for sample in _measured(name, board, part)]
+
+
+def _measured(name: str, board: str, drawn: Sequence[Measured]) -> list[Sample]:
+    """In as many models as the board's memories need."""
+    try:
         with tempfile.TemporaryDirectory() as folder:
-            samples += measure({name: drawn[first : first + step]}, board, Path(folder))
-    return samples
+            return measure({name: drawn}, board, Path(folder))
+    except DoesNotFitError:
+        if len(drawn) == 1:
+            raise
+    half = len(drawn) // 2
+    return [*_measured(name, board, drawn[:half]), *_measured(name, board, drawn[half:])]
 
 
 def kept(name: str, count: Callable[[], Iterable[Sample]]) -> list[Sample]:

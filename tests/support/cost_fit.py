@@ -13,18 +13,21 @@ from support.cost_samples import Sample
 
 Floats = NDArray[np.float64]
 
+FOLDED = 1400.0
+"""Cycles added to a layer's before errors are relative to them: compilers may fold a hundred, which tiny layers say
+nothing beyond."""
+
 CAUTION = 0.15
 """Relative error of a layer for which no term's part is changed by more than as much."""
 
-LITTLE = 0.08
-"""Part of a term's cycles that may be saved without being said."""
+LITTLE = 0.02
+"""Part of layers' cycles, on average, that a figure must change to be said."""
 
 
 def fit(family: str, samples: Sequence[Sample], weights: Sequence[float]) -> dict[str, float]:
     """The cycles of each term of a family, those that take none left out: least squares of weighted relative errors."""
-    counts, cycles = _counts(family, samples), _cycles(samples)
-    weight = np.sqrt(np.array(weights))
-    coefficients = non_negative_least_squares(counts / cycles[:, None] * weight[:, None], weight)
+    scale = _scale(samples, weights)
+    coefficients = non_negative_least_squares(_counts(family, samples) * scale[:, None], _cycles(samples) * scale)
     terms = cost_models()[family].counts(samples[0].numbers)
     rounded = (float(f"{value:.4g}") for value in coefficients)
     return {term: value for term, value in zip(terms, rounded, strict=True) if value}
@@ -47,19 +50,21 @@ def left_alone(family: str, counted: Sequence[Alone]) -> dict[str, float]:
     than one of them much (Hoerl and Kennard 1970, ridge regression).
     """
     terms = list(cost_models()[family].counts(counted[0].samples[0].numbers))
-    rows, saved = [], []
+    rows, saved, total = [], [], 0.0
     for alone in counted:
         taken = _counts(family, alone.samples) * np.array([alone.cycles.get(term, 0.0) for term in terms])
-        weight = np.sqrt(np.array(alone.weights))
-        rows.append(taken / _cycles(alone.samples)[:, None] * weight[:, None])
-        saved.append(rows[-1].sum(axis=1) - weight)
+        scale = _scale(alone.samples, alone.weights)
+        rows.append(taken * scale[:, None])
+        saved.append(rows[-1].sum(axis=1) - _cycles(alone.samples) * scale)
+        total += float((_cycles(alone.samples) * scale) @ (_cycles(alone.samples) * scale))
     ridge = CAUTION * np.eye(len(terms))
     wanted = np.concatenate([*saved, np.zeros(len(terms))])
     coefficients = np.linalg.lstsq(np.vstack([*rows, ridge]), wanted, rcond=None)[0]
+    changes = np.linalg.norm(np.vstack(rows) * coefficients, axis=0) / np.sqrt(total)
     left = {
         term: round(float(max(0.0, 1 - saving)), 2)
-        for term, saving in zip(terms, coefficients, strict=True)
-        if abs(saving) > LITTLE
+        for term, saving, change in zip(terms, coefficients, changes, strict=True)
+        if change > LITTLE
     }
     return {term: part for term, part in left.items() if any(term in alone.cycles for alone in counted)}
 
@@ -69,6 +74,11 @@ def errors(family: str, samples: Sequence[Sample], cycles: dict[str, float]) -> 
     terms = cost_models()[family].counts(samples[0].numbers)
     estimates = _counts(family, samples) @ np.array([cycles.get(term, 0.0) for term in terms])
     return np.asarray(estimates / _cycles(samples) - 1)
+
+
+def _scale(samples: Sequence[Sample], weights: Sequence[float]) -> Floats:
+    """What makes cycles of layers relative to theirs, times the roots of weights."""
+    return np.asarray(np.sqrt(np.array(weights)) / (_cycles(samples) + FOLDED))
 
 
 def _counts(family: str, samples: Sequence[Sample]) -> Floats:

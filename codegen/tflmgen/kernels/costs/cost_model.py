@@ -10,7 +10,8 @@ from typing import Any
 from tflmgen.kernels.costs import rows
 from tflmgen.kernels.costs.term import Blocking, Numbers, Term
 from tflmgen.kernels.costs.window_parts import channel_parts, convolution_parts, transposed_parts
-from tflmgen.kernels.costs.windows import WINDOW_TERMS, Windows
+from tflmgen.kernels.costs.window_terms import WINDOW_TERMS
+from tflmgen.kernels.costs.windows import Windows
 from tflmgen.kernels.header_constants import header_constant
 
 FEW = header_constant("common.h", "TFLMGEN_FEW_ELEMENTS")

@@ -318,7 +318,10 @@ KERNEL = KernelDeclaration(
     (Computes(Convolution, conv2d_dsp),),
     {
         "conv2d_dsp": convolution_cost(
-            "conv2d few channels", "alone pixel window piece block scaled_block step", *BLOCKING, has_call=False
+            "conv2d few channels",
+            "alone alone_part_row pixel window piece block scaled_block step",
+            *BLOCKING,
+            has_call=False,
         ),
         "conv2d_split_dsp": convolution_cost(
             "conv2d long windows", "pixel alone_row gathered_step step window_part signed", 3, 2, 4

@@ -211,7 +211,7 @@ KERNEL = KernelDeclaration(
     "conv2d.h",
     "portable",
     costs={
-        "conv2d_s8": convolution_cost("conv2d", "pixel output row_output tap_output product_inside"),
+        "conv2d_s8": convolution_cost("conv2d", "pixel output row_output product_inside"),
         "conv2d_f32": convolution_cost(
             "conv2d float32", "pixel gathered_tap gathered_value block run_block eights_block ones_block", 1, 4, 8
         ),

@@ -198,6 +198,7 @@ class Elements(Call):
 
 ELEMENT_TERMS: dict[str, Term[Elements]] = {
     "row": Term("rows of calls", lambda e: e.rows * (not e.is_inlined)),
+    "inlined": Term("calls of few elements, computed in their place", lambda e: int(e.is_inlined)),
     "restart": Term("loops over rows that begin anew", lambda e: e.restarts),
     "broadcast_row": Term(
         "rows of calls that meet a single element", lambda e: e.rows * e.is_broadcast * (not e.is_inlined)

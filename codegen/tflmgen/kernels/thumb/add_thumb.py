@@ -19,7 +19,7 @@ KERNEL = KernelDeclaration(
     "thumb",
     (Computes(Addition, add_thumb),),
     {
-        "add_thumb": elements_cost("add", "vector clamp", inlined=FEW),
+        "add_thumb": elements_cost("add", "inlined vector clamp", inlined=FEW),
         "add_rows_thumb": elements_cost("add rows", "row restart broadcast_row vector full_vector clamp", inlined=FEW),
     },
     (Cases("narrow_add"),),

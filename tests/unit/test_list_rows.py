@@ -10,7 +10,7 @@ import pytest
 from support.lstm_models import LstmStyle, lstm_loop
 from support.quantize_models import FEATURES, STEPS, recurrent_loop
 from support.quantized_run import QuantizedRun, quantized_run
-from tflmgen.frontend import Model, ModelBuilder
+from tflmgen.frontend import Model, ModelBuilder, SubGraph, bindings, row_stores
 from tflmgen.ir import DType
 from tflmgen.quantize.list_rows import with_row_operators
 
@@ -78,6 +78,38 @@ def test_a_loop_stores_rows_as_tflm_can(dtype: DType, batch: int, tmp_path: Path
     assert sum(operators["DYNAMIC_UPDATE_SLICE"] for operators in run.operators) == 1
     assert all(-1 not in (t.shape_signature or ()) for graph in run.quantized.model.subgraphs for t in graph.tensors)
     assert not run.quantized.conversions
+    assert_as_in_tflm(run, tmp_path)
+
+
+def with_open_list(model: Model) -> Model:
+    """The model with lists of unknown length in its loop, as `tf.map_fn` has them."""
+    (loop,) = (op for op in model.subgraphs[0].operators if op.name == "WHILE")
+    bound = [(0, loop.outputs), *((b.subgraph, model.subgraphs[b.subgraph].inputs) for b in bindings(loop))]
+    body = model.subgraphs[bindings(loop)[1].subgraph]
+    stored = [place for place in range(len(loop.inputs)) if body.outputs[place] in stores_of(body)]
+    bound.append((body.index, body.outputs))
+    graphs = [list(graph.tensors) for graph in model.subgraphs]
+    for graph, tensors in bound:
+        for place in stored:
+            tensor = graphs[graph][tensors[place]]
+            graphs[graph][tensor.index] = replace(
+                tensor, shape=(1, *tensor.shape[1:]), shape_signature=(-1, *tensor.shape[1:])
+            )
+    subgraphs = tuple(replace(g, tensors=tuple(t)) for g, t in zip(model.subgraphs, graphs, strict=True))
+    return replace(model, subgraphs=subgraphs)
+
+
+def stores_of(graph: SubGraph) -> set[int]:
+    return {tensor for op in graph.operators if op.index in row_stores(graph) for tensor in op.outputs}
+
+
+def test_a_list_of_open_length_has_that_of_the_loop_s_operand(tmp_path: Path) -> None:
+    style = LstmStyle(result="all")
+    model = with_open_list(lstm_loop(style))
+    assert any(-1 in (t.shape_signature or ()) for graph in model.subgraphs for t in graph.tensors)
+    run = run_in(DType.INT8, model, (style.length, 1, style.features))
+    assert sum(operators["DYNAMIC_UPDATE_SLICE"] for operators in run.operators) == 1
+    assert all(-1 not in (t.shape_signature or ()) for graph in run.quantized.model.subgraphs for t in graph.tensors)
     assert_as_in_tflm(run, tmp_path)
 
 

@@ -19,7 +19,7 @@ from tflmgen.quantize.evaluation import rows_that_agree
 from tflmgen.quantize.observed_build import ObservedBuild
 from tflmgen.quantize.range_choice import Affine, RangeMethod
 from tflmgen.quantize.sensitivity import measure_sensitivity, web_values
-from tflmgen.quantize.type_search import Limits, choose_types, evaluate, promotion_order
+from tflmgen.quantize.type_search import Limits, TypeChoice, choose_types, evaluate, promotion_order
 
 SETS = 12
 LOOP = (2, 0), (2, 2), (0, 2)
@@ -171,3 +171,23 @@ def test_the_search_takes_as_few_wide_webs_as_the_limit_wants(max_error: float, 
         evaluation = evaluate(build, run_sets(build, held_out), quantized(choice.wanted), held_out)
         assert evaluation == choice.evaluation
     assert all(tried.count(wanted) == 1 for wanted in tried)
+
+
+def test_limits_of_nobody_s_leave_most_of_the_work_in_integers() -> None:
+    held_out = scaled_inputs((1, 1, 1))
+    with observed_build(_rounded_model({})) as build:
+        webs = web_values(measure(build, held_out), {root: [root] for root in ROOTS})
+        measured = measure_sensitivity(build, held_out, list(webs.values()))
+        reference = run_sets(build, held_out)
+        in_int16 = evaluate(build, reference, quantized(dict.fromkeys(ROOTS, DType.INT16)), held_out)
+
+        def chosen(costs: tuple[int, int, int], limits: Limits) -> TypeChoice:
+            by_root = dict(zip(ROOTS, costs, strict=True))
+            return choose_types(build, held_out, webs, lambda: measured, quantized, limits, costs=by_root)
+
+        required = chosen((1, 1, 1), Limits(1e-5, None))
+        assert set(required.wanted.values()) == {DType.FLOAT32}
+        choice = chosen((1, 1, 1), Limits(1e-5, 0.99, is_required=False))
+        assert DType.FLOAT32 not in choice.wanted.values()
+        assert not choice.is_within  # of the limits that were given up
+        assert choice.evaluation.agreement >= in_int16.agreement

@@ -22,6 +22,7 @@ from tflmgen.frontend.model_source import (
     source_program,
     source_types,
 )
+from tflmgen.frontend.observed_import import ObservedModule, import_observed
 from tflmgen.frontend.onnx.located import ShapeInputError
 from tflmgen.frontend.onnx_program import ONNX_WORKER, OnnxProgram
 from tflmgen.frontend.shape_bounds import Shape, ShapeLimit, TensorKey, find_bounds, parse_shape_limit
@@ -52,6 +53,7 @@ __all__ = [
     "LstmLoop",
     "Model",
     "ModelBuilder",
+    "ObservedModule",
     "OnnxProgram",
     "Operator",
     "OperatorKey",
@@ -77,6 +79,7 @@ __all__ = [
     "first_failure",
     "fused_activation",
     "import_model",
+    "import_observed",
     "import_variants",
     "is_loop",
     "is_lowered",

@@ -74,11 +74,10 @@ class Scope:
         return value in self.context.open or value in self.context.extents
 
     def define(self, index: int, type_: TensorType | None = None) -> Value:
-        """A new value for a tensor of the file, of its declared type or of `type_`; later reads of the tensor find
-        it."""
+        """A new value for a tensor of the file, of its declared type or of `type_`, which later reads find."""
         name = self.subgraph.tensors[index].name
         value = self.context.value(name, type_ or self.context.declared(self.subgraph, index))
-        self._values[index] = value
+        self.bind(index, value)
         return value
 
     def stand_in(self, op: Operator) -> None:
@@ -90,6 +89,7 @@ class Scope:
     def bind(self, index: int, argument: Argument) -> None:
         """Makes a tensor stand for a value or a variable that exists already."""
         self._values[index] = argument
+        self.context.note_tensor((self.subgraph.index, index), argument)
 
 
 def import_block(
@@ -328,9 +328,10 @@ def _is_lookup_table(subgraph: SubGraph, tensor: int) -> bool:
 def _row_store(scope: Scope, op: Operator, origin: Origin, store: RowStore) -> tuple[Node, ...]:
     """ROW_STORE node: `list` with its row `index` replaced by `row` (a lowered TensorListSetItem)."""
     source, index, row = (scope.read(i) for i in (store.list, store.index, store.row))
-    output = scope.define(op.outputs[0], source.type)
+    output = scope.context.value(scope.subgraph.tensors[op.outputs[0]].name, source.type)
     if source in scope.context.extents:
         scope.context.extents[output] = scope.context.extents[source]
+    scope.bind(op.outputs[0], output)
     return (Op(scope.context.new_id(), "ROW_STORE", (source, index, row), (output,), None, origin),)
 
 

@@ -203,11 +203,13 @@ class Builder:
     def dense(self, value: Value) -> Value:
         """The elements in use, packed without gaps, in a buffer of the same type."""
         last = max(self._context.extents.get(value, {}), default=0)
-        if last == 0:
-            return value
+        return value if last == 0 else self._copy_extents(self.elements_in_use(value, self.shape(value), last), value)
+
+    def elements_in_use(self, value: Value, shape: Value, last: int) -> Value:
+        """The elements in use of a value whose dimensions `shape` are open up to axis `last`, packed without gaps."""
         packed = self._context.value(value.name, value.type)
-        self._add("DENSE", (value, self.shape(value)), (packed,), Axes(last + 1))
-        return self._copy_extents(packed, value)
+        self._add("DENSE", (value, shape), (packed,), Axes(last + 1))
+        return packed
 
     def spread(self, value: Value, type_: TensorType, shape: Value, extents: Mapping[int, Value]) -> Value:
         """Packed elements of the run-time shape `shape`, spread over a buffer of `type_` with these extents."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from numpy.typing import NDArray
 
 from tflmgen.errors import Location, Problem
-from tflmgen.frontend.shape_bounds import Bounds
+from tflmgen.frontend.shape_bounds import Bounds, TensorKey
 from tflmgen.frontend.tflite.model import Model, SubGraph, Tensor
 from tflmgen.frontend.variables import FileVariable
 from tflmgen.ir import Bound, DType, Origin, TensorType, Value
@@ -26,6 +26,17 @@ class Handle:
 
 
 Argument = Value | Handle
+
+
+@dataclass(frozen=True, slots=True)
+class FileTensor:
+    """The tensor (subgraph, tensor) that a Value holds.
+
+    extents  axis -> rows in use along it, an int32 scalar, of a tensor with dynamic dimensions
+    """
+
+    key: TensorKey
+    extents: Mapping[int, Value] = field(default_factory=dict)
 
 
 class Context:
@@ -48,6 +59,8 @@ class Context:
         self.uninitialised: set[Value] = set()
         self.extents: dict[Value, dict[int, Value]] = {}
         """Values with dynamic dimensions -> axis -> extent: the rows in use along it, an int32 scalar."""
+        self.tensors: dict[Value, FileTensor] = {}
+        """Values that operators of the file compute -> their tensors."""
         self.largest: dict[Value, NDArray[Any]] = {}
         """Small integer values computed from dynamic dimensions -> upper bound of each element."""
         self._last_id = 0
@@ -92,6 +105,11 @@ class Context:
             self.tensor_problem(subgraph, tensor, f"element type {tensor.type_name} is not supported")
             return TensorType(DType.INT8, tensor.shape)
         return TensorType(tensor.dtype, tensor.shape, tensor.quantization, tensor.blocks)
+
+    def note_tensor(self, key: TensorKey, argument: Argument) -> None:
+        """Records the tensor of a value, with the extents that it has now; the first one of a value with several."""
+        if isinstance(argument, Value):
+            self.tensors.setdefault(argument, FileTensor(key, dict(self.extents.get(argument, {}))))
 
     def bound_type(self, value: Value) -> TensorType:
         """Type of a value, with Bounds as its dynamic dimensions."""

@@ -34,6 +34,11 @@ def import_model(model: Model, bounds: Bounds = NO_BOUNDS, operators: Operators 
     Raises ModelError with every unsupported operator, broken support rule, mismatch at an If or While, unbounded
     dynamic shape, and recursion (with its call chain).
     """
+    return import_in_context(model, bounds, operators)[0]
+
+
+def import_in_context(model: Model, bounds: Bounds, operators: Operators) -> tuple[Module, Context]:
+    """Module of a file, and what is known of its values after the import. Raises ModelError as `import_model` does."""
     model = without_wide_tiles(without_cases(without_bidirectional(model)))
     entries = sorted({s.subgraph for s in model.signatures} or {0})
     call_order(model, entries)
@@ -55,7 +60,7 @@ def import_model(model: Model, bounds: Bounds = NO_BOUNDS, operators: Operators 
     notes = tuple(dict.fromkeys(context.notes))
     functions = tuple(importer.functions)
     module = Module(model.name, model.sha256, functions, signatures, context.constants, state, notes)
-    return replace(module, windows=model.windows, stages=model.stages)
+    return replace(module, windows=model.windows, stages=model.stages), context
 
 
 def import_variants(model: Model, bounds: Bounds = NO_BOUNDS, operators: Operators = OPERATORS) -> tuple[Module, ...]:

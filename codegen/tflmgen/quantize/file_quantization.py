@@ -142,7 +142,7 @@ def _best(best: Refinement, data: CalibrationData, settings: QuantizeOptions, pr
     """The quantised model of least error; with auto, with types for the limits."""
     types = None
     if settings.activations is Activations.AUTO:
-        types = _search(best, data, (_limits(settings) or Limits()), progress)
+        types = _search(best, data, (_limits(settings) or Limits(is_required=False)), progress)
         best.choice = replace(best.choice, wanted=types.wanted)
         best.quantized = quantize_model(best.build.model, best.calibration, best.choice)
         reference = run_sets(best.build, data.held_out)

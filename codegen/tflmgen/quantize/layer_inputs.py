@@ -6,6 +6,7 @@ as one, so that their weights stay equal.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from tflmgen.frontend import Model, Operator, OperatorKey, SubGraph, TensorKey, constant_values
+from tflmgen.frontend import Model, Operator, OperatorKey, SubGraph, Tensor, TensorKey, constant_values
 from tflmgen.kernels import traits_of
 from tflmgen.quantize.integer_forms import WeightOperands, bias_operand, weight_operands
 from tflmgen.quantize.value_sources import origins, value_sources
@@ -117,13 +118,20 @@ class LayerWatcher:
                 continue
             graph = self._model.subgraphs[key[0]]
             op = _operator(self._model, key)
-            shape = graph.tensors[op.inputs[layer.places.source]].shape
-            if value.size == int(np.prod(shape)):  # not a part of a tensor, which a CONCATENATION joins
+            shape = _actual_shape(graph.tensors[op.inputs[layer.places.source]], value)
+            if value.size == math.prod(shape):  # not a part of a tensor, which a CONCATENATION joins
                 layer.add(input_rows(op, layer, value.reshape(shape)))
 
     def mark(self, event: str, operator: OperatorKey) -> None:
         """Nothing: control flow plays no part here."""
         del event, operator
+
+
+def _actual_shape(tensor: Tensor, value: Array) -> tuple[int, ...]:
+    """The shape of a tensor whose value is `value`, where only dynamic dimensions differ from those of the file."""
+    dims = tensor.shape_signature or tensor.shape
+    fits = len(dims) == value.ndim and all(dim in (-1, size) for dim, size in zip(dims, value.shape, strict=True))
+    return value.shape if fits else tensor.shape
 
 
 def _layers(model: Model) -> tuple[Layer, ...]:

@@ -27,6 +27,7 @@ from tflmgen.ir import DType
 from tflmgen.kernels import traits_of
 from tflmgen.quantize.graph_writer import GraphWriter
 from tflmgen.quantize.integer_forms import picks_a_row
+from tflmgen.quantize.list_lengths import with_list_shapes
 from tflmgen.quantize.loop_counters import Bounds, counter_bounds, index_bounds, integer_step
 
 _STORED = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32)
@@ -44,8 +45,9 @@ def with_row_operators(model: Model) -> Model:
 
     SLICE stands for each GATHER in int16 that picks one row, each STRIDED_SLICE of five dimensions with constant bounds
     and steps of 1, and each whose place along one dimension a loop counts and never leaves the list. Stores in lists of
-    unknown length stay as they are.
+    unknown length stay as they are; not so those whose length the operand of a loop tells (`list_lengths`).
     """
+    model = with_list_shapes(model)
     counters = counter_bounds(model)
     graphs = tuple(_RowWriter(graph, counters.get(graph.index, {})).run() for graph in model.subgraphs)
     return model if graphs == model.subgraphs else without_unused(replace(model, subgraphs=graphs))

@@ -2,7 +2,8 @@
 
 No pass runs before the code is generated, so that each operator of the file writes its outputs, and no output lies over
 an input. After each operator the generated C calls an observer with the output in memory, which may read and change it:
-so calibration measures ranges, and sensitivity is measured without a compilation per candidate.
+so calibration measures ranges, and sensitivity is measured without a compilation per candidate. Of tensors with dynamic
+dimensions the observer gets the elements in use.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from tflmgen.backend import Sources, emit, lower
 from tflmgen.emulators import EXACT, STATUS, StatusError, VectorSet
 from tflmgen.errors import InternalError
 from tflmgen.explore import plan_without_overlap
-from tflmgen.frontend import Model, Shape, TensorKey, find_bounds, import_model
+from tflmgen.frontend import Model, Shape, TensorKey, find_bounds, import_observed
 from tflmgen.ir import Op, Signature, Target, TensorType, walk
 from tflmgen.kernels import OPERATORS, Operators, Selector
 from tflmgen.project import find_host_compiler, run_tool
 from tflmgen.quantize.decisions import EndlessLoopError
-from tflmgen.quantize.observed_steps import MARKS, ObservedStep, observed_steps
+from tflmgen.quantize.observed_steps import MARKS, ObservedStep, Part, ShownTensor, observed_steps
 
 Array = NDArray[Any]
 
@@ -45,7 +46,8 @@ class Watcher(Protocol):
     """Observer of each value and each control-flow decision of an invoke.
 
     wants   whether a tensor is to be shown
-    tensor  shows a tensor's value, in the file's type and shape; changes to the array change the run
+    tensor  shows a tensor's value, in the file's type and shape, dynamic dimensions as they are in this invoke; changes
+            to the array change the run
     mark    "call", "then", "else", "loop" or "iteration" of a control-flow operator (subgraph, operator) begins
     """
 
@@ -175,6 +177,8 @@ class _ObservedCall:
         self._observer = _Observer(self._observe)
         self._error: BaseException | None = None
         self._deadline = 0.0
+        self._memory: dict[TensorKey, Array] = {}
+        self._shapes: dict[TensorKey, tuple[int, ...]] = {}
         self._steps = np.zeros(max(build.steps, default=0) + 1, np.uint8)
         for number, step in build.steps.items():
             self._steps[number] = not step.outputs or any(o and watcher.wants(o.tensor) for o in step.outputs)
@@ -193,14 +197,25 @@ class _ObservedCall:
         if self._watcher.wants(key):
             self._watcher.tensor(key, value)
 
+    def _show_part(self, shown: ShownTensor, memory: memoryview) -> None:
+        """Shows a value once its shape is known: of a tensor with dynamic dimensions the elements in use only."""
+        if shown.part is Part.SHAPE:
+            self._shapes[shown.tensor] = tuple(np.frombuffer(memory, np.int32).tolist())
+        elif shown.part is Part.END:
+            if (value := self._memory.pop(shown.tensor, None)) is not None:  # else a view, which no step writes
+                self.show(shown.tensor, value[tuple(slice(size) for size in self._shapes[shown.tensor])])
+        elif shown.part is Part.MEMORY:
+            self._memory[shown.tensor] = np.frombuffer(memory, shown.dtype).reshape(shown.shape)
+        else:
+            self.show(shown.tensor, np.frombuffer(memory, shown.dtype).reshape(shown.shape))
+
     def _observe(self, number: int, output: int, data: int | None, size: int) -> int:
         try:
             step = self._build.steps[number]
             if output in MARKS:
                 self._watcher.mark(MARKS[output], step.operator)
             elif (shown := step.outputs[output]) is not None and data is not None:
-                memory = memoryview((ctypes.c_uint8 * size).from_address(data))
-                self.show(shown.tensor, np.frombuffer(memory, shown.dtype).reshape(shown.shape))
+                self._show_part(shown, memoryview((ctypes.c_uint8 * size).from_address(data)))
             if time.monotonic() > self._deadline:
                 limit = f"{self._build.timeout:g} s"
                 raise StatusError(f"{self._build.model.name}: an invoke did not finish in {limit}")
@@ -225,7 +240,8 @@ def observed_build(
 
     Raises ModelError for a model that cannot be compiled.
     """
-    module = import_model(model, find_bounds(model, (), None, input_shapes), operators)
+    observed = import_observed(model, find_bounds(model, (), None, input_shapes), operators)
+    module = observed.module
     plan = plan_without_overlap(module, Selector(Target(core="host"), operators))
     program = lower(plan.module, plan.best, {})
     sources = emit(program, _NAME, model.sha256, "", layers=True)
@@ -235,7 +251,7 @@ def observed_build(
         path = _compile(sources, plugin_files, Path(folder))
         library = ctypes.CDLL(str(path))
         try:
-            steps = observed_steps(program, model)
+            steps = observed_steps(program, observed)
             shapes, has_state = input_shapes or {}, bool(module.state)
             inputs = input_tensors(model)
             yield ObservedBuild(model, module.signatures, inputs, steps, library, timeout, shapes, has_state)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from tflmgen.frontend import Model, TensorKey
+from tflmgen.frontend import ObservedModule, TensorKey
 from tflmgen.ir import (
     Access,
     Assembly,
     Branch,
     DType,
+    Instruction,
     Invoke,
     KernelCall,
     Loop,
     Origin,
     OutputArgument,
     Program,
+    Rename,
+    Value,
     walk_instructions,
 )
 from tflmgen.kernels import header_constant
@@ -30,13 +35,30 @@ MARKS = {
 """Output number that marks a decision of control flow -> its word."""
 
 
+class Part(Enum):
+    """What an output of a step tells of a tensor. A tensor with dynamic dimensions has three parts, in this order.
+
+    VALUE   all of a tensor without dynamic dimensions
+    MEMORY  a tensor in its largest shape; elements that are not in use are no values of the model
+    SHAPE   its shape in use, int32
+    END     nothing more: the tensor may be overwritten after this step
+    """
+
+    VALUE = "value"
+    MEMORY = "memory"
+    SHAPE = "shape"
+    END = "end"
+
+
 @dataclass(frozen=True, slots=True)
 class ShownTensor:
-    """One output of a step: the file's tensor, and its element type and shape in memory."""
+    """One output of a step: the file's tensor, its element type and largest shape in memory, and what is shown of
+    it."""
 
     tensor: TensorKey
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
+    part: Part = Part.VALUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,33 +69,48 @@ class ObservedStep:
     outputs: tuple[ShownTensor | None, ...] = ()
 
 
-def observed_steps(program: Program, model: Model) -> dict[int, ObservedStep]:
+def observed_steps(program: Program, observed: ObservedModule) -> dict[int, ObservedStep]:
     """Step number -> what it shows."""
     steps: dict[int, ObservedStep] = {}
-    for instruction in (i for function in program.functions for i in walk_instructions(function.body)):
+    instructions = [i for function in program.functions for i in walk_instructions(function.body)]
+    observed = _with_views(instructions, observed)
+    for instruction in instructions:
         if isinstance(instruction, KernelCall):
             outputs = tuple(a.access for a in instruction.arguments if isinstance(a, OutputArgument))
-            steps[instruction.step] = _step(instruction.origin, outputs, model)
+            steps[instruction.step] = _step(instruction.origin, outputs, observed)
         elif isinstance(instruction, Assembly):
-            steps[instruction.step] = _step(instruction.origin, instruction.outputs, model)
+            steps[instruction.step] = _step(instruction.origin, instruction.outputs, observed)
         elif isinstance(instruction, Branch | Loop | Invoke):
-            steps[instruction.step] = _step(instruction.origin, (), model)
+            steps[instruction.step] = _step(instruction.origin, (), observed)
     return steps
 
 
-def _step(origin: Origin, outputs: tuple[Access, ...], model: Model) -> ObservedStep:
-    return ObservedStep((origin.subgraph, origin.operator), tuple(_shown(origin, access, model) for access in outputs))
+def _with_views(instructions: Sequence[Instruction], observed: ObservedModule) -> ObservedModule:
+    """The same, where what the importer added and a tensor is a view of stands for the tensor: a step writes that."""
+    tensors, ends, shapes = dict(observed.tensors), dict(observed.ends), dict(observed.shapes)
+    for rename in reversed([i for i in instructions if isinstance(i, Rename)]):
+        view, source = rename.value.value, rename.source.value
+        if view in tensors and source not in tensors:
+            tensors[source] = tensors[view]
+            for parts in (ends, shapes):
+                parts |= {value: source for value, whole in parts.items() if whole == view}
+    return replace(observed, tensors=tensors, ends=ends, shapes=shapes)
 
 
-def _shown(origin: Origin, access: Access, model: Model) -> ShownTensor | None:
-    """The operator's output of this name and type; None for values that the importer added."""
-    value = access.value
-    subgraph = model.subgraphs[origin.subgraph]
-    operator = next((op for op in subgraph.operators if op.index == origin.operator), None)
-    if operator is None or value.type.dtype is DType.INT4:
+def _step(origin: Origin, outputs: tuple[Access, ...], observed: ObservedModule) -> ObservedStep:
+    return ObservedStep((origin.subgraph, origin.operator), tuple(_shown(access.value, observed) for access in outputs))
+
+
+def _shown(value: Value, observed: ObservedModule) -> ShownTensor | None:
+    """The tensor of the file that a value is, or tells a part of; None for other values that the importer added."""
+    if value in observed.shapes:
+        return _part(observed.shapes[value], observed, Part.SHAPE)
+    if value in observed.ends:
+        return _part(observed.ends[value], observed, Part.END)
+    if value not in observed.tensors or value.type.dtype is DType.INT4:
         return None
-    for index in operator.outputs:
-        tensor = subgraph.tensors[index]
-        if tensor.name == value.name and tensor.dtype is value.type.dtype:
-            return ShownTensor((origin.subgraph, index), value.type.dtype.numpy, value.type.max_shape)
-    return None
+    return _part(value, observed, Part.MEMORY if value in observed.shapes.values() else Part.VALUE)
+
+
+def _part(value: Value, observed: ObservedModule, part: Part) -> ShownTensor:
+    return ShownTensor(observed.tensors[value], value.type.dtype.numpy, value.type.max_shape, part)

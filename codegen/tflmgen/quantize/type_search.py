@@ -2,12 +2,14 @@
 
 Everything is int8 at first. Webs become int16, and where that is not enough float32, in the order of the error that
 they cause for their cost, until the quantised model, compiled and run on held-out sets, is within the limits. Then
-those that turn out not to be needed become int8 again.
+those that turn out not to be needed become int8 again. Where the user sets no limits, float32 is not for most of the
+work of a model: int16 is, as long as it keeps the decisions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 from tflmgen.emulators import Vectors
@@ -23,7 +25,9 @@ Wanted = Mapping[TensorKey, DType]
 _MAX_REMOVALS = 8
 """Webs, the most expensive first, that are tried in int8 again; each is a quantisation, a compilation and a run."""
 
-_STEPS = (DType.INT16, DType.FLOAT32)
+_MOST_WORK = 1 / 2
+"""Part of the work of all webs from which on float32 leaves nothing of a quantised model: it is larger than the float
+model, for its conversions, and no faster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +36,12 @@ class Limits:
 
     max_error      largest absolute difference of an output, in its unit; None: any
     min_agreement  share of rows of outputs whose largest element stays, and of decisions of control flow; None: any
+    is_required    whether they are to hold at any cost, as the user's own are
     """
 
     max_error: float | None = None
     min_agreement: float | None = 0.99
+    is_required: bool = True
 
     def allow(self, evaluation: Evaluation) -> bool:
         """Whether a model with these errors is good enough."""
@@ -73,22 +79,39 @@ def choose_types(
     quantize       makes the quantised Model for types of webs
     costs          work that widening a web makes slower (`web_costs`); None: its number of values
 
-    Without a choice within the limits, the last one tried: all webs in float32 that may be.
+    Without a choice within the limits, all webs in float32 that may be. Limits that are not required are given up where
+    that much of the work would be in float32 that int16 is better, and decides alike: then the fewest webs in int16
+    that agree with the float model as often as all of them do.
     """
     search = _Search(build, held_out, quantize, limits, progress)
     if search.is_good({}):
         return search.choice({})
     costs = {root: values.statistics.elements for root, values in webs.items()} if costs is None else costs
     order = promotion_order(webs, sensitivities(), costs)
-    base: dict[TensorKey, DType] = {}
-    for dtype in _STEPS:
-        everything = dict.fromkeys(order, dtype)
-        if search.is_good(everything):
-            candidates = [base | dict.fromkeys(order[:count], dtype) for count in range(len(order) + 1)]
-            chosen = candidates[_fewest(candidates, search)]
-            return search.choice(_without_needless(chosen, costs, search))
-        base = everything
-    return search.choice(base)
+    narrow = dict.fromkeys(order, DType.INT16)
+    if search.is_good(narrow):
+        return search.choice(_fewest_webs(order, {}, DType.INT16, costs, search))
+    chosen: Wanted = dict.fromkeys(order, DType.FLOAT32)
+    if search.is_good(chosen):
+        chosen = _fewest_webs(order, narrow, DType.FLOAT32, costs, search)
+    if limits.is_required or not _is_mostly_float(chosen, costs) or not search.decides_alike(narrow, chosen):
+        return search.choice(chosen)
+    reached = search.with_agreement_of(narrow)
+    return search.choice(_fewest_webs(order, {}, DType.INT16, costs, reached))
+
+
+def _is_mostly_float(chosen: Wanted, costs: Mapping[TensorKey, int]) -> bool:
+    """Whether most of the work is that of webs in float32."""
+    in_float = sum(costs.get(root, 0) for root, dtype in chosen.items() if dtype is DType.FLOAT32)
+    return in_float >= _MOST_WORK * sum(costs.values())
+
+
+def _fewest_webs(
+    order: Sequence[TensorKey], base: Wanted, dtype: DType, costs: Mapping[TensorKey, int], search: _Search
+) -> dict[TensorKey, DType]:
+    """Types within the limits with as few webs of `dtype`, the first ones of `order`, as do; with all of them it is."""
+    candidates = [{**base, **dict.fromkeys(order[:count], dtype)} for count in range(len(order) + 1)]
+    return _without_needless(candidates[_fewest(candidates, search)], costs, search)
 
 
 def promotion_order(
@@ -149,6 +172,17 @@ class _Search:
 
     def is_good(self, wanted: Wanted) -> bool:
         return self._limits.allow(self._evaluation(wanted))
+
+    def decides_alike(self, wanted: Wanted, other: Wanted) -> bool:
+        """Whether the decisions of control flow are right as often as with other types, whatever the outputs are."""
+        evaluation = self._evaluation(wanted)
+        return not evaluation.endless and evaluation.branch_agreement >= self._evaluation(other).branch_agreement
+
+    def with_agreement_of(self, wanted: Wanted) -> _Search:
+        """The search for models that agree as often as one does, with the evaluations so far."""
+        evaluation, other = self._evaluation(wanted), copy(self)
+        other._limits = Limits(None, min(evaluation.agreement, evaluation.branch_agreement))
+        return other
 
     def choice(self, wanted: Wanted) -> TypeChoice:
         return TypeChoice(wanted, self._evaluation(wanted), self.is_good(wanted))

@@ -13,9 +13,9 @@ from support.cost_samples import Sample
 
 Floats = NDArray[np.float64]
 
-FOLDED = 1400.0
-"""Cycles added to a layer's before errors are relative to them: compilers may fold a hundred, which tiny layers say
-nothing beyond."""
+TINY = 1400.0
+"""Cycles added to a layer's own before its error is relative to them: tiny layers, of whose calls compilers fold what
+they can, say little of the others, and there is little to choose in them."""
 
 CAUTION = 0.15
 """Relative error of a layer for which no term's part is changed by more than as much."""
@@ -78,7 +78,7 @@ def errors(family: str, samples: Sequence[Sample], cycles: dict[str, float]) -> 
 
 def _scale(samples: Sequence[Sample], weights: Sequence[float]) -> Floats:
     """What makes cycles of layers relative to theirs, times the roots of weights."""
-    return np.asarray(np.sqrt(np.array(weights)) / (_cycles(samples) + FOLDED))
+    return np.asarray(np.sqrt(np.array(weights)) / (_cycles(samples) + TINY))
 
 
 def _counts(family: str, samples: Sequence[Sample]) -> Floats:

@@ -84,7 +84,7 @@ class Tuning:
     more (one plan).
     """
 
-    balanced_slowdown: float = 0.055
+    balanced_slowdown: float = 0.06
     similar_cycles: float = 1.05
     unknown_slowdown: int = 8
     packed_share: float = 1.25

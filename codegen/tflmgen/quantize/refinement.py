@@ -30,7 +30,8 @@ from tflmgen.quantize.observed_build import ObservedBuild, observed_variant
 from tflmgen.quantize.range_choice import RangeMethod, affine_of, choose_range
 from tflmgen.quantize.sensitivity import Sensitivity, WebValues, measure_sensitivity
 from tflmgen.quantize.statistics import Calibration
-from tflmgen.quantize.web_types import Range, RangeChoice
+from tflmgen.quantize.value_ranges import Range
+from tflmgen.quantize.web_types import RangeChoice
 from tflmgen.quantize.weight_rounding import corrected_layers
 from tflmgen.terminal import Progress
 

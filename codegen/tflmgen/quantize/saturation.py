@@ -16,9 +16,8 @@ from tflmgen.frontend import Model, Operator, OperatorKey, SubGraph, TensorKey, 
 from tflmgen.ir import DType
 from tflmgen.kernels import Activation, traits_of
 from tflmgen.quantize.integer_forms import Form, finite_range, float_instance, real_operands, real_results
+from tflmgen.quantize.value_ranges import EVERYTHING, NOTHING, Range, clipped, hull
 from tflmgen.quantize.web_constraints import Webs, result_key
-
-Range = tuple[float, float]
 
 _EXTREMES = frozenset(["MAXIMUM", "MINIMUM", "REDUCE_MAX", "REDUCE_MIN", "MAX_POOL_2D"])
 """Operators that leave out values beyond the range of their results, or replace them by others."""
@@ -28,8 +27,6 @@ _ENDS: Mapping[str, Range] = {
     "TANH": (-math.atanh(127.5 / 128), math.atanh(126.5 / 128)),
 }
 """Where the results round to the ends of int8: with a scale of 1/256 from 0, with one of 1/128 from -1."""
-
-_NOTHING, _EVERYTHING = (math.inf, -math.inf), (-math.inf, math.inf)
 
 _PICK = frozenset(["GATHER", "GATHER_ND", "DYNAMIC_UPDATE_SLICE"])
 """Operators whose results are elements of real operands, at places that other operands decide."""
@@ -61,9 +58,9 @@ def needed_range(
     roots: Sequence[TensorKey], bounds: Mapping[TensorKey, Range], ranges: Mapping[TensorKey, Range]
 ) -> Range:
     """Range of webs with one scale within `bounds`, of `saturation_bounds`; infinite at ends that these do not move."""
-    own = [(ranges[root], bounds.get(root, _EVERYTHING)) for root in roots if root in ranges]
-    low, high = _hull([clipped(*pair) for pair in own])
-    least, greatest = _hull([whole for whole, _ in own])
+    own = [(ranges[root], bounds.get(root, EVERYTHING)) for root in roots if root in ranges]
+    low, high = hull(*(clipped(*pair) for pair in own))
+    least, greatest = hull(*(whole for whole, _ in own))
     return -math.inf if low == least else low, math.inf if high == greatest else high
 
 
@@ -74,20 +71,9 @@ def decisive_webs(
 
     Webs of which bounds leave out a part do not where the others cover the rest: what is left out would count as error.
     """
-    needed = {root: clipped(ranges[root], bounds.get(root, _EVERYTHING)) for root in roots if root in ranges}
+    needed = {root: clipped(ranges[root], bounds.get(root, EVERYTHING)) for root in roots if root in ranges}
     whole = [root for root in needed if needed[root] == ranges[root]]
-    return whole if whole and _hull([ranges[root] for root in whole]) == _hull(list(needed.values())) else roots
-
-
-def _hull(ranges: Sequence[Range]) -> Range:
-    """The range of all values of these ranges, nothing for none."""
-    return min((low for low, _ in ranges), default=math.inf), max((high for _, high in ranges), default=-math.inf)
-
-
-def clipped(values: Range, bounds: Range) -> Range:
-    """The range of values that end at bounds."""
-    low, high = (min(max(end, bounds[0]), bounds[1]) for end in values)
-    return low, high
+    return whole if whole and hull(*(ranges[root] for root in whole)) == hull(*needed.values()) else roots
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,29 +83,29 @@ class _Reader:
     limits  of the result, within which the bounds lie
     """
 
-    own: Range = _NOTHING
+    own: Range = NOTHING
     result: TensorKey | None = None
     moved: Range = (0.0, 0.0)
-    limits: Range = _EVERYTHING
+    limits: Range = EVERYTHING
 
     def bounds(self, of_results: Mapping[TensorKey, Range]) -> Range:
         if self.result is None:
             return self.own
-        low, high = of_results.get(self.result, _EVERYTHING)
+        low, high = of_results.get(self.result, EVERYTHING)
         return max(low, self.limits[0]) + self.moved[0], min(high, self.limits[1]) + self.moved[1]
 
 
 def _least_bounds(readers: Mapping[TensorKey, list[_Reader]]) -> dict[TensorKey, Range]:
     """The union of the readers' bounds of each web: the least solution, by iteration."""
-    bounds = dict.fromkeys(readers, _NOTHING)
+    bounds = dict.fromkeys(readers, NOTHING)
     changed, rounds = True, 0
     while changed:
         changed, rounds = False, rounds + 1
         for root, own in readers.items():
             parts = [reader.bounds(bounds) for reader in own]
-            union = _hull(parts)
+            union = hull(*parts)
             if union != bounds[root]:
-                bounds[root], changed = (union if rounds <= _ROUNDS else _EVERYTHING), True
+                bounds[root], changed = (union if rounds <= _ROUNDS else EVERYTHING), True
     return bounds
 
 
@@ -147,7 +133,7 @@ class _Readers:
     def pass_on(self, tensor: TensorKey, target: TensorKey | None) -> None:
         """A value gets another name: that of its web, or of a converted copy, about whose readers nothing is known."""
         if tensor[1] >= 0 and (target is None or self.webs.root(tensor) != self.webs.root(target)):
-            self._note(tensor, [_Reader(_EVERYTHING)])
+            self._note(tensor, [_Reader(EVERYTHING)])
 
     def _note(self, tensor: TensorKey, readers: list[_Reader]) -> None:
         self.readers.setdefault(self.webs.root(tensor), []).extend(readers)
@@ -157,23 +143,23 @@ class _Readers:
         form = self.forms.get((graph.index, op.index))
         results = [self.webs.root((graph.index, op.outputs[p])) for p in real_results(op, graph)]
         if form is None or form.dtype is not DType.INT8:
-            return [_Reader(_EVERYTHING)]
+            return [_Reader(EVERYTHING)]
         if form.shares and _moves(op):
             return [_Reader(result=result) for result in results]
         if form.shares and takes_extremes(op):
-            return [_Reader(result=result, limits=self.ranges.get(result, _EVERYTHING)) for result in results]
+            return [_Reader(result=result, limits=self.ranges.get(result, EVERYTHING)) for result in results]
         sign = traits_of(op.name).adds
         if sign and float_instance(op, graph).attributes.activation is Activation.NONE:
             low, high = self._range(graph, op.inputs[1 - place])
             if math.isfinite(high - low) and (sign > 0 or place == 0):
                 return [_Reader(result=results[0], moved=(-high, -low) if sign > 0 else (low, high))]
-        return [_Reader(_ENDS.get(op.name, _EVERYTHING))]
+        return [_Reader(_ENDS.get(op.name, EVERYTHING))]
 
     def _range(self, graph: SubGraph, tensor: int) -> Range:
         """Range of an operand."""
         if graph.tensors[tensor].data is not None:
             return finite_range(constant_values(graph.tensors[tensor])) or (0.0, 0.0)
-        return self.ranges.get(self.webs.root((graph.index, tensor)), _EVERYTHING)
+        return self.ranges.get(self.webs.root((graph.index, tensor)), EVERYTHING)
 
 
 def takes_extremes(op: Operator) -> bool:

@@ -12,9 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tflmgen.frontend import TensorKey
+from tflmgen.quantize.value_ranges import Range, hull
 from tflmgen.quantize.web_constraints import UnionFind
-
-Range = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +78,14 @@ class _Groups:
         return self.hulls.get(root) or self.ranges[root]
 
     def widen(self, web: TensorKey, by: Range) -> None:
-        self.ranges[web] = _hull(self.ranges[web], by)
-        self.hulls[self.sets.root(web)] = _hull(self._range(web), by)
+        self.ranges[web] = hull(self.ranges[web], by)
+        self.hulls[self.sets.root(web)] = hull(self._range(web), by)
 
     def join(self, web: TensorKey, other: TensorKey) -> None:
-        hull = _hull(self._range(web), self._range(other))
+        union = hull(self._range(web), self._range(other))
         is_read = not self.read.isdisjoint((self.sets.root(web), self.sets.root(other)))
         self.sets.join(web, other)
-        self.hulls[self.sets.root(web)] = hull
+        self.hulls[self.sets.root(web)] = union
         if is_read:
             self.read.add(self.sets.root(web))
 
@@ -96,10 +95,6 @@ class _Groups:
         if root == self.sets.root(result) or root not in self.read:
             return False
         return _width(self._range(web)) < share * _width(self._range(result))
-
-
-def _hull(interval: Range, other: Range) -> Range:
-    return min(interval[0], other[0]), max(interval[1], other[1])
 
 
 def _width(interval: Range) -> float:

@@ -24,9 +24,8 @@ from tflmgen.quantize.integer_forms import (
     weight_operands,
 )
 from tflmgen.quantize.quantization_scales import representable_range
+from tflmgen.quantize.value_ranges import NOTHING, Range, hull
 from tflmgen.quantize.web_constraints import Webs, result_key
-
-Range = tuple[float, float]
 
 _MAX_WIDENING = 4.0
 """How far beyond its measured range an analysed branch may widen a value that other branches give, too: by two of eight
@@ -111,7 +110,7 @@ class _Analysis:
         if interval is not None and all(map(math.isfinite, interval)):
             for tensor in op.outputs:
                 key = graph.index, tensor
-                self.own[key] = _hull(self.own.get(key), interval)
+                self.own[key] = hull(self.own.get(key, NOTHING), interval)
                 self._widen(self._webs.root(key), interval)
 
     def _pass(self, graph: SubGraph, tensor: int, target: TensorKey) -> None:
@@ -124,7 +123,7 @@ class _Analysis:
 
     def _widen(self, root: TensorKey, interval: Range) -> None:
         ranges = self.added if root in self._measured else self.known
-        ranges[root] = _hull(ranges.get(root), interval)
+        ranges[root] = hull(ranges.get(root, NOTHING), interval)
 
     def widened(self) -> dict[TensorKey, Range]:
         """All ranges; those of measured webs hold the results of analysed subgraphs as far as that is sensible."""
@@ -185,10 +184,6 @@ def _is_variable(graph: SubGraph, tensor: int) -> bool:
 
 def _is_pool(op: Operator) -> bool:
     return traits_of(op.name).window is Sliding.POOL
-
-
-def _hull(interval: Range | None, other: Range) -> Range:
-    return other if interval is None else (min(interval[0], other[0]), max(interval[1], other[1]))
 
 
 def _run_by_loops(model: Model, graphs: frozenset[int]) -> frozenset[int]:

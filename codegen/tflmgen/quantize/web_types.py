@@ -25,17 +25,16 @@ from tflmgen.quantize.integer_forms import (
 )
 from tflmgen.quantize.quantization_scales import range_quantization, representable_range
 from tflmgen.quantize.range_choice import affine_for
-from tflmgen.quantize.saturation import clipped, decisive_webs, needed_range, saturation_bounds, takes_extremes
+from tflmgen.quantize.saturation import decisive_webs, needed_range, saturation_bounds, takes_extremes
 from tflmgen.quantize.shared_scales import OneScale, shared_groups
 from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.trained_weights import trained_webs
 from tflmgen.quantize.value_intervals import with_analysed
+from tflmgen.quantize.value_ranges import Range, clipped
 from tflmgen.quantize.web_constraints import UnionFind, Webs, find_webs
 
 OperatorKey = tuple[int, int]
 """Index of a subgraph and of an operator in it."""
-
-Range = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tflmgen.project import folder
+from tflmgen import user_cache
+from tflmgen.project import folder, kept_if_whole
 from tflmgen.project.folder import BEGIN, END, MANIFEST, Content, FolderError, read_about, write_folder
 
 
@@ -263,3 +264,30 @@ def test_parent_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("")
     with pytest.raises(FolderError, match="cannot write"):
         write_folder(content({}), tmp_path / "x" / "y")
+
+
+def test_two_builds_at_once_into_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one neither mixes its files with the first one's nor, as it fails, removes what that one makes."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with kept_if_whole(tmp_path / "x"):
+        write_folder(content({"a": "a"}), tmp_path / "x")
+        before = tree(tmp_path / "x")
+        with pytest.raises(FolderError, match=r"x: another tflmgen is writing there"), kept_if_whole(tmp_path / "x"):
+            pytest.fail("the folder has two writers")
+        with kept_if_whole(tmp_path / "y"):
+            write_folder(content({"b": "b"}), tmp_path / "y")
+    assert tree(tmp_path / "x") == before
+    with kept_if_whole(tmp_path / "x"):
+        write_folder(content({"a": "b"}), tmp_path / "x")
+    assert tree(tmp_path / "x") != before
+    assert list(user_cache.cache_folder("locks").iterdir()) == []
+
+
+def test_a_cache_that_cannot_be_written_keeps_nobody_from_building(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cache").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with kept_if_whole(tmp_path / "x"):
+        write_folder(content({"a": "a"}), tmp_path / "x")
+    assert (tmp_path / "x" / "a").exists()

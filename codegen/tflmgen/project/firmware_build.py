@@ -17,6 +17,7 @@ from tflmgen.project.assemble import LIBRARY, MAIN, Project, assemble
 from tflmgen.project.board import Board
 from tflmgen.project.budget import check_plan, explain_overflow, room_for_weights
 from tflmgen.project.folder import is_as_written
+from tflmgen.project.folder_lock import exclusive_folder
 from tflmgen.project.platformio import BuildError, Firmware, build
 from tflmgen.project.toolchain import find_arm_compiler, find_host_compiler
 from tflmgen.terminal import Console
@@ -94,11 +95,14 @@ def print_kept(console: Console, directory: Path, paths: Sequence[str]) -> None:
 
 @contextmanager
 def kept_if_whole(directory: Path) -> Iterator[None]:
-    """Removes `directory` if the body fails and it didn't exist before."""
-    fresh = not directory.exists()
-    try:
-        yield
-    except BaseException:
-        if fresh:
-            shutil.rmtree(directory, ignore_errors=True)
-        raise
+    """Removes `directory` if the body fails and it didn't exist before. Raises FolderError if another process is in a
+    body for this folder: it would find the wrong sources there, and might remove what this one has built.
+    """
+    with exclusive_folder(directory):
+        fresh = not directory.exists()
+        try:
+            yield
+        except BaseException:
+            if fresh:
+                shutil.rmtree(directory, ignore_errors=True)
+            raise

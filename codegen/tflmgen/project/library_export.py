@@ -15,6 +15,7 @@ from tflmgen.project.assemble import LIBRARY, Project
 from tflmgen.project.board import Board
 from tflmgen.project.distribution import homepage, license_files
 from tflmgen.project.folder import Content, write_folder
+from tflmgen.project.folder_lock import exclusive_folder
 
 PRINTED = 16
 """Largest number of output elements that an example prints."""
@@ -76,7 +77,9 @@ def next_step(form: Format) -> str:
 def write_export(exported: Export, directory: Path) -> tuple[str, ...]:
     """Writes the export to `directory`; returns the files kept with the user's changes. See folder.write_folder()."""
     about = {"tflmgen": __version__, "name": exported.name}
-    return write_folder(Content(exported.format.value, exported.files, {}, exported.examples, about), directory)
+    content = Content(exported.format.value, exported.files, {}, exported.examples, about)
+    with exclusive_folder(directory):
+        return write_folder(content, directory)
 
 
 def _library(compilation: Compilation, project: Project) -> Iterator[tuple[str, bytes]]:

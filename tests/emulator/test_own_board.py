@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -20,20 +21,31 @@ GATE, VECTORS = ROOT / "examples" / "gate.tflite", ROOT / "examples" / "gate.npz
 MEMORIES = ("FLASH=0x0:128K:flash", "EXTERNAL=0x100000:512K:flash", "RAM=0x20000000:64K:ram", "FAST=0x20100000:4K:ram")
 
 
-@pytest.fixture(scope="module")
-def board(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("boards") / "three_memories"
-    words = [word for memory in MEMORIES for word in ("--memory", memory)]
+def new_board(folder: Path, memories: Iterable[str]) -> Path:
+    words = [word for memory in memories for word in ("--memory", memory)]
     words += ["--core", "cortex-m4", "--uart", "cmsdk@0x40004000:25000000", "--qemu", "mps2-an386"]
     finished = tflmgen("boards", "new", folder, *words)
     assert finished.code == 0, finished.err
     return folder
 
 
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return new_board(tmp_path_factory.mktemp("boards") / "three_memories", MEMORIES)
+
+
 def test_it_runs(board: Path) -> None:
     finished = tflmgen("test", GATE, "--board", board, "--vectors", VECTORS)
     assert finished.code == 0, finished.err
     assert "on three_memories in QEMU" in finished.out
+
+
+def test_memories_may_have_names_of_the_linkers_own(tmp_path: Path) -> None:
+    """A word of its language, and what sections go to."""
+    memories = ("ORIGIN=0x0:128K:flash", "DATA=0x20000000:64K:ram", "CODE=0x20100000:4K:ram")
+    board = new_board(tmp_path / "words", memories)
+    finished = tflmgen("test", GATE, "--board", board, "--vectors", VECTORS, "--place", "arena=code")
+    assert finished.code == 0, finished.err
 
 
 def test_places_are_where_the_linker_puts_them(board: Path, tmp_path: Path) -> None:

@@ -47,8 +47,8 @@ def test_wrong_places(board: str, wish: str, problem: str) -> None:
 def test_linker_script_and_plan_follow(tmp_path: Path) -> None:
     board = placed(load_board("nucleo_f767zi"), ["arena=DTCM"])
     script = dict(tiny.project(board).files)["platform/ldscripts/board.ld"].decode()
-    assert 'REGION_ALIAS("ARENA", DTCM)' in script
-    assert 'REGION_ALIAS("STATE", SRAM)' in script
+    assert 'REGION_ALIAS("arena", "DTCM")' in script
+    assert 'REGION_ALIAS("state", "SRAM")' in script
     model = write_adder(tmp_path / "adder.tflite")
     words = ("--board", "nucleo_f767zi", "--place", "arena=dtcm", "--no-compile", "--json", "-o", tmp_path / "p")
     assert tflmgen("build", model, *words).json["placement"]["arena"] == "DTCM"

@@ -26,9 +26,9 @@ def test_same_arguments_same_bytes() -> None:
 
 def test_linker_script_has_the_boards_memories() -> None:
     script = dict(tiny.project(load_board("mps3_an547")).files)["platform/ldscripts/board.ld"].decode()
-    assert "SRAM     (rx) : ORIGIN = 0x01000000, LENGTH = 0x200000" in script
-    assert 'REGION_ALIAS("WEIGHTS", SRAM)' in script
-    assert 'REGION_ALIAS("ARENA", ISRAM)' in script
+    assert '"SRAM"   (rx) : ORIGIN = 0x01000000, LENGTH = 0x200000' in script
+    assert 'REGION_ALIAS("weights", "SRAM")' in script
+    assert 'REGION_ALIAS("arena", "ISRAM")' in script
 
 
 def test_only_the_boards_uart_driver_is_there() -> None:

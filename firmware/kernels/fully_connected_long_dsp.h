@@ -60,23 +60,23 @@ TFLMGEN_SHARED void tflmgen_fully_connected_long_dsp_sums(const tflmgen_u32 *wid
     /* clang-format on */
 }
 
-TFLMGEN_HELPER int8_t tflmgen_fully_connected_long_dsp_output(int32_t sum, uint32_t m, uint32_t ra, uint32_t shift,
+TFLMGEN_HELPER int8_t tflmgen_fully_connected_long_dsp_output(int32_t sum, uint32_t m, uint32_t addend, uint32_t shift,
                                                               int32_t sign_fix)
 {
-    const int32_t high = tflmgen_smmla(sum, (int32_t)m, (int32_t)ra);
+    const int32_t high = tflmgen_smmla(sum, (int32_t)m, (int32_t)addend);
     return (int8_t)tflmgen_saturate_s8((high + tflmgen_sign_mask(sum) * sign_fix) >> (shift & 31u));
 }
 
-/* The outputs of `count` sums. factors: what is behind the first group's weights, or m, ra and s of all. */
+/* The outputs of `count` sums. factors: what is behind the first group's weights, or m, addend and s of all. */
 TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_finish(int8_t *output, const tflmgen_s32 *sums, int32_t count,
                                                             const tflmgen_u32 *factors, int32_t group_words,
                                                             bool common, int32_t sign_fix)
 {
     if (common) {
-        const uint32_t m = factors[0], ra = factors[1], shift = factors[2];
+        const uint32_t m = factors[0], addend = factors[1], shift = factors[2];
 #pragma GCC unroll 4
         for (int32_t i = 0; i < count; ++i) {
-            output[i] = tflmgen_fully_connected_long_dsp_output(sums[i], m, ra, shift, sign_fix);
+            output[i] = tflmgen_fully_connected_long_dsp_output(sums[i], m, addend, shift, sign_fix);
         }
         return;
     }

@@ -3,7 +3,7 @@
  * The weights, with 128 added, are a stream of groups of four units, in the order of use, where many weights are small
  * with masks (see fully_connected_groups_thumb.h):
  *     four bytes, one of each unit, for each value of a row, an even number | m c (256 f + s) of each unit, where
- *     signed also its bias and what negative sums add to c
+ *     signed also its bias and the sign fix
  * One or two units that are left come after that, each for itself: their weights, in front of which are bytes that fill
  * up a multiple of 8, and what requantises them. Three are a group with a unit of zeros. 128 is added to a short row
  * once, in a copy on the stack, to the values of a long one each time that they are read.
@@ -47,7 +47,7 @@ struct tflmgen_fully_connected_thumb_s8 {
 #define TFLMGEN_FULLY_CONNECTED_THUMB_OUTPUT_CLAMPED \
     "ldmia r1!, {r5, r6, r7}\n\t" TFLMGEN_THUMB_REQUANTIZE("")
 #define TFLMGEN_FULLY_CONNECTED_THUMB_OUTPUT_SIGNED \
-    "ldmia r1!, {r5, r6, r7}\n\t" TFLMGEN_THUMB_SIGN TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t")
+    "ldmia r1!, {r5, r6, r7}\n\t" TFLMGEN_THUMB_SIGN_FIX TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t")
 
 /* A single unit. Registers: r0 weights, r2 128, r3 row, r4 value, r5 end of the row, r6 sum, r7 weight, r12 output.
  * It costs 18 instructions beside its values and what requantises it, and 4 per pass. */

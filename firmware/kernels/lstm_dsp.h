@@ -61,7 +61,7 @@ TFLMGEN_HELPER int32_t tflmgen_lstm_dsp_tanh(const tflmgen_u16 *table, int32_t s
 /* tflmgen_requantize of a product of int16 by 2^(30 - 31 - right), saturated. */
 TFLMGEN_HELPER int32_t tflmgen_lstm_dsp_halve(int32_t product, int32_t right)
 {
-    return tflmgen_saturate_s16(tflmgen_round_down_dsp((product + 1) >> 1, right));
+    return tflmgen_saturate_s16(tflmgen_rounding_shift_right_dsp((product + 1) >> 1, right));
 }
 
 /* One step of `count` cells: from the sums in `gates` to cells, h and output. table: tflmgen_logistic_s16's, and

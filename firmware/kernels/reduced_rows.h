@@ -89,28 +89,32 @@ struct tflmgen_columns {
 
 /* What REQUANTIZED_SUMS of rounded_sums.h are: the sums of `count` elements, requantised. Four: VLDRW, VADD, VSHL, 4 to
  * requantise, VADD, VMAX, VMIN, VSTR, LETP. */
+/* clang-format off */
 #define TFLMGEN_DEFINE_REQUANTIZED_ROW(name, element, least, greatest, write)                                         \
     TFLMGEN_SHARED void name(const tflmgen_s32 *sums, element *to, int32_t count, int32_t offset, int32_t multiplier, \
                              int32_t shift, int32_t zero_point)                                                       \
     {                                                                                                                 \
         const struct tflmgen_scale_mve scale = tflmgen_scale_mve_of(multiplier, tflmgen_min_s32(shift, 0));           \
-        __asm__ volatile(                                                                                             \
-            "wlstp.32 lr, %[count], 2f\n"                                                                             \
-            "1:\n\t"                                                                                                  \
-            "vldrw.32 q0, [%[sums]], #16\n\t"                                                                         \
-            "vadd.i32 q0, q0, %q[offset]\n\t"                                                                         \
-            "vshl.s32 q0, %[left]\n\t" TFLMGEN_REQUANTIZE_MVE(                                                        \
-                "q0", "%[multiplier]", "%[shift]", "%[fix]") "vadd.i32 q0, q0, %q[zero_point]\n\t"                    \
-                                                             "vmax.s32 q0, q0, %q[low]\n\t"                           \
-                                                             "vmin.s32 q0, q0, %q[high]\n\t" write "letp lr, 1b\n"    \
-                                                             "2:"                                                     \
-            : [sums] "+r"(sums), [to] "+l"(to)                                                                        \
-            : [count] "r"(count), [offset] "w"(vdupq_n_s32(offset)), [left] "r"(tflmgen_max_s32(shift, 0)),           \
-              [multiplier] "r"(scale.multiplier), [shift] "r"(scale.shift), [fix] "r"(scale.sign_fix),                \
-              [zero_point] "w"(vdupq_n_s32(zero_point)), [low] "w"(vdupq_n_s32(least)),                               \
-              [high] "w"(vdupq_n_s32(greatest))                                                                       \
-            : "lr", "q0", "q1", "memory");                                                                            \
+        __asm__ volatile("wlstp.32 lr, %[count], 2f\n"                                                                \
+                         "1:\n\t"                                                                                     \
+                         "vldrw.32 q0, [%[sums]], #16\n\t"                                                            \
+                         "vadd.i32 q0, q0, %q[offset]\n\t"                                                            \
+                         "vshl.s32 q0, %[left_shift]\n\t"                                                             \
+                         TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier]", "%[shift]", "%[sign_fix]")                     \
+                         "vadd.i32 q0, q0, %q[zero_point]\n\t"                                                        \
+                         "vmax.s32 q0, q0, %q[low]\n\t"                                                               \
+                         "vmin.s32 q0, q0, %q[high]\n\t" write                                                        \
+                         "letp lr, 1b\n"                                                                              \
+                         "2:"                                                                                         \
+                         : [sums] "+r"(sums), [to] "+l"(to)                                                           \
+                         : [count] "r"(count), [offset] "w"(vdupq_n_s32(offset)),                                     \
+                           [left_shift] "r"(tflmgen_max_s32(shift, 0)), [multiplier] "r"(scale.multiplier),           \
+                           [shift] "r"(scale.shift), [sign_fix] "r"(scale.sign_fix),                                  \
+                           [zero_point] "w"(vdupq_n_s32(zero_point)), [low] "w"(vdupq_n_s32(least)),                  \
+                           [high] "w"(vdupq_n_s32(greatest))                                                          \
+                         : "lr", "q0", "q1", "memory");                                                               \
     }
+/* clang-format on */
 
 TFLMGEN_DEFINE_REQUANTIZED_ROW(tflmgen_requantized_row_s8, int8_t, INT8_MIN, INT8_MAX, TFLMGEN_NARROW_8)
 TFLMGEN_DEFINE_REQUANTIZED_ROW(tflmgen_requantized_row_s16, tflmgen_s16, INT16_MIN, INT16_MAX, TFLMGEN_NARROW_16)

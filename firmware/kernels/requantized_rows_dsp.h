@@ -12,8 +12,8 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
-/* A row, widened, in the order in which the assembly reads it. A scale is a shift to the right, a multiplier, both
- * roundings' halves, and what is added to negative sums so that their second rounding goes away from zero. */
+/* A row, widened, in the order in which the assembly reads it. A scale is s, m, addend and
+ * the sign fix (requantize.h), which is negative here: it is added to negative sums. */
 struct tflmgen_requantized_rows_dsp {
     const tflmgen_s32 *scale;
     int32_t correction; /* of the sums of offset pairs */

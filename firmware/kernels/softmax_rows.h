@@ -81,26 +81,30 @@ TFLMGEN_SHARED int32_t tflmgen_exps_s16(const tflmgen_s16 *row, int32_t depth, i
 {
     const struct tflmgen_scale_mve scale = tflmgen_scale_mve_of(multiplier, tflmgen_min_s32(shift, 0));
     int32_t sum = 0;
-    __asm__ volatile(
-        "wlstp.32 lr, %[depth], 2f\n"
-        "1:\n\t"
-        "vldrh.s32 q0, [%[row]], #8\n\t"
-        "vsub.i32 q0, q0, %q[greatest]\n\t"
-        "vshl.s32 q0, %[left]\n\t" TFLMGEN_REQUANTIZE_MVE(
-            "q0", "%[multiplier]", "%[shift]", "%[fix]") "vadd.i32 q0, q0, %q[most]\n\t"
-                                                         "vmin.s32 q0, q0, %q[most]\n\t"
-                                                         "vmax.s32 q0, q0, %q[least]\n\t"
-                                                         "vsub.i32 q0, q0, %q[least]\n\t" TFLMGEN_INTERPOLATE_q0
-                                                         "vstrh.32 q0, [%[output]], #8\n\t"
-                                                         "vmovlb.s16 q0, q0\n\t"
-                                                         "vaddva.s32 %[sum], q0\n\t"
-                                                         "letp lr, 1b\n"
-                                                         "2:"
-        : [row] "+l"(row), [output] "+l"(output), [sum] "+Te"(sum)
-        : [depth] "r"(depth), [greatest] "w"(vdupq_n_s32(greatest)), [left] "r"(tflmgen_max_s32(shift, 0)),
-          [multiplier] "r"(scale.multiplier), [shift] "r"(scale.shift), [fix] "r"(scale.sign_fix),
-          [most] "w"(vdupq_n_s32(INT16_MAX)), [least] "w"(vdupq_n_s32(INT16_MIN)), TFLMGEN_INTERPOLATED_TABLE(exps)
-        : "lr", "q0", "q1", "q2", "q3", "memory");
+    /* clang-format off */
+    __asm__ volatile("wlstp.32 lr, %[depth], 2f\n"
+                     "1:\n\t"
+                     "vldrh.s32 q0, [%[row]], #8\n\t"
+                     "vsub.i32 q0, q0, %q[greatest]\n\t"
+                     "vshl.s32 q0, %[left_shift]\n\t"
+                     TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier]", "%[shift]", "%[sign_fix]")
+                     "vadd.i32 q0, q0, %q[most]\n\t"
+                     "vmin.s32 q0, q0, %q[most]\n\t"
+                     "vmax.s32 q0, q0, %q[least]\n\t"
+                     "vsub.i32 q0, q0, %q[least]\n\t"
+                     TFLMGEN_INTERPOLATE_q0
+                     "vstrh.32 q0, [%[output]], #8\n\t"
+                     "vmovlb.s16 q0, q0\n\t"
+                     "vaddva.s32 %[sum], q0\n\t"
+                     "letp lr, 1b\n"
+                     "2:"
+                     : [row] "+l"(row), [output] "+l"(output), [sum] "+Te"(sum)
+                     : [depth] "r"(depth), [greatest] "w"(vdupq_n_s32(greatest)),
+                       [left_shift] "r"(tflmgen_max_s32(shift, 0)), [multiplier] "r"(scale.multiplier),
+                       [shift] "r"(scale.shift), [sign_fix] "r"(scale.sign_fix), [most] "w"(vdupq_n_s32(INT16_MAX)),
+                       [least] "w"(vdupq_n_s32(INT16_MIN)), TFLMGEN_INTERPOLATED_TABLE(exps)
+                     : "lr", "q0", "q1", "q2", "q3", "memory");
+    /* clang-format on */
     return sum;
 }
 

@@ -90,10 +90,10 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen
     TFLMGEN_FULLY_CONNECTED_DSP_SIGN_FIX("r4", c) TFLMGEN_FULLY_CONNECTED_DSP_SIGN_FIX("r5", d) \
     "5:\n\t"
 
-#define TFLMGEN_FULLY_CONNECTED_DSP_ROUND(scaled, shift, to) \
-    "asr " scaled ", " scaled ", " shift "\n\t"              \
-    "ssat " scaled ", #8, " scaled "\n\t"                    \
-    "strb " scaled ", [" to "], #1\n\t"
+#define TFLMGEN_FULLY_CONNECTED_DSP_ROUND(scaled, shift, output) \
+    "asr " scaled ", " scaled ", " shift "\n\t"                  \
+    "ssat " scaled ", #8, " scaled "\n\t"                        \
+    "strb " scaled ", [" output "], #1\n\t"
 
 /* Four sums become outputs, with an m, addend and s for each: 25 instructions, 33 with the sign fix. */
 #define TFLMGEN_FULLY_CONNECTED_DSP_FINISH_EACH                                  \

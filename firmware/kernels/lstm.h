@@ -10,7 +10,7 @@
  * gates are in the order forget, cell, output, input gate. The states h [batches, outputs] and cell [batches, cells]
  * are read from *_in and written to their own pointers, which may be the same.
  *
- * The int8 and int16 kernels give the results of TFLite Micro's, bit for bit.
+ * Results of int8 and int16 are TFLite Micro's, bit for bit.
  */
 #ifndef TFLMGEN_KERNELS_LSTM_H
 #define TFLMGEN_KERNELS_LSTM_H

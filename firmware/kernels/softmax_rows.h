@@ -52,23 +52,23 @@ TFLMGEN_HELPER int32_t tflmgen_sum_of_exps(const int8_t *row, int32_t depth, int
     return sum;
 }
 
-/* The probabilities of a row, from which `least` is added. Four: 4 to gather, VQRDMULH, VRSHL, VADD, VMIN, VSTRB, LETP.
+/* The probabilities of a row, to which `least` is added. Four: 4 to gather, VQRDMULH, VRSHL, VADD, VMIN, VSTRB, LETP.
  */
-#define TFLMGEN_DEFINE_PROBABILITIES(name, element, most, store)                                                       \
-    TFLMGEN_HELPER void name(const int8_t *row, int32_t depth, int32_t greatest, const tflmgen_s32 *exps,              \
-                             int32_t entries, int32_t scale, int32_t exponent, int32_t least, element *output)         \
-    {                                                                                                                  \
-        __asm__ volatile(                                                                                              \
-            "wlstp.32 lr, %[depth], 2f\n"                                                                              \
-            "1:\n\t" TFLMGEN_GATHER_EXPS_MVE "vqrdmulh.s32 q1, q1, %[scale]\n\t"                                       \
-            "vrshl.s32 q1, %[shift]\n\t"                                                                               \
-            "vadd.i32 q1, q1, %[least]\n\t"                                                                            \
-            "vmin.s32 q1, q1, %q[greatest_result]\n\t" store "letp lr, 1b\n"                                           \
-            "2:"                                                                                                       \
-            : [row] "+l"(row), [output] "+l"(output)                                                                   \
-            : [greatest] "w"(vdupq_n_s32(greatest)), [entries] "r"(entries), [exps] "r"(exps), [scale] "r"(scale),     \
-              [shift] "r"(-exponent), [least] "r"(least), [greatest_result] "w"(vdupq_n_s32(most)), [depth] "r"(depth) \
-            : "lr", "q0", "q1", "cc", "memory");                                                                       \
+#define TFLMGEN_DEFINE_PROBABILITIES(name, element, output_max, store)                                         \
+    TFLMGEN_HELPER void name(const int8_t *row, int32_t depth, int32_t greatest, const tflmgen_s32 *exps,      \
+                             int32_t entries, int32_t scale, int32_t exponent, int32_t least, element *output) \
+    {                                                                                                          \
+        __asm__ volatile("wlstp.32 lr, %[depth], 2f\n"                                                         \
+                         "1:\n\t" TFLMGEN_GATHER_EXPS_MVE "vqrdmulh.s32 q1, q1, %[scale]\n\t"                  \
+                         "vrshl.s32 q1, %[shift]\n\t"                                                          \
+                         "vadd.i32 q1, q1, %[least]\n\t"                                                       \
+                         "vmin.s32 q1, q1, %q[greatest_result]\n\t" store "letp lr, 1b\n"                      \
+                         "2:"                                                                                  \
+                         : [row] "+l"(row), [output] "+l"(output)                                              \
+                         : [greatest] "w"(vdupq_n_s32(greatest)), [entries] "r"(entries), [exps] "r"(exps),    \
+                           [scale] "r"(scale), [shift] "r"(-exponent), [least] "r"(least),                     \
+                           [greatest_result] "w"(vdupq_n_s32(output_max)), [depth] "r"(depth)                  \
+                         : "lr", "q0", "q1", "cc", "memory");                                                  \
     }
 
 TFLMGEN_DEFINE_PROBABILITIES(tflmgen_probabilities_s8, int8_t, INT8_MAX, "vstrb.32 q1, [%[output]], #4\n\t")
@@ -133,16 +133,16 @@ TFLMGEN_HELPER void tflmgen_scale_row_s16(tflmgen_s16 *row, int32_t depth, int32
 TFLMGEN_HELPER float tflmgen_exps_f32(const tflmgen_f32 *row, int32_t depth, float greatest, float beta,
                                       tflmgen_f32 *output)
 {
-    tflmgen_f32 *at = output;
+    tflmgen_f32 *difference = output;
     __asm__ volatile("wlstp.32 lr, %[depth], 2f\n"
                      "1:\n\t"
                      "vldrw.u32 q0, [%[row]], #16\n\t"
                      "vsub.f32 q0, q0, %[greatest]\n\t"
                      "vmul.f32 q0, q0, %[beta]\n\t"
-                     "vstrw.32 q0, [%[at]], #16\n\t"
+                     "vstrw.32 q0, [%[difference]], #16\n\t"
                      "letp lr, 1b\n"
                      "2:"
-                     : [row] "+r"(row), [at] "+r"(at)
+                     : [row] "+r"(row), [difference] "+r"(difference)
                      : [greatest] "r"(greatest), [beta] "r"(beta), [depth] "r"(depth)
                      : "lr", "q0", "memory");
     tflmgen_exp_row_f32(output, output, depth);

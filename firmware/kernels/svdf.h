@@ -9,8 +9,8 @@
  *
  *     state_in   a0 a1 a2 ... a(n-1)          state   a1 a2 ... a(n-1) newest
  *
- * state_in and `state` may be the same. The int8 kernels, with a state of int8 or int16, give the results of TFLite
- * Micro's, bit for bit.
+ * state_in and `state` may be the same. Results of int8, with a state of int8 or int16, are TFLite Micro's, bit for
+ * bit.
  */
 #ifndef TFLMGEN_KERNELS_SVDF_H
 #define TFLMGEN_KERNELS_SVDF_H

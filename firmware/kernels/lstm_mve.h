@@ -52,10 +52,12 @@ TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_saturate(int32x4_t values)
 TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_gate(int32_t gate, const tflmgen_s32 *sums, const tflmgen_s32 *recurrent,
                                                const struct tflmgen_lstm_integer *p)
 {
-    const int32x4_t of_x = tflmgen_requantize_mve(vld1q_s32(sums + 4 * gate), p->multipliers[gate], p->shifts[gate]);
-    const int32x4_t of_h = tflmgen_requantize_mve(vld1q_s32(recurrent + 4 * gate), p->recurrent_multipliers[gate],
-                                                  p->recurrent_shifts[gate]);
-    return tflmgen_lstm_mve_saturate(vaddq_s32(tflmgen_lstm_mve_saturate(of_x), tflmgen_lstm_mve_saturate(of_h)));
+    const int32x4_t input_term =
+        tflmgen_requantize_mve(vld1q_s32(sums + 4 * gate), p->multipliers[gate], p->shifts[gate]);
+    const int32x4_t recurrent_term = tflmgen_requantize_mve(vld1q_s32(recurrent + 4 * gate),
+                                                            p->recurrent_multipliers[gate], p->recurrent_shifts[gate]);
+    return tflmgen_lstm_mve_saturate(
+        vaddq_s32(tflmgen_lstm_mve_saturate(input_term), tflmgen_lstm_mve_saturate(recurrent_term)));
 }
 
 /* `count` of four cells: from the sums of their gates to cells and h. table: tflmgen_logistic_s16's, and once more

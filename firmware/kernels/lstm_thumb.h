@@ -25,10 +25,11 @@ TFLMGEN_HELPER int32_t tflmgen_lstm_thumb_cell(const tflmgen_s32 *sums, const tf
 {
     int32_t gates[4];
     for (int32_t gate = 0; gate < 4; ++gate) {
-        const int32_t of_x = tflmgen_requantize(sums[gate], p->multipliers[gate], p->shifts[gate]);
-        const int32_t of_h =
+        const int32_t input_term = tflmgen_requantize(sums[gate], p->multipliers[gate], p->shifts[gate]);
+        const int32_t recurrent_term =
             tflmgen_requantize(recurrent[gate], p->recurrent_multipliers[gate], p->recurrent_shifts[gate]);
-        const int32_t steps = 3 * tflmgen_saturate_s16(tflmgen_saturate_s16(of_x) + tflmgen_saturate_s16(of_h));
+        const int32_t steps =
+            3 * tflmgen_saturate_s16(tflmgen_saturate_s16(input_term) + tflmgen_saturate_s16(recurrent_term));
         gates[gate] = gate == TFLMGEN_LSTM_CELL ? tflmgen_tanh_of_steps(sigmoid_table, steps)
                                                 : tflmgen_logistic_of_steps(sigmoid_table, steps);
     }

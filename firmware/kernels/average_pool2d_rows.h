@@ -1,4 +1,5 @@
-/* AVERAGE_POOL_2D over a whole image, row by row: the sums of the channels are kept from call to call. */
+/* AVERAGE_POOL_2D in int8 over a whole image, a row of it at each call: the sums of the channels are kept from call to
+ * call. Means round halves away from zero, as those of pool2d.h. */
 #ifndef TFLMGEN_KERNELS_AVERAGE_POOL2D_ROWS_H
 #define TFLMGEN_KERNELS_AVERAGE_POOL2D_ROWS_H
 

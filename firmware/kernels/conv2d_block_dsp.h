@@ -9,7 +9,7 @@
  *
  * The stream has a record for each pair of output channels (0, 1), in the order of use:
  *
- *     bias0 bias1 | (4 weights of 0, 4 weights of 1) * steps | m0 ra0 m1 ra1 | s0 + 256 s1 + 65536 * next
+ *     bias0 bias1 | (4 weights of 0, 4 weights of 1) * steps | m0 addend0 m1 addend1 | s0 + 256 s1 + 65536 * next
  *
  * `next` is the number of channels to the next pair, 0 behind the last one. The last word is only there where channels
  * differ in their shifts, or their number is odd: the last pair then begins one channel earlier, and computes a channel
@@ -194,10 +194,10 @@ typedef void tflmgen_conv2d_dsp_block_function(tflmgen_u32 *im2col, const tflmge
     "bhi.w 2b\n\t"
 /* clang-format on */
 
-#define TFLMGEN_CONV2D_DSP_REQUANTIZE_CLAMPED(sum, m, ra) "smmla " sum ", " sum ", " m ", " ra "\n\t"
-#define TFLMGEN_CONV2D_DSP_REQUANTIZE_SIGNED(sum, m, ra) \
-    "asr lr, " sum ", #31\n\t"                           \
-    "smmla " sum ", " sum ", " m ", " ra "\n\t"          \
+#define TFLMGEN_CONV2D_DSP_REQUANTIZE_CLAMPED(sum, m, addend) "smmla " sum ", " sum ", " m ", " addend "\n\t"
+#define TFLMGEN_CONV2D_DSP_REQUANTIZE_SIGNED(sum, m, addend) \
+    "asr lr, " sum ", #31\n\t"                               \
+    "smmla " sum ", " sum ", " m ", " addend "\n\t"          \
     "add " sum ", " sum ", lr, lsl #7\n\t"
 
 #define TFLMGEN_CONV2D_DSP_ROUND(sum) \
@@ -216,20 +216,20 @@ typedef void tflmgen_conv2d_dsp_block_function(tflmgen_u32 *im2col, const tflmge
  * again, the output, its channels, its end. Z at the end: whether this was the last pair. Each channel with its own
  * shift: 32 instructions, 44 where signed. */
 /* clang-format off */
-#define TFLMGEN_CONV2D_DSP_FINISH(REQUANTIZE)                                        \
-    "ldmia.w r1!, {r2, r3, r4, r5, r6}\n\t"                                       \
-    REQUANTIZE("r7", "r2", "r3") REQUANTIZE("r8", "r2", "r3") REQUANTIZE("r9", "r2", "r3") \
+#define TFLMGEN_CONV2D_DSP_FINISH(REQUANTIZE)                                                 \
+    "ldmia.w r1!, {r2, r3, r4, r5, r6}\n\t"                                                   \
+    REQUANTIZE("r7", "r2", "r3") REQUANTIZE("r8", "r2", "r3") REQUANTIZE("r9", "r2", "r3")    \
     REQUANTIZE("r10", "r4", "r5") REQUANTIZE("r11", "r4", "r5") REQUANTIZE("r12", "r4", "r5") \
-    TFLMGEN_CONV2D_DSP_ROUND("r7") TFLMGEN_CONV2D_DSP_ROUND("r8")                 \
-    TFLMGEN_CONV2D_DSP_ROUND("r9")                                                \
-    "lsr r6, r6, #8\n\t"                                                          \
-    TFLMGEN_CONV2D_DSP_ROUND("r10") TFLMGEN_CONV2D_DSP_ROUND("r11")               \
-    TFLMGEN_CONV2D_DSP_ROUND("r12")                                               \
-    "ldmia.w sp, {r0, r2, r4}\n\t" TFLMGEN_CONV2D_DSP_STORE                       \
-    "strh r7, [r2]\n\t"                                                           \
-    "lsr r6, r6, #8\n\t"                                                          \
-    "add r2, r2, r6\n\t"                                                          \
-    "str r2, [sp, #4]\n\t"                                                        \
+    TFLMGEN_CONV2D_DSP_ROUND("r7") TFLMGEN_CONV2D_DSP_ROUND("r8")                             \
+    TFLMGEN_CONV2D_DSP_ROUND("r9")                                                            \
+    "lsr r6, r6, #8\n\t"                                                                      \
+    TFLMGEN_CONV2D_DSP_ROUND("r10") TFLMGEN_CONV2D_DSP_ROUND("r11")                           \
+    TFLMGEN_CONV2D_DSP_ROUND("r12")                                                           \
+    "ldmia.w sp, {r0, r2, r4}\n\t" TFLMGEN_CONV2D_DSP_STORE                                   \
+    "strh r7, [r2]\n\t"                                                                       \
+    "lsr r6, r6, #8\n\t"                                                                      \
+    "add r2, r2, r6\n\t"                                                                      \
+    "str r2, [sp, #4]\n\t"                                                                    \
     "tst r6, r6\n\t"
 /* clang-format on */
 #define TFLMGEN_CONV2D_DSP_FINISH_clamped TFLMGEN_CONV2D_DSP_FINISH(TFLMGEN_CONV2D_DSP_REQUANTIZE_CLAMPED)
@@ -241,9 +241,9 @@ typedef void tflmgen_conv2d_dsp_block_function(tflmgen_u32 *im2col, const tflmge
     "ldmia.w r1!, {r2, r3, r4, r5}\n\t"                                                                  \
     "smmla r7, r7, r2, r3\n\tsmmla r8, r8, r2, r3\n\tsmmla r9, r9, r2, r3\n\t"                           \
     "smmla r10, r10, r4, r5\n\tsmmla r11, r11, r4, r5\n\tsmmla r12, r12, r4, r5\n\t"                     \
-    TFLMGEN_DSP_SATURATE("r7") TFLMGEN_DSP_SATURATE("r8")                                  \
-    TFLMGEN_DSP_SATURATE("r9") TFLMGEN_DSP_SATURATE("r10")                                 \
-    TFLMGEN_DSP_SATURATE("r11") TFLMGEN_DSP_SATURATE("r12")                                \
+    TFLMGEN_DSP_SATURATE("r7") TFLMGEN_DSP_SATURATE("r8")                                                \
+    TFLMGEN_DSP_SATURATE("r9") TFLMGEN_DSP_SATURATE("r10")                                               \
+    TFLMGEN_DSP_SATURATE("r11") TFLMGEN_DSP_SATURATE("r12")                                              \
     "ldmia.w sp, {r0, r2, r4, r5}\n\t" TFLMGEN_CONV2D_DSP_STORE                                          \
     "strh r7, [r2], #2\n\t"                                                                              \
     "str r2, [sp, #4]\n\t"                                                                               \

@@ -55,33 +55,33 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
 /* clang-format off */
 #define TFLMGEN_CONV2D_MVE_CHUNK(load0, load1, load2, load3) \
     "vldrb.8 q4, [r9], #16\n\t" load0                        \
-    "vmladava.s8 r0, q6, q4\n\t"                            \
-    "vldrb.8 q5, [r9], #16\n\t"                             \
-    "vmladava.s8 r8, q6, q5\n\t" load1                      \
-    "vmladava.s8 r2, q6, q4\n\t"                            \
-    "vmladava.s8 r10, q6, q5\n\t" load2                     \
-    "vmladava.s8 r4, q6, q4\n\t"                            \
-    "vmladava.s8 r12, q6, q5\n\t" load3                     \
-    "vmladava.s8 r6, q6, q4\n\t"                            \
+    "vmladava.s8 r0, q6, q4\n\t"                             \
+    "vldrb.8 q5, [r9], #16\n\t"                              \
+    "vmladava.s8 r8, q6, q5\n\t" load1                       \
+    "vmladava.s8 r2, q6, q4\n\t"                             \
+    "vmladava.s8 r10, q6, q5\n\t" load2                      \
+    "vmladava.s8 r4, q6, q4\n\t"                             \
+    "vmladava.s8 r12, q6, q5\n\t" load3                      \
+    "vmladava.s8 r6, q6, q4\n\t"                             \
     "vmladava.s8 lr, q6, q5\n\t"
 
 /* The first 16 values, which are in q0 to q3: 2 loads + 8 VMLADAV. */
 #define TFLMGEN_CONV2D_MVE_FIRST_CHUNK \
-    "vldrb.8 q4, [r9], #16\n\t"       \
-    "vmladav.s8 r0, q0, q4\n\t"       \
-    "vldrb.8 q5, [r9], #16\n\t"       \
-    "vmladav.s8 r8, q0, q5\n\t"       \
-    "vmladav.s8 r2, q1, q4\n\t"       \
-    "vmladav.s8 r10, q1, q5\n\t"      \
-    "vmladav.s8 r4, q2, q4\n\t"       \
-    "vmladav.s8 r12, q2, q5\n\t"      \
-    "vmladav.s8 r6, q3, q4\n\t"       \
+    "vldrb.8 q4, [r9], #16\n\t"        \
+    "vmladav.s8 r0, q0, q4\n\t"        \
+    "vldrb.8 q5, [r9], #16\n\t"        \
+    "vmladav.s8 r8, q0, q5\n\t"        \
+    "vmladav.s8 r2, q1, q4\n\t"        \
+    "vmladav.s8 r10, q1, q5\n\t"       \
+    "vmladav.s8 r4, q2, q4\n\t"        \
+    "vmladav.s8 r12, q2, q5\n\t"       \
+    "vmladav.s8 r6, q3, q4\n\t"        \
     "vmladav.s8 lr, q3, q5\n\t"
 /* clang-format on */
 
-/* Sums below zero lose one unit (mve.h), by way of a register that holds 1, or need not. */
-#define TFLMGEN_CONV2D_MVE_CLAMPED(sums, one) ""
-#define TFLMGEN_CONV2D_MVE_SIGNED(sums, one) "vqdmlah.s32 " sums ", " sums ", " one "\n\t"
+/* The sign fix (mve.h), which a register holds; or none. */
+#define TFLMGEN_CONV2D_MVE_CLAMPED(sums, sign_fix) ""
+#define TFLMGEN_CONV2D_MVE_SIGNED(sums, sign_fix) "vqdmlah.s32 " sums ", " sums ", " sign_fix "\n\t"
 
 /* Up to nine chunks are straight code, at fixed distances from the end of the im2col buffer less 256 bytes. r1: 1 where
  * signed, r3: zero point. */
@@ -89,7 +89,7 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
 #define TFLMGEN_CONV2D_MVE_SHORT_LOAD(at) "vldrw.u32 q6, [r7, #" at "]\n\t"
 /* clang-format off */
 #define TFLMGEN_CONV2D_MVE_SHORT_LOOP                                                          \
-    ".irp at, -256, -192, -128, -64, 0, 64, 128, 192\n\t"                                       \
+    ".irp at, -256, -192, -128, -64, 0, 64, 128, 192\n\t"                                      \
     TFLMGEN_CONV2D_MVE_CHUNK(TFLMGEN_CONV2D_MVE_SHORT_LOAD("\\at"),                            \
                              TFLMGEN_CONV2D_MVE_SHORT_LOAD("\\at + 16"),                       \
                              TFLMGEN_CONV2D_MVE_SHORT_LOAD("\\at + 32"),                       \
@@ -105,38 +105,38 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
     "sub r3, r7, r5, lsl #6\n\t"
 #define TFLMGEN_CONV2D_MVE_ANY_LOAD "vldrb.8 q6, [r1], #16\n\t"
 #define TFLMGEN_CONV2D_MVE_ANY_LOOP                                                        \
-    ".rept 4\n\t"                                                                           \
+    ".rept 4\n\t"                                                                          \
     TFLMGEN_CONV2D_MVE_CHUNK(TFLMGEN_CONV2D_MVE_ANY_LOAD, TFLMGEN_CONV2D_MVE_ANY_LOAD,     \
                              TFLMGEN_CONV2D_MVE_ANY_LOAD, TFLMGEN_CONV2D_MVE_ANY_LOAD)     \
-    ".endr\n\t"                                                                             \
-    "cmp r1, r7\n\t"                                                                        \
+    ".endr\n\t"                                                                            \
+    "cmp r1, r7\n\t"                                                                       \
     "bne.w 6b\n\t"
 
 /* The outputs of a pair of channels, from its sums. The carry is set at the end of the stream. */
-#define TFLMGEN_CONV2D_MVE_OUTPUTS(REST, zero_point, FIX, one) \
-    "vmov d8, r0, r2\n\t"                                 \
-    "vmov d9, r4, r6\n\t"                                 \
-    "vmov d10, r8, r10\n\t"                               \
-    "vmov d11, r12, lr\n\t" REST                          \
-    "ldmia.w r9!, {r0, r2, r4, r6, r8, r10}\n\t"          \
-    "vadd.i32 q4, q4, r0\n\t"                             \
-    "vqrdmulh.s32 q4, q4, r2\n\t" FIX("q4", one)          \
-    "vrshl.s32 q4, r4\n\t"                                \
-    "vadd.i32 q5, q5, r6\n\t"                             \
-    "vqrdmulh.s32 q5, q5, r8\n\t" FIX("q5", one)          \
-    "vrshl.s32 q5, r10\n\t"                               \
-    "vqmovnb.s32 q4, q4\n\t"                              \
-    "vqmovnt.s32 q4, q5\n\t"                              \
-    "vqadd.s16 q4, q4, " zero_point "\n\t"                \
-    "vqmovnb.s16 q4, q4\n\t"                              \
-    "vstrb.16 q4, [r11, q7]\n\t"                          \
+#define TFLMGEN_CONV2D_MVE_OUTPUTS(REST, zero_point, SIGN_FIX, sign_fix) \
+    "vmov d8, r0, r2\n\t"                                                \
+    "vmov d9, r4, r6\n\t"                                                \
+    "vmov d10, r8, r10\n\t"                                              \
+    "vmov d11, r12, lr\n\t" REST                                         \
+    "ldmia.w r9!, {r0, r2, r4, r6, r8, r10}\n\t"                         \
+    "vadd.i32 q4, q4, r0\n\t"                                            \
+    "vqrdmulh.s32 q4, q4, r2\n\t" SIGN_FIX("q4", sign_fix)               \
+    "vrshl.s32 q4, r4\n\t"                                               \
+    "vadd.i32 q5, q5, r6\n\t"                                            \
+    "vqrdmulh.s32 q5, q5, r8\n\t" SIGN_FIX("q5", sign_fix)               \
+    "vrshl.s32 q5, r10\n\t"                                              \
+    "vqmovnb.s32 q4, q4\n\t"                                             \
+    "vqmovnt.s32 q4, q5\n\t"                                             \
+    "vqadd.s16 q4, q4, " zero_point "\n\t"                               \
+    "vqmovnb.s16 q4, q4\n\t"                                             \
+    "vstrb.16 q4, [r11, q7]\n\t"                                         \
     "adds.w r11, r11, r10, asr #8\n\t"
 
 /* Registers: q0 to q3 first chunks, r5 entry of the first pass, r7 end of the im2col buffer, r9 stream, r11 output; q7
  * where the outputs of a pair go, pixel after pixel. A pair of channels costs 1 instruction beside its chunks and 18
  * (20 where signed) after them, for 8 outputs; for windows of any length 2 more, and 2 for every four chunks. A block
  * costs 24, and 9 for each 16 values of four pixels that are copied. Stack: blocks. */
-#define TFLMGEN_CONV2D_MVE_BLOCK(name, ENTER, BEGIN, LOOP, REST, zero_point, FIX, one)                                 \
+#define TFLMGEN_CONV2D_MVE_BLOCK(name, ENTER, BEGIN, LOOP, REST, zero_point, SIGN_FIX, sign_fix)                       \
     TFLMGEN_SHARED void name(struct tflmgen_conv2d_mve_blocks *blocks)                                                 \
     {                                                                                                                  \
         TFLMGEN_IN_REGISTERS_1(blocks);                                                                                \
@@ -172,7 +172,7 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
                          "mov pc, r5\n\t"                                                                              \
                          ".p2align 2\n"                                                                                \
                          "6:\n\t" LOOP                                                                                 \
-                         TFLMGEN_CONV2D_MVE_OUTPUTS(REST, zero_point, FIX, one)                                        \
+                         TFLMGEN_CONV2D_MVE_OUTPUTS(REST, zero_point, SIGN_FIX, sign_fix)                              \
                          "bcc.w 5b\n\t"                                                                                \
                          "ldr r0, [sp]\n\t"                                                                            \
                          "vldrw.u32 q4, [r0]\n\t"                                                                      \
@@ -189,9 +189,9 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
     }
 /* clang-format on */
 
-#define TFLMGEN_CONV2D_MVE_SHORT_BLOCK(name, ENTER, FIX)                                                              \
+#define TFLMGEN_CONV2D_MVE_SHORT_BLOCK(name, ENTER, SIGN_FIX)                                                         \
     TFLMGEN_CONV2D_MVE_BLOCK(name, ENTER TFLMGEN_CONV2D_MVE_SHORT_ENTER, "", TFLMGEN_CONV2D_MVE_SHORT_LOOP, "", "r3", \
-                             FIX, "r1")
+                             SIGN_FIX, "r1")
 
 /* For short windows, whose outputs are clamped at the zero point, or are not; and for windows of any length. */
 TFLMGEN_CONV2D_MVE_SHORT_BLOCK(tflmgen_conv2d_mve_short_clamped, "", TFLMGEN_CONV2D_MVE_CLAMPED)

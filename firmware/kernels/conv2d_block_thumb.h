@@ -84,29 +84,29 @@ typedef void tflmgen_conv2d_thumb_block_function(const tflmgen_u32 *im2col, cons
     "adds r3, r3, r2\n\t"
 #define TFLMGEN_CONV2D_THUMB_STORE_CLAMPED(SUM, PUT) SUM TFLMGEN_THUMB_BOUNDED PUT
 /* clang-format off */
-#define TFLMGEN_CONV2D_THUMB_OUTPUTS_CLAMPED \
-    "ldmia r4!, {r3, r6, r7}\n\t"            \
+#define TFLMGEN_CONV2D_THUMB_OUTPUTS_CLAMPED    \
+    "ldmia r4!, {r3, r6, r7}\n\t"               \
     "str r4, [sp, #8]\n\t" TFLMGEN_THUMB_UNPACK \
     TFLMGEN_CONV2D_THUMB_STORES(TFLMGEN_CONV2D_THUMB_STORE_CLAMPED)
 /* clang-format on */
 
-/* Constants per channel: mask | m | c | 256 f + s | bias | what negative sums add to c. */
+/* Constants per channel: mask | m | c | 256 f + s | bias | sign fix. */
 #define TFLMGEN_CONV2D_THUMB_START_SIGNED \
     "ldr r7, [r4]\n\t"                    \
     "movs r2, #0\n\t"                     \
     "movs r3, #0\n\t"
 /* clang-format off */
-#define TFLMGEN_CONV2D_THUMB_STORE_SIGNED(SUM, PUT)    \
-    SUM "negs r2, r2\n\t" TFLMGEN_THUMB_SIGN           \
-        TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t")   \
+#define TFLMGEN_CONV2D_THUMB_STORE_SIGNED(SUM, PUT)     \
+    SUM "negs r2, r2\n\t" TFLMGEN_THUMB_SIGN_FIX        \
+        TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t") \
     "ldr r0, [sp, #16]\n\t" PUT
-#define TFLMGEN_CONV2D_THUMB_OUTPUTS_SIGNED                       \
-    "str r1, [sp, #48]\n\t"                                       \
-    "adds r4, #4\n\t"                                             \
-    "ldmia r4!, {r5, r6, r7}\n\t"                                 \
-    "mov r1, r4\n\t"                                              \
-    "adds r4, #8\n\t"                                             \
-    "str r4, [sp, #8]\n\t"                                        \
+#define TFLMGEN_CONV2D_THUMB_OUTPUTS_SIGNED                        \
+    "str r1, [sp, #48]\n\t"                                        \
+    "adds r4, #4\n\t"                                              \
+    "ldmia r4!, {r5, r6, r7}\n\t"                                  \
+    "mov r1, r4\n\t"                                               \
+    "adds r4, #8\n\t"                                              \
+    "str r4, [sp, #8]\n\t"                                         \
     TFLMGEN_CONV2D_THUMB_STORES(TFLMGEN_CONV2D_THUMB_STORE_SIGNED) \
     "ldr r1, [sp, #48]\n\t"
 
@@ -171,7 +171,7 @@ typedef void tflmgen_conv2d_thumb_block_function(const tflmgen_u32 *im2col, cons
             "lsls r7, r7, #1\n\t"                                                                                      \
             "bcc 3b\n"                                                                                                 \
             "4:\n\t"                                                                                                   \
-            "beq 5f\n\t" TFLMGEN_CONV2D_THUMB_TWO TFLMGEN_CONV2D_THUMB_TWO TFLMGEN_CONV2D_THUMB_TWO \
+            "beq 5f\n\t" TFLMGEN_CONV2D_THUMB_TWO TFLMGEN_CONV2D_THUMB_TWO TFLMGEN_CONV2D_THUMB_TWO                    \
                 TFLMGEN_CONV2D_THUMB_TWO                                                                               \
             "lsls r7, r7, #1\n\t"                                                                                      \
             "bcs 4b\n\t"                                                                                               \

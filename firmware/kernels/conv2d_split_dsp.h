@@ -3,8 +3,8 @@
  * memory. The stream has the parts one after the other, in each the pairs of channels, and behind them biases as in
  * conv2d_dsp.h:
  *     first part   (bias0 bias1 | weights of the part's steps) of each pair
- *     next parts   (              weights of the part's steps) of each pair
- *     last part    (              weights of the part's steps | m0 ra0 m1 ra1 | s0 + 256 s1 + 65536 * next) of each
+ *     next parts   (weights of the part's steps) of each pair
+ *     last part    (weights of the part's steps | m0 addend0 m1 addend1 | s0 + 256 s1 + 65536 * next) of each
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_SPLIT_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_SPLIT_DSP_H
@@ -143,7 +143,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_add_part(const tflmgen_u32 *im2col,
 /* The last part, whose sums become outputs. Stack: im2col, output, channels, end of the output, where to begin, im2col
  * in the last pass, sums, entry of the first pass, front. */
 /* clang-format off */
-#define TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(KIND)                                                               \
+#define TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(KIND)                                                                       \
     TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_last_##KIND(                                                          \
         const tflmgen_u32 *im2col, const tflmgen_u32 *stream, int8_t *output,                                          \
         const struct tflmgen_conv2d_split_dsp_part *part)                                                              \

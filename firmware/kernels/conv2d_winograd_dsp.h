@@ -7,8 +7,8 @@
  * has to fit 32 bits. Padding is the input's zero point, which is folded into the bias like anywhere else.
  *
  * Two tiles are computed at a time, with two output channels (conv2d_winograd_sums_dsp.h). Behind its weights the
- * stream has bias m ra s of either channel: outputs are (hi32((sum + bias) m) + ra) >> s. An odd channel at the end is
- * paired with the one before it, which is computed twice.
+ * stream has bias m addend s of either channel: outputs are (hi32((sum + bias) m) + addend) >> s. An odd channel at the
+ * end is paired with the one before it, which is computed twice.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_WINOGRAD_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_WINOGRAD_DSP_H

@@ -5,7 +5,7 @@
  * are in the order of use, from the outermost dimension to the innermost one:
  *     quads of the two tiles:             16 positions | groups of four input channels | tile | 2 words
  *     stream, for each pair of channels:  16 positions | groups of four input channels | output channel | 2 words
- *                                         and behind them bias m ra s of either output channel
+ *                                         and behind them bias m addend s of either output channel
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_WINOGRAD_SUMS_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_WINOGRAD_SUMS_DSP_H

@@ -9,7 +9,7 @@
  * that are in the planes are overwritten.
  *
  * The weights are scaled by 2^e, each channel by its own e, such that the shift after the multiplication is the same
- * for all channels: out = (hi32(2^e a m) + ra) >> SHIFT, clamped at the zero point. See dsp.h for the rounding.
+ * for all channels: out = (hi32(2^e a m) + addend) >> SHIFT, clamped at the zero point. See dsp.h for the rounding.
  */
 #ifndef TFLMGEN_KERNELS_DEPTHWISE3X3_DSP_H
 #define TFLMGEN_KERNELS_DEPTHWISE3X3_DSP_H
@@ -18,8 +18,8 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
-/* One channel as the assembly reads it: (w0, w1), (w1, w2) of each filter row; multiplier, ra, start of the sum, and
- * what a negative sum's requantised value loses where it is not clamped. */
+/* One channel as the assembly reads it: (w0, w1), (w1, w2) of each filter row; multiplier, addend, start of the sum,
+ * and the sign fix (dsp.h). */
 struct tflmgen_depthwise3x3_dsp_channel {
     uint32_t weights[6];
     int32_t multiplier;
@@ -42,7 +42,7 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint8_t *plane, int8_t *out
                                                const struct tflmgen_depthwise3x3_dsp_channel *channels,
                                                const struct tflmgen_depthwise3x3_dsp_lines *lines);
 
-/* Lines of four channels. Registers: r0 plane, r1 output, r2-r7 weights, r8 multiplier, r9 ra, r10-r11 sums (r11
+/* Lines of four channels. Registers: r0 plane, r1 output, r2-r7 weights, r8 multiplier, r9 addend, r10-r11 sums (r11
  * begins as the bias), r12 and lr columns. Stack: lines left, the gaps, output_step, bias, sign_fix, channels,
  * lines, from one channel to the next, channels left. A channel takes 14 instructions, a line 8, or 24 of an odd
  * width. */
@@ -108,18 +108,18 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint8_t *plane, int8_t *out
     TFLMGEN_DEPTHWISE3X3_DSP_ROW("[r0, #" PITCH "]", "r4", "r5", "r11")     \
     TFLMGEN_DEPTHWISE3X3_DSP_ROW("[r0, #2 * " PITCH "]", "r6", "r7", "r10") \
     TFLMGEN_DEPTHWISE3X3_DSP_ROW("[r0], #4", "r2", "r3", "r10")             \
-    TFLMGEN_DEPTHWISE3X3_DSP_REQUANTIZE("r10")                                 \
-    TFLMGEN_DEPTHWISE3X3_DSP_REQUANTIZE("r11")                                 \
+    TFLMGEN_DEPTHWISE3X3_DSP_REQUANTIZE("r10")                              \
+    TFLMGEN_DEPTHWISE3X3_DSP_REQUANTIZE("r11")                              \
     "ssat r10, #8, r10, asr #" SHIFT "\n\t"                                 \
     "ssat r11, #8, r11, asr #" SHIFT "\n\t"                                 \
     "strb r10, [r1]\n\t"                                                    \
     "ldr r12, [sp, #12]\n\t"                                                \
     "strb r11, [r1, r12]\n\t"                                               \
     "ldr r11, [sp, #16]\n\t"                                                \
-    "add r1, r1, r12, lsl #1\n\t"                                            \
+    "add r1, r1, r12, lsl #1\n\t"                                           \
     "tst r0, #" PITCH " - 1\n\t"
 #define TFLMGEN_DEPTHWISE3X3_DSP_LINE_even(PITCH, SHIFT)            \
-    "1:\n\t" TFLMGEN_DEPTHWISE3X3_DSP_STEP(PITCH, SHIFT)          \
+    "1:\n\t" TFLMGEN_DEPTHWISE3X3_DSP_STEP(PITCH, SHIFT)            \
     "bne 1b\n\t"
 /* clang-format on */
 
@@ -132,14 +132,14 @@ typedef void tflmgen_depthwise3x3_dsp_function(const uint8_t *plane, int8_t *out
 #define TFLMGEN_DEPTHWISE3X3_DSP_LINE_odd(PITCH, SHIFT)                          \
     "1:\n\t"                                                                     \
     "tst r0, #" PITCH " - 1\n\t"                                                 \
-    "beq 3f\n"                                                                    \
-    "2:\n\t" TFLMGEN_DEPTHWISE3X3_DSP_STEP(PITCH, SHIFT)                        \
-    "bne 2b\n"                                                                    \
+    "beq 3f\n"                                                                   \
+    "2:\n\t" TFLMGEN_DEPTHWISE3X3_DSP_STEP(PITCH, SHIFT)                         \
+    "bne 2b\n"                                                                   \
     "3:\n\t"                                                                     \
     TFLMGEN_DEPTHWISE3X3_DSP_LAST_ROW("[r0, #" PITCH "]", "r4", "r5", "r11")     \
     TFLMGEN_DEPTHWISE3X3_DSP_LAST_ROW("[r0, #2 * " PITCH "]", "r6", "r7", "r10") \
     TFLMGEN_DEPTHWISE3X3_DSP_LAST_ROW("[r0], #4", "r2", "r3", "r10")             \
-    TFLMGEN_DEPTHWISE3X3_DSP_REQUANTIZE("r10")                                                                \
+    TFLMGEN_DEPTHWISE3X3_DSP_REQUANTIZE("r10")                                   \
     "ldr r12, [sp, #12]\n\t"                                                     \
     "ssat r10, #8, r10, asr #" SHIFT "\n\t"                                      \
     "strb r10, [r1]\n\t"                                                         \

@@ -38,17 +38,17 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
 #define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_STEP(PITCH, SHIFT)                                                             \
     "tst r0, #" PITCH " - 1\n\t"                                                                                      \
     "ldrd r12, lr, [r0, #3 * " PITCH "]\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r6", "r7", "r10", "r11", "r9", "r9") \
-    "ldrd r12, lr, [r0, #2 * " PITCH "]\n\t" \
-    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r4", "r5", "r10", "r11", "r10", "r11") \
+    "ldrd r12, lr, [r0, #2 * " PITCH "]\n\t"                                                                          \
+    TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r4", "r5", "r10", "r11", "r10", "r11")                                        \
         TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r6", "r7", "r8", "r9", "r9", "r9")                                        \
     "ldrd r12, lr, [r0, #" PITCH "]\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r2", "r3", "r10", "r11", "r10", "r11")   \
         TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r4", "r5", "r8", "r9", "r8", "r9")                                        \
     "ldrd r12, lr, [r0], #-4\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_ROW("r2", "r3", "r8", "r9", "r8", "r9")              \
-    "ldrd r12, lr, [sp, #20]\n\t" \
+    "ldrd r12, lr, [sp, #20]\n\t"                                                                                     \
     "smmla r8, r8, r12, lr\n\tsmmla r9, r9, r12, lr\n\tsmmla r10, r10, r12, lr\n\tsmmla r11, r11, r12, lr\n\t"        \
     "ssat r8, #8, r8, asr #" SHIFT "\n\tssat r9, #8, r9, asr #" SHIFT "\n\t"                                          \
     "ssat r10, #8, r10, asr #" SHIFT "\n\tssat r11, #8, r11, asr #" SHIFT "\n\t"                                      \
-    "ldrd r12, lr, [sp, #12]\n\t"                                                                                      \
+    "ldrd r12, lr, [sp, #12]\n\t"                                                                                     \
     "strb r8, [r1]\n\t"                                                                                               \
     "strb r9, [r1, r12]\n\t"                                                                                          \
     "strb r10, [r1, lr]\n\t"                                                                                          \
@@ -58,7 +58,7 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
     "sub r1, r1, r12, lsl #1\n\t"
 
 #define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_LINES_even(PITCH, SHIFT)   \
-    "1:\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_STEP(PITCH, SHIFT)   \
+    "1:\n\t" TFLMGEN_DEPTHWISE3X3_PAIRS_DSP_STEP(PITCH, SHIFT)    \
     "bne 1b\n\t"
 /* clang-format on */
 
@@ -93,8 +93,8 @@ typedef void tflmgen_depthwise3x3_pairs_dsp_function(const uint8_t *plane, int8_
 
 /* Pairs of lines of four channels. Registers: r0 plane, r1 output, r2-r7 weights, r8-r9 sums of the first line,
  * r10-r11 of the second one (r9 begins as the bias), r12 and lr columns. Stack: pairs left, the gaps, output_step,
- * output_row, multiplier, ra, bias, channels, pairs, from one channel to the next, channels left. A channel takes 14
- * instructions, a pair 7. */
+ * output_row, multiplier, addend, bias, channels, pairs, from one channel to the next, channels left. A channel takes
+ * 14 instructions, a pair 7. */
 #define TFLMGEN_DEPTHWISE3X3_PAIRS_DSP(name, PITCH, SHIFT, WIDTH) \
     TFLMGEN_SHARED void tflmgen_depthwise3x3_pairs_dsp_lines_##name(                                \
         const uint8_t *plane, int8_t *output, const struct tflmgen_depthwise3x3_dsp_channel *channels,                \

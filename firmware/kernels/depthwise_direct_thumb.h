@@ -64,15 +64,15 @@ typedef void tflmgen_depthwise_direct_thumb_function(const int8_t *input, const 
     "ldmia r1!, {r3, r6, r7}\n\t"                     \
     "mov r12, r1\n\t" TFLMGEN_THUMB_UNPACK TFLMGEN_THUMB_BOUNDED
 
-/* and 32 where negative sums have a c of their own. */
+/* and 32 with the sign fix. */
 #define TFLMGEN_DEPTHWISE_DIRECT_THUMB_OUTPUT_SIGNED \
     "negs r2, r7\n\t"                                \
     "mov r1, r12\n\t"                                \
     "ldmia r1!, {r5, r6, r7}\n\t"                    \
-    "str r0, [sp, #4]\n\t" TFLMGEN_THUMB_SIGN        \
+    "str r0, [sp, #4]\n\t" TFLMGEN_THUMB_SIGN_FIX    \
     "adds r1, #8\n\t"                                \
     "mov r12, r1\n\t"                                \
-    TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t")     \
+    TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t")  \
     "ldr r0, [sp, #4]\n\t"
 
 /* Registers: r0 the first value's channel, r1 table, r2 and r3 offsets, r4 value, r5 weight, r6 weights, r7 sum, r8

@@ -16,8 +16,7 @@ struct TFLMGEN_ELEMENT tflmgen_depthwise_thumb_taps {
     int32_t weights[2];
 };
 
-/* A channel's constants behind its weights: 2^12 h + l parted, 2^31 - c, r; or m, c, 256 f + s, bias, what negative
- * sums add to c. */
+/* A channel's constants behind its weights: 2^12 h + l parted, 2^31 - c, r; or m, c, 256 f + s, bias, sign fix. */
 #define TFLMGEN_DEPTHWISE_THUMB_CONSTANTS 5
 
 /* What the lines need to know, in the order in which the assembly reads it. */
@@ -69,8 +68,8 @@ typedef void tflmgen_depthwise_thumb_function(const tflmgen_u32 *plane, int8_t *
 /* and 35 three at a time, where the sums of no row's products leave a half. */
 #define TFLMGEN_DEPTHWISE_THUMB_SMALL_ROW \
     TFLMGEN_DEPTHWISE_THUMB_LOAD3         \
-    "adds r4, r4, r5\n\t"                \
-    "adds r4, r4, r6\n\t"                \
+    "adds r4, r4, r5\n\t"                 \
+    "adds r4, r4, r6\n\t"                 \
     TFLMGEN_DEPTHWISE_THUMB_PART("r4")
 #define TFLMGEN_DEPTHWISE_THUMB_SMALL                       \
     TFLMGEN_DEPTHWISE_THUMB_SMALL_ROW "add r0, r0, r10\n\t" \
@@ -124,17 +123,17 @@ typedef void tflmgen_depthwise_thumb_function(const tflmgen_u32 *plane, int8_t *
     "ldr r3, [sp, #24]\n\t"                              \
     "adds r0, r0, r3\n\t"
 
-/* and 59 where negative sums have a c of their own. */
+/* and 59 with the sign fix. */
 #define TFLMGEN_DEPTHWISE_THUMB_SIGNED                                   \
     "ldmia r1!, {r5, r6, r7}\n\t"                                        \
     "mov r2, r9\n\t"                                                     \
-    "negs r2, r2\n\t" TFLMGEN_THUMB_SIGN                                 \
-    TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t")                         \
+    "negs r2, r2\n\t" TFLMGEN_THUMB_SIGN_FIX                             \
+    TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t")                      \
     "ldr r3, [sp, #20]\n\t"                                              \
     "ldr r0, [sp, #16]\n\t"                                              \
     "strb r2, [r0, r3]\n\t" TFLMGEN_DEPTHWISE_THUMB_LOW                  \
-    "negs r2, r2\n\t" TFLMGEN_THUMB_SIGN                                 \
-    TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t")                         \
+    "negs r2, r2\n\t" TFLMGEN_THUMB_SIGN_FIX                             \
+    TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t")                      \
     "ldr r0, [sp, #16]\n\t"                                              \
     "strb r2, [r0]\n\t"                                                  \
     "ldr r3, [sp, #24]\n\t"                                              \

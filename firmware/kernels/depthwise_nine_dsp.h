@@ -3,7 +3,7 @@
  *
  * The stream of weights, for each group of four channels c0..c3, all of them times 256:
  *     four biases | (c0 t, c0 u) (c1 t, c1 u) (c2 t, c2 u) (c3 t, c3 u) as halves, of four pairs of taps |
- *     (c0, c1) (c2, c3) of the last tap | m0 m1 m2 m3 | ra0 ra1 ra2 ra3
+ *     (c0, c1) (c2, c3) of the last tap | m0 m1 m2 m3 | addend0 addend1 addend2 addend3
  */
 #ifndef TFLMGEN_KERNELS_DEPTHWISE_NINE_DSP_H
 #define TFLMGEN_KERNELS_DEPTHWISE_NINE_DSP_H

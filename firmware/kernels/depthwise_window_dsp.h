@@ -4,7 +4,7 @@
  * The weights are a stream of groups of four channels c0..c3, taps in pairs (t, u), the last one filled up with zeros,
  * all of them times 256:
  *     4 biases | ((c0 t, c0 u) (c1 t, c1 u) (c2 t, c2 u) (c3 t, c3 u) as halves) * pairs |
- *     m0 m1 m2 m3 | ra0 ra1 ra2 ra3 | s0 + 256 s1 + ...
+ *     m0 m1 m2 m3 | addend0 addend1 addend2 addend3 | s0 + 256 s1 + ...
  * The last group is the last four channels, some of which are computed twice where their number is no multiple of four.
  * With several filters per channel, the streams of the filters follow one another.
  */
@@ -57,9 +57,9 @@ typedef void tflmgen_depthwise_window_dsp_function(const int8_t *const *taps, co
     "smlad r5, r10, r11, r5\n\t"          \
     "smlad r6, r8, r12, r6\n\t"
 
-#define TFLMGEN_DEPTHWISE_WINDOW_DSP_REQUANTIZE(sum, m, ra) \
-    "smmla " m ", " sum ", " m ", " ra "\n\t"               \
-    "asr " sum ", " sum ", #31\n\t"                         \
+#define TFLMGEN_DEPTHWISE_WINDOW_DSP_REQUANTIZE(sum, m, addend) \
+    "smmla " m ", " sum ", " m ", " addend "\n\t"               \
+    "asr " sum ", " sum ", #31\n\t"                             \
     "add " sum ", " m ", " sum ", lsl #7\n\t"
 
 #define TFLMGEN_DEPTHWISE_WINDOW_DSP_ROUND(sum) \
@@ -118,11 +118,11 @@ typedef void tflmgen_depthwise_window_dsp_function(const int8_t *const *taps, co
                      "bne.w 2b\n\t"                                                                \
                      "ldmia.w r2!, {r7, r8, r9, r10}\n\t"                                          \
                      "ldmia.w r2!, {r0, r11, r12, lr}\n\t"                                         \
-                     TFLMGEN_DEPTHWISE_WINDOW_DSP_REQUANTIZE("r3", "r7", "r0")                        \
-                     TFLMGEN_DEPTHWISE_WINDOW_DSP_REQUANTIZE("r4", "r8", "r11")                       \
+                     TFLMGEN_DEPTHWISE_WINDOW_DSP_REQUANTIZE("r3", "r7", "r0")                     \
+                     TFLMGEN_DEPTHWISE_WINDOW_DSP_REQUANTIZE("r4", "r8", "r11")                    \
                      "ldr r0, [r2], #4\n\t"                                                        \
-                     TFLMGEN_DEPTHWISE_WINDOW_DSP_REQUANTIZE("r5", "r9", "r12")                       \
-                     TFLMGEN_DEPTHWISE_WINDOW_DSP_REQUANTIZE("r6", "r10", "lr")                       \
+                     TFLMGEN_DEPTHWISE_WINDOW_DSP_REQUANTIZE("r5", "r9", "r12")                    \
+                     TFLMGEN_DEPTHWISE_WINDOW_DSP_REQUANTIZE("r6", "r10", "lr")                    \
                      TFLMGEN_DEPTHWISE_WINDOW_DSP_ROUND("r3")                                      \
                      "lsr r0, r0, #8\n\t"                                                          \
                      TFLMGEN_DEPTHWISE_WINDOW_DSP_ROUND("r4")                                      \

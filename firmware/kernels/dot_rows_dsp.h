@@ -43,12 +43,12 @@
 #define TFLMGEN_DOT_ROWS_PAIRS "sxtb16.w"
 #define TFLMGEN_DOT_ROWS_OFFSET "uxtb16.w"
 
-/* From the correction of offset pairs in `from`, on the stack: five instructions per four rows. */
-#define TFLMGEN_DOT_ROWS_CORRECT(from) \
-    "ldr r6, " from "\n\t"             \
-    "add r2, r2, r6\n\t"               \
-    "add r3, r3, r6\n\t"               \
-    "add r4, r4, r6\n\t"               \
+/* Adds the correction of offset pairs, which is on the stack, to four sums: five instructions. */
+#define TFLMGEN_DOT_ROWS_CORRECT(correction) \
+    "ldr r6, " correction "\n\t"             \
+    "add r2, r2, r6\n\t"                     \
+    "add r3, r3, r6\n\t"                     \
+    "add r4, r4, r6\n\t"                     \
     "add r5, r5, r6\n\t"
 
 /* Adds what four values change in the correction of offset pairs: -32768 (x0 + x2). */
@@ -58,33 +58,33 @@ TFLMGEN_HELPER int32_t tflmgen_dot_rows_correct(int32_t correction, uint32_t x)
 }
 
 /* Four values as X and Y; returns the correction after them. */
-TFLMGEN_HELPER int32_t tflmgen_dot_rows_widen4(tflmgen_u32 *to, uint32_t x, int32_t correction)
+TFLMGEN_HELPER int32_t tflmgen_dot_rows_widen4(tflmgen_u32 *widened, uint32_t x, int32_t correction)
 {
-    to[0] = tflmgen_odd_bytes(x);
-    to[1] = tflmgen_shifted_inputs(x);
+    widened[0] = tflmgen_odd_bytes(x);
+    widened[1] = tflmgen_shifted_inputs(x);
     return tflmgen_dot_rows_correct(correction, x);
 }
 
 /* A row as words X, Y of each four values; the last four are filled up with zeros. Returns the correction of offset
  * pairs. Sixteen values are 4 LDR, 4 REV16, 4 EOR, 4 SXTB16 and the stores. */
-TFLMGEN_HELPER int32_t tflmgen_dot_rows_widen(tflmgen_u32 *to, const int8_t *row, int32_t depth)
+TFLMGEN_HELPER int32_t tflmgen_dot_rows_widen(tflmgen_u32 *widened, const int8_t *row, int32_t depth)
 {
     int32_t correction = 0;
-    for (; depth >= 16; depth -= 16, row += 16, to += 8) {
-        correction = tflmgen_dot_rows_widen4(to, tflmgen_load4(row), correction);
-        correction = tflmgen_dot_rows_widen4(to + 2, tflmgen_load4(row + 4), correction);
-        correction = tflmgen_dot_rows_widen4(to + 4, tflmgen_load4(row + 8), correction);
-        correction = tflmgen_dot_rows_widen4(to + 6, tflmgen_load4(row + 12), correction);
+    for (; depth >= 16; depth -= 16, row += 16, widened += 8) {
+        correction = tflmgen_dot_rows_widen4(widened, tflmgen_load4(row), correction);
+        correction = tflmgen_dot_rows_widen4(widened + 2, tflmgen_load4(row + 4), correction);
+        correction = tflmgen_dot_rows_widen4(widened + 4, tflmgen_load4(row + 8), correction);
+        correction = tflmgen_dot_rows_widen4(widened + 6, tflmgen_load4(row + 12), correction);
     }
-    for (; depth >= 4; depth -= 4, row += 4, to += 2) {
-        correction = tflmgen_dot_rows_widen4(to, tflmgen_load4(row), correction);
+    for (; depth >= 4; depth -= 4, row += 4, widened += 2) {
+        correction = tflmgen_dot_rows_widen4(widened, tflmgen_load4(row), correction);
     }
     if (depth > 0) {
         uint32_t x = 0;
         for (int32_t i = depth; i > 0; --i) {
             x = x << 8 | (uint8_t)row[i - 1];
         }
-        correction = tflmgen_dot_rows_widen4(to, x, correction);
+        correction = tflmgen_dot_rows_widen4(widened, x, correction);
     }
     return correction;
 }

@@ -8,10 +8,9 @@
  * folded into the bias at build time, where the conditions are checked, too: 256 times the accumulator fits 32 bits,
  * and w0 + 256 w1 fits 16 bits, which only w1 = -128 behind a negative w0 does not.
  *
- * Requantisation. hi32(256 a m) + ra, shifted right by s = 7 + r and saturated, is TFLite's double rounding of a m /
- * 2^(31 + r), where ra holds both roundings' halves and the zero point. The sign fix: for negative sums the second
- * rounding goes the other way, which takes 2^7 less. It is only needed where results are not clamped at the zero point
- * anyway: functions without it are called `clamped` or `relu`.
+ * Requantisation (words: requantize.h). hi32(256 a m) + addend, shifted right by s = 7 + r and saturated, is TFLite's
+ * double rounding of a m / 2^(31 + r). The sign fix is 2^7, a unit of the first rounding's result: negative sums need
+ * it where results are not clamped at the zero point anyway. Functions without it are called `clamped` or `relu`.
  */
 #ifndef TFLMGEN_KERNELS_DSP_H
 #define TFLMGEN_KERNELS_DSP_H
@@ -122,16 +121,16 @@ TFLMGEN_HELPER int32_t tflmgen_smmulr(int32_t a, int32_t b)
     return a;
 }
 
-/* value / 2^right, |value| < 2^30, 0 <= right <= 31; halves away from zero. */
-TFLMGEN_HELPER int32_t tflmgen_round_down_dsp(int32_t value, int32_t right)
+/* The second rounding, that of value / 2^right_shift: |value| < 2^30, 0 <= right_shift <= 31. */
+TFLMGEN_HELPER int32_t tflmgen_rounding_shift_right_dsp(int32_t value, int32_t right_shift)
 {
-    return right > 0 ? (value + tflmgen_sign_mask(value) + (1 << (right - 1))) >> right : value;
+    return right_shift > 0 ? (value + tflmgen_sign_mask(value) + (1 << (right_shift - 1))) >> right_shift : value;
 }
 
-/* tflmgen_requantize of |value| < 2^30 to the right: its first rounding is that of SMMULR. */
-TFLMGEN_HELPER int32_t tflmgen_requantize_dsp(int32_t value, int32_t multiplier, int32_t right)
+/* tflmgen_requantize of |value| < 2^30 by a shift to the right: SMMULR is the first rounding. */
+TFLMGEN_HELPER int32_t tflmgen_requantize_dsp(int32_t value, int32_t multiplier, int32_t right_shift)
 {
-    return tflmgen_round_down_dsp(tflmgen_smmulr(value * 2, multiplier), right);
+    return tflmgen_rounding_shift_right_dsp(tflmgen_smmulr(value * 2, multiplier), right_shift);
 }
 
 TFLMGEN_HELPER int32_t tflmgen_saturate_s8(int32_t value)

@@ -30,8 +30,8 @@ TFLMGEN_HELPER float tflmgen_exp_normal_f32(float x)
     const float r = high - low;
     const float tail = 0.49999994f + r * (0.1666652f + r * (0.041668393f + r * (0.008368781f + r * 0.0013814467f)));
     const float sum = 1.0f + r;
-    const float lost = (r - (sum - 1.0f)) + ((high - r) - low);
-    const float power = sum + (r * r * tail + lost);
+    const float rounding_error = (r - (sum - 1.0f)) + ((high - r) - low);
+    const float power = sum + (r * r * tail + rounding_error);
     uint32_t exponent;
     uint32_t bits;
     float result;
@@ -77,19 +77,20 @@ TFLMGEN_HELPER float tflmgen_scale_f32(float value, int32_t exponent)
 
 /* exp(x) - 1 for x from -2 to 0.34 and from 2 to 18.2: by r = x - k log 2 and a rational function of r.
  *
- * Operation for operation as in FDLIBM's expm1 (Sun Microsystems, 1993), which the mathematical libraries of reference
- * runtimes have for tanh: a loop that ends when a value stays the same ends where it does there. */
+ * Operation for operation and, k, c, e, r and t, name for name as in FDLIBM's expm1 (Sun Microsystems, 1993), which
+ * the mathematical libraries of reference runtimes have for tanh: a loop that ends when a value stays the same ends
+ * where it does there. */
 TFLMGEN_HELPER float tflmgen_expm1_f32_of(float x)
 {
     const float magnitude = fabsf(x);
     int32_t k = 0;
-    float lost = 0.0f;
+    float c = 0.0f;
     if (magnitude > 0.346573591f) {
         k = magnitude < 1.03972077f ? -1 : (int32_t)(1.44269502f * x + (x < 0.0f ? -0.5f : 0.5f));
         const float high = x - (float)k * 0.693138123f;
         const float low = (float)k * 9.05800061e-06f;
         x = high - low;
-        lost = (high - x) - low;
+        c = (high - x) - low;
     }
     const float half = 0.5f * x;
     const float square = x * half;
@@ -98,19 +99,19 @@ TFLMGEN_HELPER float tflmgen_expm1_f32_of(float x)
                          square * (0.00158730161f + square * (-7.93650761e-05f +
                                                               square * (4.00821773e-06f + square * -2.01099212e-07f))));
     const float t = 3.0f - r * half;
-    float rest = square * ((r - t) / (6.0f - x * t));
+    float e = square * ((r - t) / (6.0f - x * t));
     if (k == 0) {
-        return x - (x * rest - square);
+        return x - (x * e - square);
     }
-    rest = (x * (rest - lost) - lost) - square;
+    e = (x * (e - c) - c) - square;
     if (k == -1) {
-        return 0.5f * (x - rest) - 0.5f;
+        return 0.5f * (x - e) - 0.5f;
     }
     if (k < 0) {
-        return tflmgen_scale_f32(1.0f - (rest - x), k) - 1.0f;
+        return tflmgen_scale_f32(1.0f - (e - x), k) - 1.0f;
     }
     const float ulp = tflmgen_scale_f32(1.0f, -k);
-    const float power = k < 23 ? (1.0f - ulp) - (rest - x) : (x - (rest + ulp)) + 1.0f;
+    const float power = k < 23 ? (1.0f - ulp) - (e - x) : (x - (e + ulp)) + 1.0f;
     return tflmgen_scale_f32(power, k);
 }
 

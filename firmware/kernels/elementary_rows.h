@@ -22,8 +22,9 @@ TFLMGEN_HELPER float32x4_t tflmgen_exp_normal_mve(float32x4_t x)
     tail = vaddq_n_f32(vmulq_f32(r, tail), 0.1666652f);
     tail = vaddq_n_f32(vmulq_f32(r, tail), 0.49999994f);
     const float32x4_t sum = vaddq_n_f32(r, 1.0f);
-    const float32x4_t lost = vaddq_f32(vsubq_f32(r, vsubq_n_f32(sum, 1.0f)), vsubq_f32(vsubq_f32(high, r), low));
-    const float32x4_t power = vaddq_f32(sum, vaddq_f32(vmulq_f32(vmulq_f32(r, r), tail), lost));
+    const float32x4_t rounding_error =
+        vaddq_f32(vsubq_f32(r, vsubq_n_f32(sum, 1.0f)), vsubq_f32(vsubq_f32(high, r), low));
+    const float32x4_t power = vaddq_f32(sum, vaddq_f32(vmulq_f32(vmulq_f32(r, r), tail), rounding_error));
     const int32x4_t exponent = vshlq_n_s32(vreinterpretq_s32_f32(shifted), 23);
     return vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(power), exponent));
 }
@@ -50,9 +51,9 @@ TFLMGEN_HELPER bool tflmgen_all_below_mve(float32x4_t x, float limit)
 
 TFLMGEN_HELPER float32x4_t tflmgen_logistic_mve(float32x4_t x)
 {
-    const mve_pred16_t tiny = vcmpltq_n_f32(x, -9.0f);
-    const float32x4_t power = tflmgen_exp_normal_mve(vpselq_f32(x, vnegq_f32(x), tiny));
-    return vpselq_f32(power, tflmgen_quotients_mve(vdupq_n_f32(1.0f), vaddq_n_f32(power, 1.0f)), tiny);
+    const mve_pred16_t is_tiny = vcmpltq_n_f32(x, -9.0f);
+    const float32x4_t power = tflmgen_exp_normal_mve(vpselq_f32(x, vnegq_f32(x), is_tiny));
+    return vpselq_f32(power, tflmgen_quotients_mve(vdupq_n_f32(1.0f), vaddq_n_f32(power, 1.0f)), is_tiny);
 }
 
 TFLMGEN_HELPER float32x4_t tflmgen_tanh_mve(float32x4_t x)
@@ -61,34 +62,34 @@ TFLMGEN_HELPER float32x4_t tflmgen_tanh_mve(float32x4_t x)
     const float32x4_t magnitude = vabsq_f32(x);
     const float32x4_t bounded = vpselq_f32(magnitude, vdupq_n_f32(9.1f), vcmpltq_n_f32(magnitude, 9.1f));
     const float32x4_t power = tflmgen_exp_normal_mve(vmulq_n_f32(bounded, 2.0f));
-    const float32x4_t part = tflmgen_quotients_mve(vdupq_n_f32(2.0f), vaddq_n_f32(power, 1.0f));
-    const float32x4_t far = vsubq_f32(vdupq_n_f32(1.0f), part);
+    const float32x4_t complement = tflmgen_quotients_mve(vdupq_n_f32(2.0f), vaddq_n_f32(power, 1.0f));
+    const float32x4_t by_exp = vsubq_f32(vdupq_n_f32(1.0f), complement);
     const float32x4_t square = vmulq_f32(x, x);
     float32x4_t tail = vaddq_n_f32(vmulq_n_f32(square, -0.005709497f), 0.020644136f);
     tail = vaddq_n_f32(vmulq_f32(square, tail), -0.053741623f);
     tail = vaddq_n_f32(vmulq_f32(square, tail), 0.1333147f);
     tail = vaddq_n_f32(vmulq_f32(square, tail), -0.33333284f);
-    const float32x4_t near = vaddq_f32(x, vmulq_f32(x, vmulq_f32(square, tail)));
-    const int32x4_t signed_far = vorrq_s32(vreinterpretq_s32_f32(far), sign);
-    return vpselq_f32(vreinterpretq_f32_s32(signed_far), near, vcmpgeq_n_f32(magnitude, 0.625f));
+    const float32x4_t by_polynomial = vaddq_f32(x, vmulq_f32(x, vmulq_f32(square, tail)));
+    const int32x4_t signed_by_exp = vorrq_s32(vreinterpretq_s32_f32(by_exp), sign);
+    return vpselq_f32(vreinterpretq_f32_s32(signed_by_exp), by_polynomial, vcmpgeq_n_f32(magnitude, 0.625f));
 }
 
-/* A row, where VECTOR stands for four elements `x` and SCALAR for one: for those beyond what the vectors' functions are
- * for, which the limit is. */
-#define TFLMGEN_DEFINE_ROW_F32(name, limit, VECTOR, SCALAR)                                \
-    TFLMGEN_SHARED void name(const tflmgen_f32 *input, tflmgen_f32 *output, int32_t count) \
-    {                                                                                      \
-        for (int32_t left = count; left > 0; left -= 4, input += 4, output += 4) {         \
-            const mve_pred16_t some = vctp32q((uint32_t)left);                             \
-            const float32x4_t four = vldrwq_z_f32(input, some);                            \
-            if (tflmgen_all_below_mve(four, limit)) {                                      \
-                vstrwq_p_f32(output, VECTOR(four, vldrwq_z_f32(output, some)), some);      \
-                continue;                                                                  \
-            }                                                                              \
-            for (int32_t i = 0; i < tflmgen_min_s32(left, 4); ++i) {                       \
-                output[i] = SCALAR(input[i], output[i]);                                   \
-            }                                                                              \
-        }                                                                                  \
+/* output = f(input, output), element by element: by VECTOR four at a time where all their magnitudes are below the
+ * limit of the vectors' functions, else by SCALAR. */
+#define TFLMGEN_DEFINE_ROW_F32(name, limit, VECTOR, SCALAR)                                       \
+    TFLMGEN_SHARED void name(const tflmgen_f32 *input, tflmgen_f32 *output, int32_t count)        \
+    {                                                                                             \
+        for (int32_t remaining = count; remaining > 0; remaining -= 4, input += 4, output += 4) { \
+            const mve_pred16_t active = vctp32q((uint32_t)remaining);                             \
+            const float32x4_t x = vldrwq_z_f32(input, active);                                    \
+            if (tflmgen_all_below_mve(x, limit)) {                                                \
+                vstrwq_p_f32(output, VECTOR(x, vldrwq_z_f32(output, active)), active);            \
+                continue;                                                                         \
+            }                                                                                     \
+            for (int32_t i = 0; i < tflmgen_min_s32(remaining, 4); ++i) {                         \
+                output[i] = SCALAR(input[i], output[i]);                                          \
+            }                                                                                     \
+        }                                                                                         \
     }
 #else
 #define TFLMGEN_DEFINE_ROW_F32(name, limit, VECTOR, SCALAR)                                \
@@ -100,19 +101,19 @@ TFLMGEN_HELPER float32x4_t tflmgen_tanh_mve(float32x4_t x)
     }
 #endif
 
-/* Of elements `x`, and `y`, what the output has had. */
-#define TFLMGEN_EXP_FOUR(x, y) tflmgen_exp_normal_mve(x)
-#define TFLMGEN_EXP_ONE(x, y) tflmgen_exp_f32_of(x)
-#define TFLMGEN_LOGISTIC_FOUR(x, y) tflmgen_logistic_mve(x)
-#define TFLMGEN_LOGISTIC_ONE(x, y) tflmgen_logistic_f32_of(x)
-#define TFLMGEN_TANH_FOUR(x, y) tflmgen_tanh_mve(x)
-#define TFLMGEN_TANH_ONE(x, y) tflmgen_tanh_f32_of(x)
-#define TFLMGEN_TANH_PRODUCT_FOUR(x, y) vmulq_f32(y, tflmgen_tanh_mve(x))
-#define TFLMGEN_TANH_PRODUCT_ONE(x, y) ((y) * tflmgen_tanh_f32_of(x))
+/* VECTOR and SCALAR of elements `x`; y: what the output holds before. */
+#define TFLMGEN_EXP_VECTOR(x, y) tflmgen_exp_normal_mve(x)
+#define TFLMGEN_EXP_SCALAR(x, y) tflmgen_exp_f32_of(x)
+#define TFLMGEN_LOGISTIC_VECTOR(x, y) tflmgen_logistic_mve(x)
+#define TFLMGEN_LOGISTIC_SCALAR(x, y) tflmgen_logistic_f32_of(x)
+#define TFLMGEN_TANH_VECTOR(x, y) tflmgen_tanh_mve(x)
+#define TFLMGEN_TANH_SCALAR(x, y) tflmgen_tanh_f32_of(x)
+#define TFLMGEN_TANH_PRODUCT_VECTOR(x, y) vmulq_f32(y, tflmgen_tanh_mve(x))
+#define TFLMGEN_TANH_PRODUCT_SCALAR(x, y) ((y) * tflmgen_tanh_f32_of(x))
 
-TFLMGEN_DEFINE_ROW_F32(tflmgen_exp_row_f32, 87.3f, TFLMGEN_EXP_FOUR, TFLMGEN_EXP_ONE)
-TFLMGEN_DEFINE_ROW_F32(tflmgen_logistic_row_f32, 87.3f, TFLMGEN_LOGISTIC_FOUR, TFLMGEN_LOGISTIC_ONE)
-TFLMGEN_DEFINE_ROW_F32(tflmgen_tanh_row_f32, INFINITY, TFLMGEN_TANH_FOUR, TFLMGEN_TANH_ONE)
-TFLMGEN_DEFINE_ROW_F32(tflmgen_tanh_product_row_f32, INFINITY, TFLMGEN_TANH_PRODUCT_FOUR, TFLMGEN_TANH_PRODUCT_ONE)
+TFLMGEN_DEFINE_ROW_F32(tflmgen_exp_row_f32, 87.3f, TFLMGEN_EXP_VECTOR, TFLMGEN_EXP_SCALAR)
+TFLMGEN_DEFINE_ROW_F32(tflmgen_logistic_row_f32, 87.3f, TFLMGEN_LOGISTIC_VECTOR, TFLMGEN_LOGISTIC_SCALAR)
+TFLMGEN_DEFINE_ROW_F32(tflmgen_tanh_row_f32, INFINITY, TFLMGEN_TANH_VECTOR, TFLMGEN_TANH_SCALAR)
+TFLMGEN_DEFINE_ROW_F32(tflmgen_tanh_product_row_f32, INFINITY, TFLMGEN_TANH_PRODUCT_VECTOR, TFLMGEN_TANH_PRODUCT_SCALAR)
 
 #endif

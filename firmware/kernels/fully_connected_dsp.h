@@ -3,8 +3,8 @@
  * A step is four values of a row, which is widened once, on the stack, to words X Y of each step (see dsp.h); rows that
  * are too long for that are those of fully_connected_long_dsp.h. The stream has a record for each group of four units,
  * in the order of use (see dot_rows_dsp.h for the words); the last group is filled up with units of zeros:
- *     4 biases | (4 weights of each unit) * steps | s0 + 256 s1 + ... | m0 m1 m2 m3 | ra0 ra1 ra2 ra3
- * Where all units have the same s, m and ra, these are parameters instead, and a record ends with its weights.
+ *     4 biases | (4 weights of each unit) * steps | s0 + 256 s1 + ... | m0 m1 m2 m3 | addend0 addend1 addend2 addend3
+ * Where all units have the same s, m and addend, these are parameters instead, and a record ends with its weights.
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_DSP_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_DSP_H
@@ -21,7 +21,7 @@ struct tflmgen_fully_connected_dsp_s8 {
     int32_t output_min;
     int32_t output_max;
     bool signed_sums; /* negative sums need the sign fix (dsp.h) */
-    int32_t scale[3]; /* m, ra and s of all units */
+    int32_t scale[3]; /* m, addend and s of all units */
 };
 
 /* The passes of the loop over a row, in the order in which the assembly reads it. */
@@ -36,7 +36,7 @@ struct tflmgen_fully_connected_dsp_passes {
 struct tflmgen_fully_connected_dsp_groups {
     struct tflmgen_fully_connected_dsp_passes passes;
     int8_t *end;      /* of the outputs */
-    int32_t scale[3]; /* m, ra and s of all units */
+    int32_t scale[3]; /* m, addend and s of all units */
 };
 
 typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen_u32 *stream, int8_t *output,
@@ -49,12 +49,12 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen
 #define TFLMGEN_FULLY_CONNECTED_DSP_EIGHT_BYTES 108
 #define TFLMGEN_FULLY_CONNECTED_DSP_HALF_BYTES 56
 /* clang-format off */
-#define TFLMGEN_FULLY_CONNECTED_DSP_HALF(x, y)                                   \
-    "ldmia.w r1!, {r10, r11, r12, lr}\n\t"                                          \
-    "smlad r2, r10, " x ", r2\n\tsmlad r3, r11, " x ", r3\n\t"                     \
-    "smlad r4, r12, " x ", r4\n\tsmlad r5, lr, " x ", r5\n\t"                     \
+#define TFLMGEN_FULLY_CONNECTED_DSP_HALF(x, y)                                           \
+    "ldmia.w r1!, {r10, r11, r12, lr}\n\t"                                               \
+    "smlad r2, r10, " x ", r2\n\tsmlad r3, r11, " x ", r3\n\t"                           \
+    "smlad r4, r12, " x ", r4\n\tsmlad r5, lr, " x ", r5\n\t"                            \
     "sxtb16.w r10, r10\n\tsxtb16.w r11, r11\n\tsxtb16.w r12, r12\n\tsxtb16.w lr, lr\n\t" \
-    "smlad r2, r10, " y ", r2\n\tsmlad r3, r11, " y ", r3\n\t"                     \
+    "smlad r2, r10, " y ", r2\n\tsmlad r3, r11, " y ", r3\n\t"                           \
     "smlad r4, r12, " y ", r4\n\tsmlad r5, lr, " y ", r5\n\t"
 
 /* All pairs of steps of a row, in passes as in conv2d_block_dsp.h: the condition is HI, C says whether there are
@@ -82,26 +82,26 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen
     "add r0, r0, r6\n\t"                     \
     "push {r0, r2, r3, r4, r5}\n\t"
 
-#define TFLMGEN_FULLY_CONNECTED_DSP_FIX(sum, scaled) "add " scaled ", " scaled ", " sum ", lsl #7\n\t"
-#define TFLMGEN_FULLY_CONNECTED_DSP_FIXES(a, b, c, d)                            \
-    "bvs 5f\n\t"                                                                 \
-    "asr r2, r2, #31\n\tasr r3, r3, #31\n\tasr r4, r4, #31\n\tasr r5, r5, #31\n\t" \
-    TFLMGEN_FULLY_CONNECTED_DSP_FIX("r2", a) TFLMGEN_FULLY_CONNECTED_DSP_FIX("r3", b) \
-    TFLMGEN_FULLY_CONNECTED_DSP_FIX("r4", c) TFLMGEN_FULLY_CONNECTED_DSP_FIX("r5", d) \
+#define TFLMGEN_FULLY_CONNECTED_DSP_SIGN_FIX(sum, scaled) "add " scaled ", " scaled ", " sum ", lsl #7\n\t"
+#define TFLMGEN_FULLY_CONNECTED_DSP_SIGN_FIXES(a, b, c, d)                                      \
+    "bvs 5f\n\t"                                                                                \
+    "asr r2, r2, #31\n\tasr r3, r3, #31\n\tasr r4, r4, #31\n\tasr r5, r5, #31\n\t"              \
+    TFLMGEN_FULLY_CONNECTED_DSP_SIGN_FIX("r2", a) TFLMGEN_FULLY_CONNECTED_DSP_SIGN_FIX("r3", b) \
+    TFLMGEN_FULLY_CONNECTED_DSP_SIGN_FIX("r4", c) TFLMGEN_FULLY_CONNECTED_DSP_SIGN_FIX("r5", d) \
     "5:\n\t"
 
-#define TFLMGEN_FULLY_CONNECTED_DSP_ROUND(scaled, shift, to) \
-    "asr " scaled ", " scaled ", " shift "\n\t"              \
-    "ssat " scaled ", #8, " scaled "\n\t"                    \
-    "strb " scaled ", [" to "], #1\n\t"
+#define TFLMGEN_FULLY_CONNECTED_DSP_ROUND(scaled, shift, output) \
+    "asr " scaled ", " scaled ", " shift "\n\t"                  \
+    "ssat " scaled ", #8, " scaled "\n\t"                        \
+    "strb " scaled ", [" output "], #1\n\t"
 
-/* Four sums become outputs, with an m, ra and s for each: 25 instructions, 33 with the sign fix. */
+/* Four sums become outputs, with an m, addend and s for each: 25 instructions, 33 with the sign fix. */
 #define TFLMGEN_FULLY_CONNECTED_DSP_FINISH_EACH                                  \
     "ldmia.w r1!, {r0, r6, r7, r8, r9, r10, r11, r12}\n\t"                       \
     "ldr lr, [r1], #4\n\t"                                                       \
     "smmla r6, r2, r6, r10\n\tsmmla r7, r3, r7, r11\n\t"                         \
     "smmla r8, r4, r8, r12\n\tsmmla r9, r5, r9, lr\n\t"                          \
-    TFLMGEN_FULLY_CONNECTED_DSP_FIXES("r6", "r7", "r8", "r9")                    \
+    TFLMGEN_FULLY_CONNECTED_DSP_SIGN_FIXES("r6", "r7", "r8", "r9")               \
     "ldrd r10, r11, [sp, #20]\n\t"                                               \
     TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r6", "r0", "r11")                         \
     "lsr r0, r0, #8\n\t" TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r7", "r0", "r11")    \
@@ -111,18 +111,18 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen
     "teq r11, r10\n\t"
 
 /* With the same for all: 21, or 29. */
-#define TFLMGEN_FULLY_CONNECTED_DSP_FINISH_COMMON                                \
-    "add r6, sp, #20\n\t"                                                        \
-    "ldmia r6, {r6, r7, r8, r9, r10}\n\t"                                        \
-    "smmla r11, r2, r8, r9\n\tsmmla r12, r3, r8, r9\n\t"                         \
-    "smmla lr, r4, r8, r9\n\tsmmla r0, r5, r8, r9\n\t"                           \
-    TFLMGEN_FULLY_CONNECTED_DSP_FIXES("r11", "r12", "lr", "r0")                  \
+#define TFLMGEN_FULLY_CONNECTED_DSP_FINISH_COMMON                                                               \
+    "add r6, sp, #20\n\t"                                                                                       \
+    "ldmia r6, {r6, r7, r8, r9, r10}\n\t"                                                                       \
+    "smmla r11, r2, r8, r9\n\tsmmla r12, r3, r8, r9\n\t"                                                        \
+    "smmla lr, r4, r8, r9\n\tsmmla r0, r5, r8, r9\n\t"                                                          \
+    TFLMGEN_FULLY_CONNECTED_DSP_SIGN_FIXES("r11", "r12", "lr", "r0")                                            \
     TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r11", "r10", "r7") TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r12", "r10", "r7") \
-    TFLMGEN_FULLY_CONNECTED_DSP_ROUND("lr", "r10", "r7") TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r0", "r10", "r7") \
-    "str r7, [sp, #24]\n\t"                                                      \
+    TFLMGEN_FULLY_CONNECTED_DSP_ROUND("lr", "r10", "r7") TFLMGEN_FULLY_CONNECTED_DSP_ROUND("r0", "r10", "r7")   \
+    "str r7, [sp, #24]\n\t"                                                                                     \
     "teq r7, r6\n\t"
 
-/* What lies on the stack behind that of the row: end, output, and m, ra and s where all have the same. */
+/* What lies on the stack behind that of the row: end, output, and m, addend and s where all have the same. */
 #define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_EACH "push {r8, r9}\n\t"
 #define TFLMGEN_FULLY_CONNECTED_DSP_FREE_EACH "add sp, sp, #28\n\t"
 #define TFLMGEN_FULLY_CONNECTED_DSP_KEEP_COMMON \
@@ -149,7 +149,7 @@ typedef void tflmgen_fully_connected_dsp_function(const void *row, const tflmgen
                          "beq 3f\n"                                                                                    \
                          "1:\n\t"                                                                                      \
                          "ldmia.w r1!, {r2, r3, r4, r5}\n\t"                                                           \
-                         "ldmia.w sp, {r0, r8, r9, pc}\n"                                                             \
+                         "ldmia.w sp, {r0, r8, r9, pc}\n"                                                              \
                          "3:\n\t" TFLMGEN_FULLY_CONNECTED_DSP_FREE_##SCALE                                             \
                          "pop {r4-r11, lr}"                                                                            \
                          : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \

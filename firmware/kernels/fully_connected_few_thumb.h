@@ -1,7 +1,7 @@
 /* FULLY_CONNECTED in int8 for every Cortex-M, of few units: one row times one unit at a time, both as they are.
  *
  * The stream has for each unit bytes that fill up whole words, its weights, and m c (256 f + s), where signed also its
- * bias and what negative sums add to c (see thumb.h).
+ * bias and the sign fix (see thumb.h).
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_FEW_THUMB_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_FEW_THUMB_H

@@ -48,9 +48,9 @@ typedef void tflmgen_fully_connected_thumb_function(const tflmgen_u32 *stream, i
 #define TFLMGEN_FULLY_CONNECTED_THUMB_VALUE(i, four, ADD) \
     "ldrb r4, [r0, #" i "]\n\t" ADD                       \
     "lsrs r3, " four ", #8\n\t"                           \
-    "ands r3, r3, r5\n\t"                                \
+    "ands r3, r3, r5\n\t"                                 \
     "ands " four ", " four ", r5\n\t"                     \
-    "muls r3, r4, r3\n\t"                                \
+    "muls r3, r4, r3\n\t"                                 \
     "muls " four ", r4, " four "\n\t"                     \
     TFLMGEN_THUMB_SPLIT(four, "r8", "r9")                 \
     TFLMGEN_THUMB_SPLIT("r3", "r10", "r11")
@@ -61,8 +61,8 @@ typedef void tflmgen_fully_connected_thumb_function(const tflmgen_u32 *stream, i
 #define TFLMGEN_FULLY_CONNECTED_THUMB_PRODUCTS(i, four, ADD) \
     "ldrb r4, [r0, #" i "]\n\t" ADD                          \
     "lsrs r3, " four ", #8\n\t"                              \
-    "ands r3, r3, r5\n\t"                                   \
-    "muls r3, r4, r3\n\t"                                   \
+    "ands r3, r3, r5\n\t"                                    \
+    "muls r3, r4, r3\n\t"                                    \
     "muls " four ", r4, " four "\n\t"
 /* clang-format on */
 
@@ -181,19 +181,19 @@ typedef void tflmgen_fully_connected_thumb_function(const tflmgen_u32 *stream, i
 /* clang-format off */
 #define TFLMGEN_FULLY_CONNECTED_THUMB_STORE_CLAMPED \
     "ldmia r1!, {r5, r6, r7}\n\t"                   \
-    TFLMGEN_THUMB_REQUANTIZE("")                       \
+    TFLMGEN_THUMB_REQUANTIZE("")                    \
     "ldr r0, [sp, #16]\n\t"                         \
     "strb r2, [r0]\n\t"                             \
     "adds r0, #1\n\t"                               \
     "str r0, [sp, #16]\n\t"
-#define TFLMGEN_FULLY_CONNECTED_THUMB_STORE_SIGNED \
-    "ldmia r1!, {r5, r6, r7}\n\t"                  \
-    TFLMGEN_THUMB_SIGN                             \
-    "adds r1, #8\n\t"                              \
-    TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t")   \
-    "ldr r0, [sp, #16]\n\t"                        \
-    "strb r2, [r0]\n\t"                            \
-    "adds r0, #1\n\t"                              \
+#define TFLMGEN_FULLY_CONNECTED_THUMB_STORE_SIGNED  \
+    "ldmia r1!, {r5, r6, r7}\n\t"                   \
+    TFLMGEN_THUMB_SIGN_FIX                          \
+    "adds r1, #8\n\t"                               \
+    TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t") \
+    "ldr r0, [sp, #16]\n\t"                         \
+    "strb r2, [r0]\n\t"                             \
+    "adds r0, #1\n\t"                               \
     "str r0, [sp, #16]\n\t"
 
 /* Registers: r0 row, r1 stream, r2 128, r3 and r6 or r7 weights, r4 value, r5 0x00FF00FF, r8-r11 S1 and S2, r12 end
@@ -201,7 +201,7 @@ typedef void tflmgen_fully_connected_thumb_function(const tflmgen_u32 *stream, i
  * S1, output, end, 0x00FF00FF, mask, octets, end of the row, last of the first eight values. A group costs 13
  * instructions before its values, 4 after its outputs, and 3 per pass. Where masks tell it costs 16 before and 12 after
  * them, 2 or 4 for eight values, and 10 or 12 for eight that are taken one at a time. */
-#define TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(name, PROLOGUE, BEGIN, LOOP, STORE, END)                         \
+#define TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(name, PROLOGUE, BEGIN, LOOP, STORE, END)          \
     TFLMGEN_SHARED void name(const tflmgen_u32 *stream, int8_t *output,                        \
                              const struct tflmgen_fully_connected_thumb_groups *groups)        \
     {                                                                                          \
@@ -220,7 +220,7 @@ typedef void tflmgen_fully_connected_thumb_function(const tflmgen_u32 *stream, i
                          "lsls r5, r6, #16\n\t"                                                \
                          "adds r5, r5, r6\n\t"                                                 \
                          "str r5, [sp, #12]\n\t"                                               \
-                         "str r7, [sp, #20]\n\t" PROLOGUE \
+                         "str r7, [sp, #20]\n\t" PROLOGUE                                      \
                          "movs r5, #255\n\t"                                                   \
                          "lsls r4, r5, #16\n\t"                                                \
                          "orrs r5, r5, r4\n\t"                                                 \

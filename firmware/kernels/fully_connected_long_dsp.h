@@ -60,30 +60,30 @@ TFLMGEN_SHARED void tflmgen_fully_connected_long_dsp_sums(const tflmgen_u32 *wid
     /* clang-format on */
 }
 
-TFLMGEN_HELPER int8_t tflmgen_fully_connected_long_dsp_output(int32_t sum, uint32_t m, uint32_t ra, uint32_t shift,
+TFLMGEN_HELPER int8_t tflmgen_fully_connected_long_dsp_output(int32_t sum, uint32_t m, uint32_t addend, uint32_t shift,
                                                               int32_t sign_fix)
 {
-    const int32_t high = tflmgen_smmla(sum, (int32_t)m, (int32_t)ra);
+    const int32_t high = tflmgen_smmla(sum, (int32_t)m, (int32_t)addend);
     return (int8_t)tflmgen_saturate_s8((high + tflmgen_sign_mask(sum) * sign_fix) >> (shift & 31u));
 }
 
-/* The outputs of `count` sums. factors: what is behind the first group's weights, or m, ra and s of all. */
+/* The outputs of `count` sums. scales: what is behind the first group's weights, or m, addend and s of all. */
 TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_finish(int8_t *output, const tflmgen_s32 *sums, int32_t count,
-                                                            const tflmgen_u32 *factors, int32_t group_words,
-                                                            bool common, int32_t sign_fix)
+                                                            const tflmgen_u32 *scales, int32_t group_words, bool common,
+                                                            int32_t sign_fix)
 {
     if (common) {
-        const uint32_t m = factors[0], ra = factors[1], shift = factors[2];
+        const uint32_t m = scales[0], addend = scales[1], shift = scales[2];
 #pragma GCC unroll 4
         for (int32_t i = 0; i < count; ++i) {
-            output[i] = tflmgen_fully_connected_long_dsp_output(sums[i], m, ra, shift, sign_fix);
+            output[i] = tflmgen_fully_connected_long_dsp_output(sums[i], m, addend, shift, sign_fix);
         }
         return;
     }
-    for (; count > 0; count -= 4, factors += group_words) {
-        uint32_t shifts = factors[0];
+    for (; count > 0; count -= 4, scales += group_words) {
+        uint32_t shifts = scales[0];
         for (int32_t i = 1; i <= tflmgen_min_s32(count, 4); ++i, shifts >>= 8) {
-            *output++ = tflmgen_fully_connected_long_dsp_output(*sums++, factors[i], factors[4 + i], shifts, sign_fix);
+            *output++ = tflmgen_fully_connected_long_dsp_output(*sums++, scales[i], scales[4 + i], shifts, sign_fix);
         }
     }
 }
@@ -92,9 +92,9 @@ TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_run(const int8_t *input, co
                                                          const struct tflmgen_fully_connected_dsp_s8 *p, bool common)
 {
     const int32_t group_words = 4 * p->steps + (common ? 4 : 13);
-    const uint32_t all[3] = {(uint32_t)p->scale[0], (uint32_t)p->scale[1], (uint32_t)p->scale[2]};
+    const uint32_t common_scale[3] = {(uint32_t)p->scale[0], (uint32_t)p->scale[1], (uint32_t)p->scale[2]};
     const int32_t parts = (p->steps + TFLMGEN_DOT_ROWS_STACK_STEPS - 1) / TFLMGEN_DOT_ROWS_STACK_STEPS;
-    const int32_t most = ((p->steps + parts - 1) / parts + 7) / 8 * 8;
+    const int32_t steps_per_part = ((p->steps + parts - 1) / parts + 7) / 8 * 8;
     uint32_t widened[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];
     int32_t sums[TFLMGEN_FULLY_CONNECTED_LONG_DSP_UNITS];
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->depth, output += p->units) {
@@ -107,16 +107,17 @@ TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_run(const int8_t *input, co
             for (int32_t group = 0; group < groups; ++group) {
                 memcpy(sums + TFLMGEN_DOT_ROWS_GROUP * group, block + group * group_words, 16);
             }
-            for (int32_t step = 0; step < p->steps; step += most) {
-                const int32_t steps = tflmgen_min_s32(p->steps - step, most);
+            for (int32_t step = 0; step < p->steps; step += steps_per_part) {
+                const int32_t steps = tflmgen_min_s32(p->steps - step, steps_per_part);
                 const int32_t values = tflmgen_min_s32(4 * steps, p->depth - 4 * step);
                 (void)tflmgen_dot_rows_widen(widened, input + 4 * step, values);
                 part.passes = tflmgen_fully_connected_dsp_passes_of(steps, false);
                 part.stride = 4 * (group_words - 4 * steps);
                 tflmgen_fully_connected_long_dsp_sums(widened, block + 4 + 4 * step, sums, &part);
             }
-            tflmgen_fully_connected_long_dsp_finish(output + unit, sums, count, common ? all : block + 4 + 4 * p->steps,
-                                                    group_words, common, p->signed_sums ? 128 : 0);
+            tflmgen_fully_connected_long_dsp_finish(output + unit, sums, count,
+                                                    common ? common_scale : block + 4 + 4 * p->steps, group_words,
+                                                    common, p->signed_sums ? 128 : 0);
         }
     }
     const int32_t count = p->batches * p->units;

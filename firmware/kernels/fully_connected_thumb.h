@@ -3,8 +3,8 @@
  * The weights, with 128 added, are a stream of groups of four units, in the order of use, where many weights are small
  * with masks (see fully_connected_groups_thumb.h):
  *     four bytes, one of each unit, for each value of a row, an even number | m c (256 f + s) of each unit, where
- *     signed also its bias and what negative sums add to c
- * One or two units that are left come after that, each for itself: their weights, in front of which are bytes that fill
+ *     signed also its bias and the sign fix
+ * One or two units that remain come after that, each for itself: their weights, in front of which are bytes that fill
  * up a multiple of 8, and what requantises them. Three are a group with a unit of zeros. 128 is added to a short row
  * once, in a copy on the stack, to the values of a long one each time that they are read.
  */
@@ -47,7 +47,7 @@ struct tflmgen_fully_connected_thumb_s8 {
 #define TFLMGEN_FULLY_CONNECTED_THUMB_OUTPUT_CLAMPED \
     "ldmia r1!, {r5, r6, r7}\n\t" TFLMGEN_THUMB_REQUANTIZE("")
 #define TFLMGEN_FULLY_CONNECTED_THUMB_OUTPUT_SIGNED \
-    "ldmia r1!, {r5, r6, r7}\n\t" TFLMGEN_THUMB_SIGN TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t")
+    "ldmia r1!, {r5, r6, r7}\n\t" TFLMGEN_THUMB_SIGN_FIX TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t")
 
 /* A single unit. Registers: r0 weights, r2 128, r3 row, r4 value, r5 end of the row, r6 sum, r7 weight, r12 output.
  * It costs 18 instructions beside its values and what requantises it, and 4 per pass. */
@@ -167,14 +167,14 @@ TFLMGEN_HELPER void tflmgen_fully_connected_thumb_units(const tflmgen_u32 *strea
                                                         tflmgen_fully_connected_thumb_function *run,
                                                         tflmgen_fully_connected_thumb_function *one)
 {
-    const int32_t rest = units % TFLMGEN_FULLY_CONNECTED_THUMB_UNITS;
+    const int32_t remaining_units = units % TFLMGEN_FULLY_CONNECTED_THUMB_UNITS;
     if (units >= TFLMGEN_FULLY_CONNECTED_THUMB_UNITS) {
-        groups->end = output + (units - rest);
+        groups->end = output + (units - remaining_units);
         run(stream, output, groups);
     }
     stream += units / TFLMGEN_FULLY_CONNECTED_THUMB_UNITS * group_words;
-    output += units - rest;
-    if (rest == TFLMGEN_FULLY_CONNECTED_THUMB_UNITS - 1) {
+    output += units - remaining_units;
+    if (remaining_units == TFLMGEN_FULLY_CONNECTED_THUMB_UNITS - 1) {
         int8_t last[TFLMGEN_FULLY_CONNECTED_THUMB_UNITS];
         groups->end = last + TFLMGEN_FULLY_CONNECTED_THUMB_UNITS;
         run(stream, last, groups);
@@ -183,7 +183,7 @@ TFLMGEN_HELPER void tflmgen_fully_connected_thumb_units(const tflmgen_u32 *strea
         }
         return;
     }
-    for (int32_t i = 0; i < rest; ++i, stream += groups->one_words) {
+    for (int32_t i = 0; i < remaining_units; ++i, stream += groups->one_words) {
         one(stream, output + i, groups);
     }
 }

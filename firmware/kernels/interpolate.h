@@ -1,10 +1,11 @@
-/* Functions of int16 by tables of 513 numbers. */
+/* Functions of int16 by tables of 513 numbers, interpolated, bit for bit as TFLite does it: table[i] is the function of
+ * (i - 256) * 2^7. */
 #ifndef TFLMGEN_KERNELS_INTERPOLATE_H
 #define TFLMGEN_KERNELS_INTERPOLATE_H
 
 #include "mve.h"
 
-/* A table has numbers at the multiples of 2^7. */
+/* A table has entries at the multiples of 2^7. */
 #define TFLMGEN_INTERPOLATED_BITS 7
 
 /* A table interpolated; what leaves 16 bits wraps, as in TFLite. */
@@ -12,9 +13,9 @@ TFLMGEN_HELPER int32_t tflmgen_interpolate_s16(const tflmgen_s16 *table, int32_t
 {
     const int32_t bits = TFLMGEN_INTERPOLATED_BITS;
     const int32_t step = 1 << bits;
-    const tflmgen_s16 *const at = table + (1 << (15 - bits)) + (x >> bits);
-    const int32_t slope = (int16_t)(uint16_t)(at[1] - at[0]);
-    return (int16_t)(uint16_t)(at[0] + ((slope * (x & (step - 1)) + step / 2) >> bits));
+    const tflmgen_s16 *const entry = table + (1 << (15 - bits)) + (x >> bits);
+    const int32_t slope = (int16_t)(uint16_t)(entry[1] - entry[0]);
+    return (int16_t)(uint16_t)(entry[0] + ((slope * (x & (step - 1)) + step / 2) >> bits));
 }
 
 struct tflmgen_interpolated {
@@ -33,7 +34,7 @@ struct tflmgen_interpolated {
     "vmul.i32 q0, q0, q3\n\t"                   \
     "vrshr.s32 q0, q0, #7\n\t"                  \
     "vadd.i32 q0, q0, q2\n\t"
-#define TFLMGEN_INTERPOLATED_TABLE(at) [table] "r"(at), [next] "r"((at) + 1), [fractions] "w"(vdupq_n_s32(127))
+#define TFLMGEN_INTERPOLATED_TABLE(first) [table] "r"(first), [next] "r"((first) + 1), [fractions] "w"(vdupq_n_s32(127))
 
 /* Four: VLDRH, VADD, 9, VSTRH, LETP. */
 TFLMGEN_KERNEL void tflmgen_interpolated_s16(const tflmgen_s16 *input, const tflmgen_s16 *table, tflmgen_s16 *output,

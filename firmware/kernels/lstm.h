@@ -1,13 +1,16 @@
 /* LSTM over a sequence: input [batches, steps, inputs] or, time-major, [steps, batches, inputs]; output the same with
  * `outputs` for `inputs`.
  *
- *     forget, cell gate, output gate, input gate = activation(W x + R h + bias)
- *     cell = forget * cell + input gate * cell gate
- *     h = output gate * tanh(cell)
+ *     forget, output and input gate = logistic(W x + R h + bias)
+ *     cell gate                     = tanh(W x + R h + bias)
+ *     cell = forget gate * cell + input gate * cell gate
+ *     h    = output gate * tanh(cell), or its projection
  *
- * Weights, biases and other numbers of the gates lie one gate after the other in the order given above; a row of
- * weights per cell. The states h [batches, outputs] and cell [batches, cells] are read from *_in and written to their
- * own pointers, which may be the same.
+ * Weights W [gates, cells, inputs] and R [gates, cells, outputs], biases [gates, cells] and all other numbers of the
+ * gates are in the order forget, cell, output, input gate. The states h [batches, outputs] and cell [batches, cells]
+ * are read from *_in and written to their own pointers, which may be the same.
+ *
+ * Results of int8 and int16 are TFLite Micro's, bit for bit.
  */
 #ifndef TFLMGEN_KERNELS_LSTM_H
 #define TFLMGEN_KERNELS_LSTM_H
@@ -37,6 +40,11 @@ struct tflmgen_lstm_f32 {
     TFLMGEN_LSTM_F32_FIELDS
 };
 
+/* The row of input and output of a step, by the params p: of [batches, steps] or, time-major, of [steps, batches]. */
+#define TFLMGEN_LSTM_ROW(p, batch, step) \
+    ((p)->time_major ? (step) * (p)->batches + (batch) : (batch) * (p)->steps + (step))
+
+/* The states before the first step. */
 TFLMGEN_HELPER void tflmgen_lstm_start(void *h, const void *h_in, int32_t h_bytes, void *cell, const void *cell_in,
                                        int32_t cell_bytes)
 {
@@ -58,24 +66,24 @@ TFLMGEN_KERNEL void tflmgen_lstm_f32(const tflmgen_f32 *input, const tflmgen_f32
                                      const tflmgen_f32 *cell_in, tflmgen_f32 *output, tflmgen_f32 *h, tflmgen_f32 *cell,
                                      tflmgen_f32 *restrict gates, const struct tflmgen_lstm_f32 *p)
 {
-    const int32_t rows = (p->coupled ? TFLMGEN_LSTM_INPUT : TFLMGEN_LSTM_INPUT + 1) * p->cells;
-    const tflmgen_f32 *const active = gates + TFLMGEN_LSTM_OUTPUT * p->cells;
+    const int32_t weight_rows = (p->coupled ? TFLMGEN_LSTM_INPUT : TFLMGEN_LSTM_INPUT + 1) * p->cells;
+    const tflmgen_f32 *const hidden = gates + TFLMGEN_LSTM_OUTPUT * p->cells;
     tflmgen_lstm_start(h, h_in, p->batches * p->outputs * 4, cell, cell_in, p->batches * p->cells * 4);
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t step = 0; step < p->steps; ++step) {
-            const int32_t at = p->backward ? p->steps - 1 - step : step;
-            const int32_t row = p->time_major ? at * p->batches + batch : batch * p->steps + at;
+            const int32_t time = p->backward ? p->steps - 1 - step : step;
+            const int32_t row = TFLMGEN_LSTM_ROW(p, batch, time);
             const tflmgen_f32 *const x = input + row * p->inputs;
-            tflmgen_matrix_f32(x, weights, norms ? NULL : biases, gates, p->inputs, rows);
-            tflmgen_matrix_f32(h, recurrent_weights, gates, gates, p->outputs, rows);
+            tflmgen_matrix_f32(x, weights, norms ? NULL : biases, gates, p->inputs, weight_rows);
+            tflmgen_matrix_f32(h, recurrent_weights, gates, gates, p->outputs, weight_rows);
             tflmgen_lstm_update_f32(gates, biases, peepholes, norms, cell, p->cells, p->coupled, p->cell_clip);
             if (projection) {
-                tflmgen_matrix_f32(active, projection, projection_bias, h, p->cells, p->outputs);
+                tflmgen_matrix_f32(hidden, projection, projection_bias, h, p->cells, p->outputs);
                 for (int32_t i = 0; i < p->outputs; ++i) {
                     h[i] = tflmgen_clip_f32(h[i], p->projection_clip);
                 }
             } else {
-                memcpy(h, active, (size_t)p->outputs * sizeof(float));
+                memcpy(h, hidden, (size_t)p->outputs * sizeof(float));
             }
             memcpy(output + row * p->outputs, h, (size_t)p->outputs * sizeof(float));
         }
@@ -108,6 +116,7 @@ struct tflmgen_lstm_integer {
     int32_t steps_shift;
 };
 
+/* What x or h adds to a gate, in 1/4096, saturated: the sum of products with the bias, requantised. */
 TFLMGEN_HELPER int32_t tflmgen_lstm_sum_s8(const int8_t *x, const int8_t *weights, int32_t length,
                                            const tflmgen_s32 *bias, int32_t multiplier, int32_t shift)
 {
@@ -122,58 +131,58 @@ TFLMGEN_HELPER int32_t tflmgen_lstm_sum_s16(const tflmgen_s16 *x, const int8_t *
     return tflmgen_saturate_s16(tflmgen_finish_s16_b64(sum, bias ? *bias : 0, multiplier, shift));
 }
 
-/* `gates` points to the forget gate of the cell. */
+/* The new cell of one step. gates: that cell's forget gate; its other gates are p->cells apart. */
 TFLMGEN_HELPER void tflmgen_lstm_update_cell_s16(tflmgen_s16 *cell, const tflmgen_s16 *gates,
                                                  const struct tflmgen_lstm_integer *p)
 {
-    const int32_t let_in = gates[TFLMGEN_LSTM_INPUT * p->cells] * gates[TFLMGEN_LSTM_CELL * p->cells];
+    const int32_t gated_input = gates[TFLMGEN_LSTM_INPUT * p->cells] * gates[TFLMGEN_LSTM_CELL * p->cells];
     const int32_t kept = tflmgen_requantize(*gates * *cell, p->forget_multiplier, p->forget_shift);
-    const int32_t added = tflmgen_requantize(let_in, p->input_multiplier, p->input_shift);
+    const int32_t added = tflmgen_requantize(gated_input, p->input_multiplier, p->input_shift);
     const int32_t sum = tflmgen_saturate_s16(tflmgen_saturate_s16(kept) + tflmgen_saturate_s16(added));
     *cell = (int16_t)(p->cell_clip ? tflmgen_clamp_s32(sum, -p->cell_clip, p->cell_clip) : sum);
 }
 
-/* biases: of W x, zero points folded in; recurrent_biases: of R h, or NULL; sigmoid: the table of
+/* biases: of W x, zero points folded in; recurrent_biases: of R h, or NULL; sigmoid_table: that of
  * tflmgen_logistic_s16; gates: scratch for one number per gate and cell. */
-#define TFLMGEN_LSTM_INTEGER(name, element, bias_element, sum_of, least, most)                                        \
-    TFLMGEN_KERNEL void name(const element *input, const int8_t *restrict weights,                                    \
-                             const int8_t *restrict recurrent_weights, const bias_element *restrict biases,           \
-                             const bias_element *restrict recurrent_biases, const tflmgen_u16 *restrict sigmoid,      \
-                             const element *h_in, const tflmgen_s16 *cell_in, element *output, element *h,            \
-                             tflmgen_s16 *cell, tflmgen_s16 *restrict gates, const struct tflmgen_lstm_integer *p)    \
-    {                                                                                                                 \
-        tflmgen_lstm_start(h, h_in, p->batches * p->cells * (int32_t)sizeof(element), cell, cell_in,                  \
-                           p->batches * p->cells * 2);                                                                \
-        for (int32_t batch = 0; batch < p->batches; ++batch) {                                                        \
-            for (int32_t step = 0; step < p->steps; ++step) {                                                         \
-                const int32_t row = p->time_major ? step * p->batches + batch : batch * p->steps + step;              \
-                const element *const x = input + row * p->inputs;                                                     \
-                for (int32_t gate = 0, i = 0; gate < 4; ++gate) {                                                     \
-                    for (int32_t unit = 0; unit < p->cells; ++unit, ++i) {                                            \
-                        int32_t sum = sum_of(x, weights + i * p->inputs, p->inputs, biases + i, p->multipliers[gate], \
-                                             p->shifts[gate]);                                                        \
-                        sum += sum_of(h, recurrent_weights + i * p->cells, p->cells,                                  \
-                                      recurrent_biases ? recurrent_biases + i : NULL, p->recurrent_multipliers[gate], \
-                                      p->recurrent_shifts[gate]);                                                     \
-                        sum = tflmgen_saturate_s16(sum) * 3;                                                          \
-                        gates[i] = gate == TFLMGEN_LSTM_CELL ? tflmgen_tanh_of_steps(sigmoid, sum)                    \
-                                                             : tflmgen_logistic_of_steps(sigmoid, sum);               \
-                    }                                                                                                 \
-                }                                                                                                     \
-                for (int32_t i = 0; i < p->cells; ++i) {                                                              \
-                    tflmgen_lstm_update_cell_s16(cell + i, gates + i, p);                                             \
-                    const int32_t scaled = tflmgen_sigmoid_steps(cell[i], p->steps_multiplier, p->steps_shift);       \
-                    int32_t result =                                                                                  \
-                        tflmgen_tanh_of_steps(sigmoid, scaled) * gates[TFLMGEN_LSTM_OUTPUT * p->cells + i];           \
-                    result = tflmgen_requantize(result, p->output_multiplier, p->output_shift);                       \
-                    result = tflmgen_add_wrap_s32(result, p->output_zero_point);                                      \
-                    h[i] = (element)tflmgen_clamp_s32(result, least, most);                                           \
-                }                                                                                                     \
-                memcpy(output + row * p->cells, h, (size_t)p->cells * sizeof(element));                               \
-            }                                                                                                         \
-            h += p->cells;                                                                                            \
-            cell += p->cells;                                                                                         \
-        }                                                                                                             \
+#define TFLMGEN_LSTM_INTEGER(name, element, bias_element, sum_of, least, most)                                         \
+    TFLMGEN_KERNEL void name(const element *input, const int8_t *restrict weights,                                     \
+                             const int8_t *restrict recurrent_weights, const bias_element *restrict biases,            \
+                             const bias_element *restrict recurrent_biases, const tflmgen_u16 *restrict sigmoid_table, \
+                             const element *h_in, const tflmgen_s16 *cell_in, element *output, element *h,             \
+                             tflmgen_s16 *cell, tflmgen_s16 *restrict gates, const struct tflmgen_lstm_integer *p)     \
+    {                                                                                                                  \
+        tflmgen_lstm_start(h, h_in, p->batches * p->cells * (int32_t)sizeof(element), cell, cell_in,                   \
+                           p->batches * p->cells * 2);                                                                 \
+        for (int32_t batch = 0; batch < p->batches; ++batch) {                                                         \
+            for (int32_t step = 0; step < p->steps; ++step) {                                                          \
+                const int32_t row = TFLMGEN_LSTM_ROW(p, batch, step);                                                  \
+                const element *const x = input + row * p->inputs;                                                      \
+                for (int32_t gate = 0, i = 0; gate < 4; ++gate) {                                                      \
+                    for (int32_t unit = 0; unit < p->cells; ++unit, ++i) {                                             \
+                        int32_t sum = sum_of(x, weights + i * p->inputs, p->inputs, biases + i, p->multipliers[gate],  \
+                                             p->shifts[gate]);                                                         \
+                        sum += sum_of(h, recurrent_weights + i * p->cells, p->cells,                                   \
+                                      recurrent_biases ? recurrent_biases + i : NULL, p->recurrent_multipliers[gate],  \
+                                      p->recurrent_shifts[gate]);                                                      \
+                        sum = tflmgen_saturate_s16(sum) * 3;                                                           \
+                        gates[i] = gate == TFLMGEN_LSTM_CELL ? tflmgen_tanh_of_steps(sigmoid_table, sum)               \
+                                                             : tflmgen_logistic_of_steps(sigmoid_table, sum);          \
+                    }                                                                                                  \
+                }                                                                                                      \
+                for (int32_t i = 0; i < p->cells; ++i) {                                                               \
+                    tflmgen_lstm_update_cell_s16(cell + i, gates + i, p);                                              \
+                    const int32_t tanh_steps = tflmgen_sigmoid_steps(cell[i], p->steps_multiplier, p->steps_shift);    \
+                    int32_t result =                                                                                   \
+                        tflmgen_tanh_of_steps(sigmoid_table, tanh_steps) * gates[TFLMGEN_LSTM_OUTPUT * p->cells + i];  \
+                    result = tflmgen_requantize(result, p->output_multiplier, p->output_shift);                        \
+                    result = tflmgen_add_wrap_s32(result, p->output_zero_point);                                       \
+                    h[i] = (element)tflmgen_clamp_s32(result, least, most);                                            \
+                }                                                                                                      \
+                memcpy(output + row * p->cells, h, (size_t)p->cells * sizeof(element));                                \
+            }                                                                                                          \
+            h += p->cells;                                                                                             \
+            cell += p->cells;                                                                                          \
+        }                                                                                                              \
     }
 
 TFLMGEN_LSTM_INTEGER(tflmgen_lstm_s8, int8_t, tflmgen_s32, tflmgen_lstm_sum_s8, INT8_MIN, INT8_MAX)

@@ -1,5 +1,6 @@
-/* LSTM of int8 in all its variants, as LiteRT computes it: gates of int16 with fixed-point activations. See lstm.h for
- * the order of things. Sums of products are brought to 1/4096, or to a scale of their own where they are normalised. */
+/* LSTM of int8 in all its variants, as LiteRT computes it, bit for bit: gates of int16 with fixed-point activations.
+ * For operands and their order see lstm.h. Sums of products are brought to 1/4096 (Q3.12), or to a scale of their own
+ * where they are normalised; gates are in 1/32768 (Q0.15), cells have `cell_integer_bits`. */
 #ifndef TFLMGEN_KERNELS_LSTM_FIXED_H
 #define TFLMGEN_KERNELS_LSTM_FIXED_H
 
@@ -94,11 +95,12 @@ TFLMGEN_HELPER void tflmgen_lstm_gate_s16(int32_t gate, tflmgen_s16 *gates, cons
     }
 }
 
-TFLMGEN_HELPER int16_t tflmgen_lstm_cell_s16(int32_t cell, int32_t forget, int32_t let_in, int32_t cell_gate,
+/* The new cell of one step, from the old one and its gates in Q0.15. */
+TFLMGEN_HELPER int16_t tflmgen_lstm_cell_s16(int32_t cell, int32_t forget, int32_t input_gate, int32_t cell_gate,
                                              const struct tflmgen_lstm_fixed_s8 *p)
 {
     const int32_t kept = tflmgen_rounding_divide_by_power(forget * cell, 15);
-    const int32_t added = (int16_t)tflmgen_rounding_divide_by_power(let_in * cell_gate, 15 + p->cell_integer_bits);
+    const int32_t added = (int16_t)tflmgen_rounding_divide_by_power(input_gate * cell_gate, 15 + p->cell_integer_bits);
     const int32_t sum = tflmgen_saturate_s16(kept + added);
     return (int16_t)(p->cell_clip ? tflmgen_clamp_s32(sum, -p->cell_clip, p->cell_clip) : sum);
 }
@@ -119,7 +121,7 @@ TFLMGEN_KERNEL void tflmgen_lstm_fixed_s8(const int8_t *input, const int8_t *res
     tflmgen_lstm_start(h, h_in, p->batches * p->outputs, cell, cell_in, p->batches * p->cells * 2);
     for (int32_t batch = 0; batch < p->batches; ++batch) {
         for (int32_t step = 0; step < p->steps; ++step) {
-            const int32_t row = p->time_major ? step * p->batches + batch : batch * p->steps + step;
+            const int32_t row = TFLMGEN_LSTM_ROW(p, batch, step);
             const int8_t *const x = input + row * p->inputs;
             tflmgen_lstm_gate_s16(TFLMGEN_LSTM_FORGET, gates, x, h, cell, weights, biases, recurrent_weights,
                                   recurrent_biases, peepholes, norms, norm_biases, p);
@@ -131,14 +133,15 @@ TFLMGEN_KERNEL void tflmgen_lstm_fixed_s8(const int8_t *input, const int8_t *res
                                       p);
             }
             for (int32_t i = 0; i < p->cells; ++i) {
-                const int32_t let_in = p->coupled ? INT16_MAX - gates[i] : gates[TFLMGEN_LSTM_INPUT * p->cells + i];
-                cell[i] = tflmgen_lstm_cell_s16(cell[i], gates[i], let_in, gates[TFLMGEN_LSTM_CELL * p->cells + i], p);
+                const int32_t input_gate = p->coupled ? INT16_MAX - gates[i] : gates[TFLMGEN_LSTM_INPUT * p->cells + i];
+                cell[i] =
+                    tflmgen_lstm_cell_s16(cell[i], gates[i], input_gate, gates[TFLMGEN_LSTM_CELL * p->cells + i], p);
             }
             tflmgen_lstm_gate_s16(TFLMGEN_LSTM_OUTPUT, gates, x, h, cell, weights, biases, recurrent_weights,
                                   recurrent_biases, peepholes ? peepholes + p->cells : NULL, norms, norm_biases, p);
             for (int32_t i = 0; i < p->cells; ++i) {
-                const int32_t squashed = tflmgen_fixed_tanh_s16(cell[i], p->cell_integer_bits);
-                const int32_t product = squashed * gates[TFLMGEN_LSTM_OUTPUT * p->cells + i];
+                const int32_t tanh_cell = tflmgen_fixed_tanh_s16(cell[i], p->cell_integer_bits);
+                const int32_t product = tanh_cell * gates[TFLMGEN_LSTM_OUTPUT * p->cells + i];
                 const int32_t scaled = tflmgen_requantize(product, p->hidden_multiplier, p->hidden_shift);
                 const int32_t shifted = tflmgen_add_wrap_s32(scaled, p->hidden_zero_point);
                 hidden[i] = (int8_t)tflmgen_clamp_s32(shifted, INT8_MIN, INT8_MAX);

@@ -31,9 +31,9 @@ TFLMGEN_HELPER void tflmgen_lstm_normalize_f32(tflmgen_f32 *values, const tflmge
     for (int32_t i = 0; i < length; ++i) {
         squares += (values[i] - mean) * (values[i] - mean);
     }
-    const float factor = 1.0f / sqrtf(squares / (float)length + 1e-8f);
+    const float inverse_deviation = 1.0f / sqrtf(squares / (float)length + 1e-8f);
     for (int32_t i = 0; i < length; ++i) {
-        values[i] = (values[i] - mean) * factor * norm[i] + bias[i];
+        values[i] = (values[i] - mean) * inverse_deviation * norm[i] + bias[i];
     }
 }
 
@@ -77,8 +77,8 @@ TFLMGEN_HELPER void tflmgen_lstm_update_f32(tflmgen_f32 *gates, const tflmgen_f3
                                      cell, cells);
     }
     for (int32_t i = 0; i < cells; ++i) {
-        const float let_in = coupled ? 1.0f - forget[i] : input_gate[i];
-        cell[i] = tflmgen_clip_f32(forget[i] * cell[i] + cell_gate[i] * let_in, clip);
+        const float input_gate_value = coupled ? 1.0f - forget[i] : input_gate[i];
+        cell[i] = tflmgen_clip_f32(forget[i] * cell[i] + cell_gate[i] * input_gate_value, clip);
     }
     tflmgen_lstm_finish_gate_f32(TFLMGEN_LSTM_OUTPUT, gates, biases, peepholes ? peepholes + cells : NULL, norms, cell,
                                  cells);

@@ -1,7 +1,9 @@
-/* LSTM over a sequence in int8 for cores with MVE: see lstm.h.
+/* LSTM over a sequence in int8 for cores with MVE. The results are those of lstm.h.
  *
- * Four cells at a time. Their rows of weights, filled up with rows of zeros, are ordered by gates: forget, cell,
- * output, input.
+ * Four cells at a time, the last ones with cells of zero weights. Weights are two streams for sums_mve.h, one of W and
+ * one of R, each with two groups of eight rows for four cells:
+ *
+ *     forget gate of cells 0 1 2 3, cell gate of 0 1 2 3 | output gate of 0 1 2 3, input gate of 0 1 2 3 | cells 4 ...
  */
 #ifndef TFLMGEN_KERNELS_LSTM_MVE_H
 #define TFLMGEN_KERNELS_LSTM_MVE_H
@@ -17,10 +19,10 @@
 TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_interpolate(const tflmgen_u16 *table, uint32x4_t position, int32_t bits)
 {
     const uint32x4_t index = vshlq_r_u32(position, -bits);
-    const int32x4_t rest = vreinterpretq_s32_u32(vandq_u32(position, vdupq_n_u32((1u << bits) - 1u)));
-    const int32x4_t first = vreinterpretq_s32_u32(vldrhq_gather_shifted_offset_u32(table, index));
-    const int32x4_t second = vreinterpretq_s32_u32(vldrhq_gather_shifted_offset_u32(table + 1, index));
-    return vaddq_s32(vshlq_r_s32(first, bits), vmulq_s32(rest, vsubq_s32(second, first)));
+    const int32x4_t fraction = vreinterpretq_s32_u32(vandq_u32(position, vdupq_n_u32((1u << bits) - 1u)));
+    const int32x4_t entry = vreinterpretq_s32_u32(vldrhq_gather_shifted_offset_u32(table, index));
+    const int32x4_t next = vreinterpretq_s32_u32(vldrhq_gather_shifted_offset_u32(table + 1, index));
+    return vaddq_s32(vshlq_r_s32(entry, bits), vmulq_s32(fraction, vsubq_s32(next, entry)));
 }
 
 /* tflmgen_logistic_of_steps of sums in 1/4096, and tflmgen_tanh_of_steps. One's complements take the place of their
@@ -46,14 +48,16 @@ TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_saturate(int32x4_t values)
     return tflmgen_clamp_mve(values, INT16_MIN, INT16_MAX);
 }
 
-/* A gate's sums in 1/4096. */
+/* A gate's sums in 1/4096, of four cells. sums: of W x, four of each gate; recurrent: of R h. */
 TFLMGEN_HELPER int32x4_t tflmgen_lstm_mve_gate(int32_t gate, const tflmgen_s32 *sums, const tflmgen_s32 *recurrent,
                                                const struct tflmgen_lstm_integer *p)
 {
-    const int32x4_t first = tflmgen_requantize_mve(vld1q_s32(sums + 4 * gate), p->multipliers[gate], p->shifts[gate]);
-    const int32x4_t second = tflmgen_requantize_mve(vld1q_s32(recurrent + 4 * gate), p->recurrent_multipliers[gate],
-                                                    p->recurrent_shifts[gate]);
-    return tflmgen_lstm_mve_saturate(vaddq_s32(tflmgen_lstm_mve_saturate(first), tflmgen_lstm_mve_saturate(second)));
+    const int32x4_t input_term =
+        tflmgen_requantize_mve(vld1q_s32(sums + 4 * gate), p->multipliers[gate], p->shifts[gate]);
+    const int32x4_t recurrent_term = tflmgen_requantize_mve(vld1q_s32(recurrent + 4 * gate),
+                                                            p->recurrent_multipliers[gate], p->recurrent_shifts[gate]);
+    return tflmgen_lstm_mve_saturate(
+        vaddq_s32(tflmgen_lstm_mve_saturate(input_term), tflmgen_lstm_mve_saturate(recurrent_term)));
 }
 
 /* `count` of four cells: from the sums of their gates to cells and h. table: tflmgen_logistic_s16's, and once more
@@ -62,32 +66,32 @@ TFLMGEN_HELPER void tflmgen_lstm_mve_update(const tflmgen_s32 *sums, const tflmg
                                             const tflmgen_u16 *table, tflmgen_s16 *cell, int8_t *h, int8_t *output,
                                             int32_t count, const struct tflmgen_lstm_integer *p)
 {
-    const mve_pred16_t some = vctp32q((uint32_t)count);
+    const mve_pred16_t active = vctp32q((uint32_t)count);
     const int32x4_t forget =
         tflmgen_lstm_mve_logistic(table, tflmgen_lstm_mve_gate(TFLMGEN_LSTM_FORGET, sums, recurrent, p));
-    const int32x4_t steps = vmulq_n_s32(tflmgen_lstm_mve_gate(TFLMGEN_LSTM_CELL, sums, recurrent, p), 3);
-    const int32x4_t let_in =
+    const int32x4_t cell_gate_steps = vmulq_n_s32(tflmgen_lstm_mve_gate(TFLMGEN_LSTM_CELL, sums, recurrent, p), 3);
+    const int32x4_t gated_input =
         vmulq_s32(tflmgen_lstm_mve_logistic(table, tflmgen_lstm_mve_gate(TFLMGEN_LSTM_INPUT, sums, recurrent, p)),
-                  tflmgen_lstm_mve_tanh(table, steps));
-    const int32x4_t held = vmulq_s32(forget, vldrhq_z_s32(cell, some));
-    const int32x4_t kept = tflmgen_requantize_mve(held, p->forget_multiplier, p->forget_shift);
-    const int32x4_t added = tflmgen_requantize_mve(let_in, p->input_multiplier, p->input_shift);
-    int32x4_t sum =
+                  tflmgen_lstm_mve_tanh(table, cell_gate_steps));
+    const int32x4_t gated_cell = vmulq_s32(forget, vldrhq_z_s32(cell, active));
+    const int32x4_t kept = tflmgen_requantize_mve(gated_cell, p->forget_multiplier, p->forget_shift);
+    const int32x4_t added = tflmgen_requantize_mve(gated_input, p->input_multiplier, p->input_shift);
+    int32x4_t new_cell =
         tflmgen_lstm_mve_saturate(vaddq_s32(tflmgen_lstm_mve_saturate(kept), tflmgen_lstm_mve_saturate(added)));
     if (p->cell_clip) {
-        sum = tflmgen_clamp_mve(sum, -p->cell_clip, p->cell_clip);
+        new_cell = tflmgen_clamp_mve(new_cell, -p->cell_clip, p->cell_clip);
     }
-    vstrhq_p_s32(cell, sum, some);
-    sum = vrshlq_n_s32(vmulq_n_s32(sum, p->steps_multiplier), -p->steps_shift);
-    sum = vmulq_s32(tflmgen_lstm_mve_tanh(table, sum),
-                    tflmgen_lstm_mve_logistic(table, tflmgen_lstm_mve_gate(TFLMGEN_LSTM_OUTPUT, sums, recurrent, p)));
-    sum = tflmgen_requantize_mve(sum, p->output_multiplier, p->output_shift);
-    sum = tflmgen_clamp_mve(vaddq_n_s32(sum, p->output_zero_point), INT8_MIN, INT8_MAX);
-    vstrbq_p_s32(h, sum, some);
-    vstrbq_p_s32(output, sum, some);
+    vstrhq_p_s32(cell, new_cell, active);
+    const int32x4_t tanh_steps = vrshlq_n_s32(vmulq_n_s32(new_cell, p->steps_multiplier), -p->steps_shift);
+    const int32x4_t hidden =
+        vmulq_s32(tflmgen_lstm_mve_tanh(table, tanh_steps),
+                  tflmgen_lstm_mve_logistic(table, tflmgen_lstm_mve_gate(TFLMGEN_LSTM_OUTPUT, sums, recurrent, p)));
+    const int32x4_t scaled = tflmgen_requantize_mve(hidden, p->output_multiplier, p->output_shift);
+    const int32x4_t result = tflmgen_clamp_mve(vaddq_n_s32(scaled, p->output_zero_point), INT8_MIN, INT8_MAX);
+    vstrbq_p_s32(h, result, active);
+    vstrbq_p_s32(output, result, active);
 }
 
-/* weights, recurrent_weights: see sums_mve.h; table: see above. */
 TFLMGEN_KERNEL void tflmgen_lstm_mve_s8(const int8_t *input, const tflmgen_u32 *restrict weights,
                                         const tflmgen_u32 *restrict recurrent_weights,
                                         const tflmgen_u16 *restrict table, const int8_t *h_in,
@@ -96,22 +100,24 @@ TFLMGEN_KERNEL void tflmgen_lstm_mve_s8(const int8_t *input, const tflmgen_u32 *
 {
     const int32_t chunks = (p->inputs + 15) / 16;
     const int32_t recurrent_chunks = (p->cells + 15) / 16;
-    int8_t rows[TFLMGEN_SUMS_MVE_STACK_BYTES];
+    int8_t padded_rows[TFLMGEN_SUMS_MVE_STACK_BYTES];
     int32_t sums[16];
     int32_t recurrent[16];
     tflmgen_lstm_start(h, h_in, p->batches * p->cells, cell, cell_in, p->batches * p->cells * 2);
     for (int32_t batch = 0; batch < p->batches; ++batch, h += p->cells, cell += p->cells) {
         for (int32_t step = 0; step < p->steps; ++step) {
-            const int32_t row = p->time_major ? step * p->batches + batch : batch * p->steps + step;
-            const int8_t *of_input = (const int8_t *)weights;
-            const int8_t *of_h = (const int8_t *)recurrent_weights;
-            tflmgen_copy_mve(rows, input + row * p->inputs, p->inputs);
-            tflmgen_copy_mve(rows + 16 * chunks, h, p->cells);
+            const int32_t row = TFLMGEN_LSTM_ROW(p, batch, step);
+            const int8_t *group = (const int8_t *)weights;
+            const int8_t *recurrent_group = (const int8_t *)recurrent_weights;
+            tflmgen_copy_mve(padded_rows, input + row * p->inputs, p->inputs);
+            tflmgen_copy_mve(padded_rows + 16 * chunks, h, p->cells);
             for (int32_t i = 0; i < p->cells; i += TFLMGEN_LSTM_MVE_CELLS) {
-                of_input = tflmgen_sums_mve(rows, of_input, chunks, sums);
-                of_input = tflmgen_sums_mve(rows, of_input, chunks, sums + 8);
-                of_h = tflmgen_sums_mve(rows + 16 * chunks, of_h, recurrent_chunks, recurrent);
-                of_h = tflmgen_sums_mve(rows + 16 * chunks, of_h, recurrent_chunks, recurrent + 8);
+                group = tflmgen_sums_mve(padded_rows, group, chunks, sums);
+                group = tflmgen_sums_mve(padded_rows, group, chunks, sums + 8);
+                recurrent_group =
+                    tflmgen_sums_mve(padded_rows + 16 * chunks, recurrent_group, recurrent_chunks, recurrent);
+                recurrent_group =
+                    tflmgen_sums_mve(padded_rows + 16 * chunks, recurrent_group, recurrent_chunks, recurrent + 8);
                 tflmgen_lstm_mve_update(sums, recurrent, table, cell + i, h + i, output + row * p->cells + i,
                                         p->cells - i, p);
             }

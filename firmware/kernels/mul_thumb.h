@@ -15,7 +15,7 @@ struct tflmgen_mul_thumb_s8 {
     int32_t fraction;
     int32_t addend;
     int32_t shift;
-    int32_t negative; /* what is added to c for negative products */
+    int32_t sign_fix; /* added to c for negative products */
     int32_t least;
     int32_t greatest;
 };
@@ -26,7 +26,7 @@ TFLMGEN_HELPER int8_t tflmgen_mul_thumb_finish(int32_t product, const struct tfl
     const int32_t high = product >> 10;
     const int32_t low = product & 1023;
     int32_t sum = high * p->multiplier + ((low * p->multiplier + high * p->fraction) >> 10) + p->addend;
-    sum += tflmgen_sign_mask(product) & p->negative;
+    sum += tflmgen_sign_mask(product) & p->sign_fix;
     sum >>= p->shift;
     if ((uint32_t)sum > 255) {
         sum = ~tflmgen_sign_mask(sum);

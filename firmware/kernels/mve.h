@@ -1,8 +1,9 @@
 /* What the kernels for cores with MVE (Armv8.1-M: Cortex-M55, M85) share.
  *
- * Requantisation. VQRDMULH is TFLite's first rounding, VRSHL by -r its second, but for halves below zero, which VRSHL
- * rounds up: such values lose one unit first, wherever the result is not clamped at the zero point anyway. VQDMLAH adds
- * the upper half of twice a product: of a value and 1, that is -1 where it is below zero, else 0.
+ * Requantisation (words: requantize.h). VQRDMULH is the first rounding, VRSHL by a shift of at most 0 the second, but
+ * for halves below zero, which VRSHL rounds up. The sign fix is 1, wherever the result is not clamped at the zero point
+ * anyway. VQDMLAH subtracts it: it adds the upper half of twice a product, which is -1 for a negative value times 1,
+ * and 0 for any other.
  */
 #ifndef TFLMGEN_KERNELS_MVE_H
 #define TFLMGEN_KERNELS_MVE_H
@@ -22,17 +23,16 @@
 
 #include "dsp.h"
 
-/* TFLite's two roundings of values, by the numbers of a tflmgen_scale_mve. */
+/* Both roundings of values, by the numbers of a tflmgen_scale_mve: VQRDMULH, VQDMLAH, VRSHL. */
 #define TFLMGEN_REQUANTIZE_MVE(values, multiplier, shift, sign_fix) \
     "vqrdmulh.s32 " values ", " values ", " multiplier "\n\t"       \
     "vqdmlah.s32 " values ", " values ", " sign_fix "\n\t"          \
     "vrshl.s32 " values ", " shift "\n\t"
 
-/* A multiplier and its shift, at most 0. sign_fix: 1 where there is a shift, what values below zero lose before it. */
 struct tflmgen_scale_mve {
     int32_t multiplier;
-    int32_t shift;
-    int32_t sign_fix;
+    int32_t shift;    /* at most 0 */
+    int32_t sign_fix; /* 1, or 0 where there is no shift and so no second rounding */
 };
 
 TFLMGEN_HELPER struct tflmgen_scale_mve tflmgen_scale_mve_of(int32_t multiplier, int32_t shift)

@@ -1,5 +1,6 @@
-/* Rows normalised to mean 0 and variance 1 (Ba, Kiros and Hinton, Layer Normalization, 2016), or divided by the root of
- * their mean square (Zhang and Sennrich, Root Mean Square Layer Normalization, 2019), or by their length. */
+/* Rows of [rows, depth] normalised to mean 0 and variance 1 (Ba, Kiros and Hinton, Layer Normalization, 2016), or
+ * divided by the root of their mean square (Zhang and Sennrich, Root Mean Square Layer Normalization, 2019), or by
+ * their length. */
 #ifndef TFLMGEN_KERNELS_NORMALIZE_H
 #define TFLMGEN_KERNELS_NORMALIZE_H
 
@@ -15,8 +16,8 @@ struct tflmgen_normalize_f32 {
     bool centred;
 };
 
-/* output = (input - mean) / sqrt(factor * sum + epsilon) * gain + bias; gain and bias, `depth` of each, may be NULL.
- * Safe where input and output begin at the same byte. */
+/* output = (input - mean) / sqrt(factor * sum of squares + epsilon) * gain + bias; gain and bias, `depth` of each, may
+ * be NULL. Safe where input and output begin at the same byte. */
 TFLMGEN_KERNEL void tflmgen_normalize_f32(const tflmgen_f32 *input, const tflmgen_f32 *gain, const tflmgen_f32 *bias,
                                           tflmgen_f32 *output, const struct tflmgen_normalize_f32 *p)
 {
@@ -28,12 +29,12 @@ TFLMGEN_KERNEL void tflmgen_normalize_f32(const tflmgen_f32 *input, const tflmge
             }
             mean /= (float)p->depth;
         }
-        float sum = 0.0f;
+        float sum_of_squares = 0.0f;
         for (int32_t i = 0; i < p->depth; ++i) {
             const float difference = input[i] - mean;
-            sum += difference * difference;
+            sum_of_squares += difference * difference;
         }
-        const float scale = 1.0f / sqrtf(sum * p->factor + p->epsilon);
+        const float scale = 1.0f / sqrtf(sum_of_squares * p->factor + p->epsilon);
         for (int32_t i = 0; i < p->depth; ++i) {
             const float value = (input[i] - mean) * scale;
             const float scaled = gain == NULL ? value : value * gain[i];

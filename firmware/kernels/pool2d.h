@@ -1,5 +1,6 @@
-/* AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D: tensors [batch, height, width, channels]. Padding takes no part in a
- * result, but for the kernels with `zeros` in their name: there it is pixels of zero like others. */
+/* AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D: tensors [batches, height, width, channels]. Padding takes no part in a
+ * result, but for the kernels with `zeros` in their name: there it is pixels of zero (the zero point) like others.
+ * Means of integers round halves away from zero. Integer results are TFLite Micro's, bit for bit. */
 #ifndef TFLMGEN_KERNELS_POOL2D_H
 #define TFLMGEN_KERNELS_POOL2D_H
 
@@ -31,21 +32,21 @@ struct tflmgen_pool2d_zeros_s8 {
     TFLMGEN_CHANNEL_WINDOW_FIELDS
     int32_t output_min;
     int32_t output_max;
-    int32_t zero;
+    int32_t zero; /* a pixel of padding: the zero point */
 };
 
 struct tflmgen_pool2d_zeros_s16 {
     TFLMGEN_CHANNEL_WINDOW_FIELDS
     int32_t output_min;
     int32_t output_max;
-    int32_t zero;
+    int32_t zero; /* a pixel of padding: the zero point */
 };
 
 struct tflmgen_pool2d_zeros_f32 {
     TFLMGEN_CHANNEL_WINDOW_FIELDS
     float output_min;
     float output_max;
-    float zero;
+    float zero; /* a pixel of padding */
 };
 
 /* The mean of a window, halves away from zero. */
@@ -130,13 +131,14 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s8(int32_t sum, int32_t count, uint3
     }
 #define TFLMGEN_POOL_ZEROS_AVERAGE_COUNT(inside, all) (all)
 
-/* Each channel of an output pixel is written after the channel's whole window was read. */
+/* Each channel of an output pixel is written after the channel's whole window was read. KIND and type name the macros
+ * TFLMGEN_POOL_START_, _ADD_ and _END_ above; PADDING and PADDING##_COUNT what padding does. */
 #define TFLMGEN_POOL_2D(name, params, KIND, type, element, sum_type, clamp, PADDING)                             \
     TFLMGEN_KERNEL void name(const element *input, element *output, const struct params *p)                      \
     {                                                                                                            \
         const int32_t channels = p->input_channels;                                                              \
-        const int32_t line = p->input_width * channels;                                                          \
-        int32_t counted = 0;                                                                                     \
+        const int32_t row_step = p->input_width * channels;                                                      \
+        int32_t last_divisor = 0;                                                                                \
         uint32_t reciprocal = 0;                                                                                 \
         (void)reciprocal;                                                                                        \
         for (int32_t batch = 0; batch < p->batches; ++batch) {                                                   \
@@ -148,16 +150,16 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s8(int32_t sum, int32_t count, uint3
                     const struct tflmgen_taps x = tflmgen_taps_inside(left, 1, p->filter_width, p->input_width); \
                     const int32_t inside = (y.end - y.first) * (x.end - x.first);                                \
                     const int32_t all = p->filter_height * p->filter_width;                                      \
-                    const int32_t number = PADDING##_COUNT(inside, all);                                         \
-                    if (number != counted) {                                                                     \
-                        counted = number;                                                                        \
-                        reciprocal = TFLMGEN_POOL_RECIPROCAL_##KIND##_##type(number);                            \
+                    const int32_t divisor = PADDING##_COUNT(inside, all);                                        \
+                    if (divisor != last_divisor) {                                                               \
+                        last_divisor = divisor;                                                                  \
+                        reciprocal = TFLMGEN_POOL_RECIPROCAL_##KIND##_##type(divisor);                           \
                     }                                                                                            \
-                    const int32_t begin = (top + y.first) * line + (left + x.first) * channels;                  \
+                    const int32_t begin = (top + y.first) * row_step + (left + x.first) * channels;              \
                     for (int32_t channel = 0; channel < channels; ++channel) {                                   \
                         sum_type result = TFLMGEN_POOL_START_##KIND##_##type;                                    \
                         const element *row = input + begin + channel;                                            \
-                        for (int32_t rows = y.end - y.first; rows > 0; --rows, row += line) {                    \
+                        for (int32_t rows = y.end - y.first; rows > 0; --rows, row += row_step) {                \
                             const element *value = row;                                                          \
                             for (int32_t columns = x.end - x.first; columns > 0; --columns, value += channels) { \
                                 result = TFLMGEN_POOL_ADD_##KIND##_##type(result, *value);                       \
@@ -171,47 +173,47 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s8(int32_t sum, int32_t count, uint3
                     }                                                                                            \
                 }                                                                                                \
             }                                                                                                    \
-            input += p->input_height * line;                                                                     \
+            input += p->input_height * row_step;                                                                 \
         }                                                                                                        \
     }
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 /* The same by columns of reduced_rows.h, for as many channels as 64 bytes of results are of. FINISH makes outputs of
  * `count` results, each of `inside` pixels. */
-#define TFLMGEN_POOL_2D_BY_COLUMNS(name, params, element, block, start, COLUMNS, FINISH)                         \
-    TFLMGEN_KERNEL void name(const element *input, element *output, const struct params *p)                      \
-    {                                                                                                            \
-        const int32_t channels = p->input_channels;                                                              \
-        const int32_t line = p->input_width * channels;                                                          \
-        struct tflmgen_columns window = {{1, 0, 0}, {0, line, channels}};                                        \
-        for (int32_t batch = 0; batch < p->batches; ++batch, input += p->input_height * line) {                  \
-            for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {                                         \
-                const int32_t top = out_y * p->stride_height - p->padding_top;                                   \
-                const struct tflmgen_taps y = tflmgen_taps_inside(top, 1, p->filter_height, p->input_height);    \
-                window.extent[1] = y.end - y.first;                                                              \
-                for (int32_t out_x = 0; out_x < p->output_width; ++out_x) {                                      \
-                    const int32_t left = out_x * p->stride_width - p->padding_left;                              \
-                    const struct tflmgen_taps x = tflmgen_taps_inside(left, 1, p->filter_width, p->input_width); \
-                    const element *at = input + (top + y.first) * line + (left + x.first) * channels;            \
-                    window.extent[2] = x.end - x.first;                                                          \
-                    const int32_t inside = window.extent[1] * window.extent[2];                                  \
-                    (void)inside;                                                                                \
-                    for (int32_t rest = channels; rest > 0; rest -= (block), at += (block)) {                    \
-                        const int32_t count = tflmgen_min_s32(rest, block);                                      \
-                        tflmgen_s32 results[16];                                                                 \
-                        COLUMNS(at, count, &window, start, results);                                             \
-                        FINISH                                                                                   \
-                        output += count;                                                                         \
-                    }                                                                                            \
-                }                                                                                                \
-            }                                                                                                    \
-        }                                                                                                        \
+#define TFLMGEN_POOL_2D_BY_COLUMNS(name, params, element, block, start, COLUMNS, FINISH)                            \
+    TFLMGEN_KERNEL void name(const element *input, element *output, const struct params *p)                         \
+    {                                                                                                               \
+        const int32_t channels = p->input_channels;                                                                 \
+        const int32_t row_step = p->input_width * channels;                                                         \
+        struct tflmgen_columns window = {{1, 0, 0}, {0, row_step, channels}};                                       \
+        for (int32_t batch = 0; batch < p->batches; ++batch, input += p->input_height * row_step) {                 \
+            for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {                                            \
+                const int32_t top = out_y * p->stride_height - p->padding_top;                                      \
+                const struct tflmgen_taps y = tflmgen_taps_inside(top, 1, p->filter_height, p->input_height);       \
+                window.extent[1] = y.end - y.first;                                                                 \
+                for (int32_t out_x = 0; out_x < p->output_width; ++out_x) {                                         \
+                    const int32_t left = out_x * p->stride_width - p->padding_left;                                 \
+                    const struct tflmgen_taps x = tflmgen_taps_inside(left, 1, p->filter_width, p->input_width);    \
+                    const element *window_begin = input + (top + y.first) * row_step + (left + x.first) * channels; \
+                    window.extent[2] = x.end - x.first;                                                             \
+                    const int32_t inside = window.extent[1] * window.extent[2];                                     \
+                    (void)inside;                                                                                   \
+                    for (int32_t rest = channels; rest > 0; rest -= (block), window_begin += (block)) {             \
+                        const int32_t count = tflmgen_min_s32(rest, block);                                         \
+                        tflmgen_s32 results[16];                                                                    \
+                        COLUMNS(window_begin, count, &window, start, results);                                      \
+                        FINISH                                                                                      \
+                        output += count;                                                                            \
+                    }                                                                                               \
+                }                                                                                                   \
+            }                                                                                                       \
+        }                                                                                                           \
     }
 
-#define TFLMGEN_POOL_CLAMP(kind, number, OPERATION)                                                                  \
-    TFLMGEN_ROW_MVE(TFLMGEN_LANES_##kind, results, results, output, count,                                           \
-                    tflmgen_lanes_##kind((tflmgen_##kind)p->output_min),                                             \
-                    tflmgen_lanes_##kind((tflmgen_##kind)p->output_max), number, TFLMGEN_READ_##kind("q0", "from1"), \
+#define TFLMGEN_POOL_CLAMP(kind, divisor, OPERATION)                                                                  \
+    TFLMGEN_ROW_MVE(TFLMGEN_LANES_##kind, results, results, output, count,                                            \
+                    tflmgen_lanes_##kind((tflmgen_##kind)p->output_min),                                              \
+                    tflmgen_lanes_##kind((tflmgen_##kind)p->output_max), divisor, TFLMGEN_READ_##kind("q0", "from1"), \
                     OPERATION, TFLMGEN_WRITE_##kind);
 
 TFLMGEN_POOL_2D_BY_COLUMNS(tflmgen_average_pool2d_s16, tflmgen_pool2d_s16, tflmgen_s16, 16, 0, tflmgen_column_sums_s16,

@@ -22,14 +22,14 @@ struct tflmgen_rows_s16 {
     int32_t greatest;
 };
 
-#define TFLMGEN_RESULTS_S16                                                                                 \
-    [multiplier2] "r"(p->result.multiplier), [shift2] "r"(p->result.shift), [fix2] "r"(p->result.sign_fix), \
+#define TFLMGEN_RESULTS_S16                                                                                      \
+    [multiplier2] "r"(p->result.multiplier), [shift2] "r"(p->result.shift), [sign_fix2] "r"(p->result.sign_fix), \
         [least] "w"(vdupq_n_s32(p->least)), [greatest] "w"(vdupq_n_s32(p->greatest)), [elements] "r"(p->elements)
 
 /* clang-format off */
 /* 3 to requantise, VMAX, VMIN, VSTRH, LETP. */
 #define TFLMGEN_FINISH_S16                                                        \
-    TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier2]", "%[shift2]", "%[fix2]")       \
+    TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier2]", "%[shift2]", "%[sign_fix2]")   \
     "vmax.s32 q0, q0, %q[least]\n\t"                                              \
     "vmin.s32 q0, q0, %q[greatest]\n\t"                                           \
     "vstrh.32 q0, [%[output]], #8\n\t"                                            \
@@ -46,12 +46,13 @@ TFLMGEN_SHARED void tflmgen_add_rows_s16(const tflmgen_s16 *row, const tflmgen_s
                      "vldrh.s32 q0, [%[other]], #8\n\t"
                      "vshl.i32 q1, q1, #15\n\t"
                      "vmul.i32 q0, q0, %[factor]\n\t"
-                     TFLMGEN_REQUANTIZE_MVE("q1", "%[multiplier]", "%[shift]", "%[fix]")
+                     TFLMGEN_REQUANTIZE_MVE("q1", "%[multiplier]", "%[shift]", "%[sign_fix]")
                      "vmla.s32 q0, q1, %[sign]\n\t"
                      TFLMGEN_FINISH_S16
                      : [row] "+l"(row), [other] "+l"(other), [output] "+l"(output)
-                     : [multiplier] "r"(p->scale.multiplier), [shift] "r"(p->scale.shift), [fix] "r"(p->scale.sign_fix),
-                       [factor] "r"(p->factor), [sign] "r"(p->sign), TFLMGEN_RESULTS_S16
+                     : [multiplier] "r"(p->scale.multiplier), [shift] "r"(p->scale.shift),
+                       [sign_fix] "r"(p->scale.sign_fix), [factor] "r"(p->factor), [sign] "r"(p->sign),
+                       TFLMGEN_RESULTS_S16
                      : "lr", "q0", "q1", "memory");
 }
 
@@ -63,12 +64,13 @@ TFLMGEN_SHARED void tflmgen_add_one_s16(const tflmgen_s16 *row, int32_t one, tfl
                      "1:\n\t"
                      "vldrh.s32 q0, [%[row]], #8\n\t"
                      "vshl.i32 q0, q0, #15\n\t"
-                     TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier]", "%[shift]", "%[fix]")
+                     TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier]", "%[shift]", "%[sign_fix]")
                      "vmlas.s32 q0, %q[sign], %[one]\n\t"
                      TFLMGEN_FINISH_S16
                      : [row] "+l"(row), [output] "+l"(output)
-                     : [multiplier] "r"(p->scale.multiplier), [shift] "r"(p->scale.shift), [fix] "r"(p->scale.sign_fix),
-                       [sign] "w"(vdupq_n_s32(p->sign)), [one] "r"(one), TFLMGEN_RESULTS_S16
+                     : [multiplier] "r"(p->scale.multiplier), [shift] "r"(p->scale.shift),
+                       [sign_fix] "r"(p->scale.sign_fix), [sign] "w"(vdupq_n_s32(p->sign)), [one] "r"(one),
+                       TFLMGEN_RESULTS_S16
                      : "lr", "q0", "memory");
 }
 
@@ -116,17 +118,18 @@ struct tflmgen_squares_s8 {
 /* VMUL, 3 to requantise, VADD, 2 to narrow, VSTRB, LETP. */
 #define TFLMGEN_FINISH_SQUARES_S8                                                 \
     "vmul.i32 q0, q0, q0\n\t"                                                     \
-    TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier2]", "%[shift2]", "%[fix2]")       \
+    TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier2]", "%[shift2]", "%[sign_fix2]")   \
     "vadd.i32 q0, q0, %q[output_offset]\n\t"                                      \
     "vqmovnb.s32 q0, q0\n\t"                                                      \
     "vqmovnb.s16 q0, q0\n\t"                                                      \
     "vstrb.32 q0, [%[output]], #4\n\t"                                            \
     "letp lr, 1b\n"                                                               \
     "2:"
-#define TFLMGEN_SQUARES_S8                                                                                          \
-    [offset] "r"(p->offset), [multiplier] "r"(p->scale.multiplier), [shift] "r"(p->scale.shift),                    \
-        [fix] "r"(p->scale.sign_fix), [multiplier2] "r"(p->result.multiplier), [shift2] "r"(p->result.shift),          \
-        [fix2] "r"(p->result.sign_fix), [output_offset] "w"(vdupq_n_s32(p->output_offset)), [elements] "r"(p->elements)
+#define TFLMGEN_SQUARES_S8                                                                                       \
+    [offset] "r"(p->offset), [multiplier] "r"(p->scale.multiplier), [shift] "r"(p->scale.shift),                 \
+        [sign_fix] "r"(p->scale.sign_fix), [multiplier2] "r"(p->result.multiplier),                              \
+        [shift2] "r"(p->result.shift), [sign_fix2] "r"(p->result.sign_fix),                                      \
+        [output_offset] "w"(vdupq_n_s32(p->output_offset)), [elements] "r"(p->elements)
 
 /* Four: 2 VLDRB, VADD, VMLAS, VSHL, 3, VSUB, 9. */
 TFLMGEN_SHARED void tflmgen_squared_rows_s8(const int8_t *row, const int8_t *other, int8_t *output,
@@ -139,7 +142,7 @@ TFLMGEN_SHARED void tflmgen_squared_rows_s8(const int8_t *row, const int8_t *oth
                      "vadd.i32 q1, q1, %[offset]\n\t"
                      "vmlas.s32 q0, %q[factor], %[start]\n\t"
                      "vshl.i32 q1, q1, #7\n\t"
-                     TFLMGEN_REQUANTIZE_MVE("q1", "%[multiplier]", "%[shift]", "%[fix]")
+                     TFLMGEN_REQUANTIZE_MVE("q1", "%[multiplier]", "%[shift]", "%[sign_fix]")
                      "vsub.i32 q0, q0, q1\n\t"
                      TFLMGEN_FINISH_SQUARES_S8
                      : [row] "+l"(row), [other] "+l"(other), [output] "+l"(output)
@@ -156,7 +159,7 @@ TFLMGEN_SHARED void tflmgen_squared_one_s8(const int8_t *row, int32_t one, int8_
                      "vldrb.s32 q0, [%[row]], #4\n\t"
                      "vadd.i32 q0, q0, %[offset]\n\t"
                      "vshl.i32 q0, q0, #7\n\t"
-                     TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier]", "%[shift]", "%[fix]")
+                     TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier]", "%[shift]", "%[sign_fix]")
                      "vsub.i32 q0, q0, %[one]\n\t"
                      TFLMGEN_FINISH_SQUARES_S8
                      : [row] "+l"(row), [output] "+l"(output)
@@ -180,8 +183,8 @@ TFLMGEN_SHARED void tflmgen_squared_one_s8(const int8_t *row, int32_t one, int8_
     __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"                                                             \
                      "1:\n\t" TFLMGEN_LOAD_MVE_##input_type("q0", "%[source]")                                    \
                      "vadd.i32 q0, q0, %[input_offset]\n\t"                                                       \
-                     "vshl.s32 q0, %[left]\n\t"                                                                   \
-                     TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier]", "%[shift]", "%[fix]")                         \
+                     "vshl.s32 q0, %[left_shift]\n\t"                                                             \
+                     TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier]", "%[shift]", "%[sign_fix]")                     \
                      "vadd.i32 q0, q0, %[output_offset]\n\t"                                                      \
                      "vmax.s32 q0, q0, %q[least]\n\t"                                                             \
                      "vmin.s32 q0, q0, %q[greatest]\n\t"                                                          \
@@ -189,10 +192,11 @@ TFLMGEN_SHARED void tflmgen_squared_one_s8(const int8_t *row, int32_t one, int8_
                      "letp lr, 1b\n"                                                                              \
                      "2:"                                                                                         \
                      : [source] "+l"(input), [result] "+l"(output)                                                \
-                     : [input_offset] "r"((p)->input_offset), [left] "r"(tflmgen_max_s32((p)->shift, 0)),         \
-                       [multiplier] "r"(scale.multiplier), [shift] "r"(scale.shift), [fix] "r"(scale.sign_fix),      \
-                       [output_offset] "r"((p)->output_offset), [least] "w"(vdupq_n_s32(least_result)),           \
-                       [greatest] "w"(vdupq_n_s32(greatest_result)), [elements] "r"((p)->elements)                \
+                     : [input_offset] "r"((p)->input_offset), [left_shift] "r"(tflmgen_max_s32((p)->shift, 0)),   \
+                       [multiplier] "r"(scale.multiplier), [shift] "r"(scale.shift),                              \
+                       [sign_fix] "r"(scale.sign_fix), [output_offset] "r"((p)->output_offset),                   \
+                       [least] "w"(vdupq_n_s32(least_result)), [greatest] "w"(vdupq_n_s32(greatest_result)),      \
+                       [elements] "r"((p)->elements)                                                              \
                      : "lr", "q0", "memory")
 
 #if TFLMGEN_HAS_MVE_F32

@@ -84,11 +84,11 @@ TFLMGEN_HELPER int32_t tflmgen_sigmoid_interpolate(const tflmgen_u16 *table, int
                                                    int32_t saturated)
 {
     const int32_t index = position >> bits;
-    const int32_t rest = position & ((1 << bits) - 1);
+    const int32_t fraction = position & ((1 << bits) - 1);
     if (index >= 255) {
         return saturated;
     }
-    return table[index] * (1 << bits) + rest * (table[index + 1] - table[index]);
+    return table[index] * (1 << bits) + fraction * (table[index + 1] - table[index]);
 }
 
 /* `x` in steps of 1 / 12288; the result in 1 / 32768. */

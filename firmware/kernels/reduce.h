@@ -1,7 +1,10 @@
 /* MEAN, SUM, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, REDUCE_ANY, REDUCE_ALL.
  *
- * The outputs follow one another along the kept loops (outermost first); each takes in the values along the reduced
- * loops, in the input's order. Strides are in elements of the input. An output is written after its inputs were read,
+ * The input's dimensions are three kept and three reduced ones, each outermost first, with 1 for those that it lacks:
+ *
+ *     output [kept[0], kept[1], kept[2]] = sum, or other step, over reduced[0], reduced[1], reduced[2], in that order
+ *
+ * Strides are in elements of the input. An output is written after its inputs were read,
  * and lies no further than they do, so the output may lie over the input where their elements have the same size.
  */
 #ifndef TFLMGEN_KERNELS_REDUCE_H
@@ -42,9 +45,9 @@ TFLMGEN_HELPER int32_t tflmgen_reduced_count(const tflmgen_s32 *reduced)
     {                                                                                                           \
         for (int32_t a = 0; a < p->kept[0]; ++a) {                                                              \
             for (int32_t b = 0; b < p->kept[1]; ++b) {                                                          \
-                const element *line = input + a * p->kept_strides[0] + b * p->kept_strides[1];                  \
+                const element *kept_row = input + a * p->kept_strides[0] + b * p->kept_strides[1];              \
                 for (int32_t c = 0; c < p->kept[2]; ++c) {                                                      \
-                    const element *first = line + c * p->kept_strides[2];                                       \
+                    const element *first = kept_row + c * p->kept_strides[2];                                   \
                     accumulator sum = (start);                                                                  \
                     for (int32_t i = 0; i < p->reduced[0]; ++i) {                                               \
                         for (int32_t j = 0; j < p->reduced[1]; ++j) {                                           \
@@ -76,32 +79,33 @@ TFLMGEN_HELPER int32_t tflmgen_reduced_count(const tflmgen_s32 *reduced)
 #define TFLMGEN_REDUCE_BY_ROWS(name, params, element, output_element, accumulator, word, start, ROW, COLUMNS, FINISH) \
     TFLMGEN_KERNEL void name(const element *input, output_element *output, const struct params *p)                    \
     {                                                                                                                 \
-        const int32_t block = 64 / (int32_t)sizeof(accumulator);                                                      \
+        const int32_t block_results = 64 / (int32_t)sizeof(accumulator);                                              \
         const struct tflmgen_columns columns = {                                                                      \
             {p->reduced[0], p->reduced[1], p->reduced[2]},                                                            \
             {p->reduced_strides[0], p->reduced_strides[1], p->reduced_strides[2]},                                    \
         };                                                                                                            \
         for (int32_t a = 0; a < p->kept[0]; ++a) {                                                                    \
             for (int32_t b = 0; b < p->kept[1]; ++b) {                                                                \
-                const element *at = input + a * p->kept_strides[0] + b * p->kept_strides[1];                          \
-                for (int32_t left = p->kept[2]; left > 0; left -= block) {                                            \
-                    const int32_t count = tflmgen_min_s32(left, block);                                               \
+                const element *first = input + a * p->kept_strides[0] + b * p->kept_strides[1];                       \
+                for (int32_t remaining = p->kept[2]; remaining > 0; remaining -= block_results) {                     \
+                    const int32_t count = tflmgen_min_s32(remaining, block_results);                                  \
                     __attribute__((aligned(4))) accumulator results[64 / sizeof(accumulator)];                        \
                     if (p->kept_strides[2] == 1) {                                                                    \
-                        COLUMNS(at, count, &columns, start, results);                                                 \
-                        at += count;                                                                                  \
+                        COLUMNS(first, count, &columns, start, results);                                              \
+                        first += count;                                                                               \
                     } else {                                                                                          \
                         int32_t k = 0;                                                                                \
                         do {                                                                                          \
                             word result = (word)start;                                                                \
                             for (int32_t i = 0; i < p->reduced[0]; ++i) {                                             \
                                 for (int32_t j = 0; j < p->reduced[1]; ++j) {                                         \
-                                    const element *row = at + i * p->reduced_strides[0] + j * p->reduced_strides[1];  \
+                                    const element *row =                                                              \
+                                        first + i * p->reduced_strides[0] + j * p->reduced_strides[1];                \
                                     result = ROW(row, p->reduced[2], result);                                         \
                                 }                                                                                     \
                             }                                                                                         \
                             results[k] = (accumulator)result;                                                         \
-                            at += p->kept_strides[2];                                                                 \
+                            first += p->kept_strides[2];                                                              \
                         } while (++k < count);                                                                        \
                     }                                                                                                 \
                     FINISH(results, output, count);                                                                   \
@@ -178,9 +182,9 @@ TFLMGEN_REDUCE(tflmgen_requantized_sum_s16, tflmgen_reduce_quantized, tflmgen_s1
 #endif
 
 #if TFLMGEN_HAS_MVE_F32
-#define TFLMGEN_RESULTS_DIVIDED(results, output, count)                                              \
-    const uint32x4_t number = tflmgen_lanes_f32((float)tflmgen_reduced_count(p->reduced));           \
-    TFLMGEN_ROW_MVE("32", results, results, output, count, number, number, number, TFLMGEN_WIDEN_32, \
+#define TFLMGEN_RESULTS_DIVIDED(results, output, count)                                                 \
+    const uint32x4_t divisor = tflmgen_lanes_f32((float)tflmgen_reduced_count(p->reduced));             \
+    TFLMGEN_ROW_MVE("32", results, results, output, count, divisor, divisor, divisor, TFLMGEN_WIDEN_32, \
                     "vmov q2, q0\n\tvmov q1, %q[va]\n\t" TFLMGEN_DIVIDE_q2_BY_q1, TFLMGEN_WRITE_f32)
 #define TFLMGEN_SUMS_BY_ROWS_F32(name, FINISH)                                                           \
     TFLMGEN_REDUCE_BY_ROWS(name, tflmgen_reduce, tflmgen_f32, tflmgen_f32, tflmgen_f32, tflmgen_f32, 0u, \

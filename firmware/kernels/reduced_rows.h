@@ -1,5 +1,13 @@
-/* Sums and extremes by vectors, of neighbouring elements or of columns: the innermost loops of reduce.h, pool2d.h and
- * rounded_sums.h on cores with MVE, and those of int8 sums in reduce.h on cores with the DSP extension.
+/* Sums and extremes by vectors: the innermost loops of reduce.h, pool2d.h and rounded_sums.h on cores with MVE, and
+ * those of int8 sums in reduce.h on cores with the DSP extension.
+ *
+ * A row is neighbouring elements that make one result. Columns lie side by side: each makes a result of its own, and a
+ * vector holds the results of several.
+ *
+ *     row   e0 e1 e2 e3 ... -> result        columns   a0 b0 c0 d0       first elements of columns a, b, c and d
+ *                                                      a1 b1 c1 d1       `stride` elements further
+ *                                                      ...
+ *                                                      -> results of a b c d
  */
 #ifndef TFLMGEN_KERNELS_REDUCED_ROWS_H
 #define TFLMGEN_KERNELS_REDUCED_ROWS_H
@@ -13,7 +21,7 @@ struct tflmgen_columns {
     int32_t stride[3];
 };
 
-#define TFLMGEN_REDUCED_ROWS_DSP_FULL 256 /* bytes that a signed half has room for */
+#define TFLMGEN_REDUCED_ROWS_DSP_TERMS 256 /* bytes whose sum fits a signed half */
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
@@ -32,22 +40,24 @@ struct tflmgen_columns {
         return result;                                                                                     \
     }
 
-#define TFLMGEN_COLUMN_MVE(load, operation, at, sums) \
-    load ", [%[from], #" at "]\n\t" operation " %q[" sums "], %q[" sums "], q0\n\t"
+/* One vector of columns, `offset` bytes from the first one. */
+#define TFLMGEN_COLUMN_MVE(load, operation, offset, sums) \
+    load ", [%[row], #" offset "]\n\t" operation " %q[" sums "], %q[" sums "], q0\n\t"
 
-/* Down the innermost loop. An element of four vectors: 4 VLDR, 4 VADD, VPST, ADD, LE. */
-#define TFLMGEN_COLUMNS_LOOP_MVE(size, COLUMNS, load, suffix, operation, at)                             \
-    __asm__ volatile("vctp." size " %[last]\n\t"                                                         \
-                     "wls lr, %[count], 2f\n"                                                            \
-                     "1:\n\t" COLUMNS "vpst\n\t" load "t" suffix " q0, [%[from], #" at "]\n\t" operation \
-                     " %q[last_sums], %q[last_sums], q0\n\t"                                             \
-                     "add %[from], %[from], %[stride]\n\t"                                               \
-                     "le lr, 1b\n"                                                                       \
-                     "2:"                                                                                \
-                     : [from] "+l"(from), [sums0] "+w"(sums0), [sums1] "+w"(sums1), [sums2] "+w"(sums2), \
-                       [last_sums] "+w"(last_sums)                                                       \
-                     : [last] "r"(last), [count] "r"(columns->extent[2]), [stride] "r"(stride)           \
-                     : "lr", "q0", "cc", "memory")
+/* Down the innermost loop: COLUMNS, and the last vector, `offset` bytes on, which need not be full. An element of four
+ * vectors: 4 VLDR, 4 VADD, VPST, ADD, LE. */
+#define TFLMGEN_COLUMNS_LOOP_MVE(size, COLUMNS, load, suffix, operation, offset)                                      \
+    __asm__ volatile(                                                                                                 \
+        "vctp." size " %[last]\n\t"                                                                                   \
+        "wls lr, %[count], 2f\n"                                                                                      \
+        "1:\n\t" COLUMNS "vpst\n\t" load "t" suffix " q0, [%[row], #" offset "]\n\t" operation                        \
+        " %q[last_sums], %q[last_sums], q0\n\t"                                                                       \
+        "add %[row], %[row], %[stride]\n\t"                                                                           \
+        "le lr, 1b\n"                                                                                                 \
+        "2:"                                                                                                          \
+        : [row] "+l"(row), [sums0] "+w"(sums0), [sums1] "+w"(sums1), [sums2] "+w"(sums2), [last_sums] "+w"(last_sums) \
+        : [last] "r"(last), [count] "r"(columns->extent[2]), [stride] "r"(stride)                                     \
+        : "lr", "q0", "cc", "memory")
 
 /* Results of up to four vectors of columns, the last of which need not be full, from `start` on in each word, to
  * `results`. `step`: bytes of a vector's elements, of `lanes` each. */
@@ -60,7 +70,7 @@ struct tflmgen_columns {
         uint32x4_t sums0 = vdupq_n_u32(start), sums1 = sums0, sums2 = sums0, last_sums = sums0;                    \
         for (int32_t i = 0; i < columns->extent[0]; ++i) {                                                         \
             for (int32_t j = 0; j < columns->extent[1]; ++j) {                                                     \
-                const element *from = input + i * columns->stride[0] + j * columns->stride[1];                     \
+                const element *row = input + i * columns->stride[0] + j * columns->stride[1];                      \
                 if (vectors == 4) {                                                                                \
                     TFLMGEN_COLUMNS_LOOP_MVE(                                                                      \
                         size,                                                                                      \
@@ -89,69 +99,74 @@ struct tflmgen_columns {
 
 /* What REQUANTIZED_SUMS of rounded_sums.h are: the sums of `count` elements, requantised. Four: VLDRW, VADD, VSHL, 4 to
  * requantise, VADD, VMAX, VMIN, VSTR, LETP. */
+/* clang-format off */
 #define TFLMGEN_DEFINE_REQUANTIZED_ROW(name, element, least, greatest, write)                                         \
     TFLMGEN_SHARED void name(const tflmgen_s32 *sums, element *to, int32_t count, int32_t offset, int32_t multiplier, \
                              int32_t shift, int32_t zero_point)                                                       \
     {                                                                                                                 \
         const struct tflmgen_scale_mve scale = tflmgen_scale_mve_of(multiplier, tflmgen_min_s32(shift, 0));           \
-        __asm__ volatile(                                                                                             \
-            "wlstp.32 lr, %[count], 2f\n"                                                                             \
-            "1:\n\t"                                                                                                  \
-            "vldrw.32 q0, [%[sums]], #16\n\t"                                                                         \
-            "vadd.i32 q0, q0, %q[offset]\n\t"                                                                         \
-            "vshl.s32 q0, %[left]\n\t" TFLMGEN_REQUANTIZE_MVE(                                                        \
-                "q0", "%[multiplier]", "%[shift]", "%[fix]") "vadd.i32 q0, q0, %q[zero_point]\n\t"                    \
-                                                             "vmax.s32 q0, q0, %q[low]\n\t"                           \
-                                                             "vmin.s32 q0, q0, %q[high]\n\t" write "letp lr, 1b\n"    \
-                                                             "2:"                                                     \
-            : [sums] "+r"(sums), [to] "+l"(to)                                                                        \
-            : [count] "r"(count), [offset] "w"(vdupq_n_s32(offset)), [left] "r"(tflmgen_max_s32(shift, 0)),           \
-              [multiplier] "r"(scale.multiplier), [shift] "r"(scale.shift), [fix] "r"(scale.sign_fix),                \
-              [zero_point] "w"(vdupq_n_s32(zero_point)), [low] "w"(vdupq_n_s32(least)),                               \
-              [high] "w"(vdupq_n_s32(greatest))                                                                       \
-            : "lr", "q0", "q1", "memory");                                                                            \
+        __asm__ volatile("wlstp.32 lr, %[count], 2f\n"                                                                \
+                         "1:\n\t"                                                                                     \
+                         "vldrw.32 q0, [%[sums]], #16\n\t"                                                            \
+                         "vadd.i32 q0, q0, %q[offset]\n\t"                                                            \
+                         "vshl.s32 q0, %[left_shift]\n\t"                                                             \
+                         TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier]", "%[shift]", "%[sign_fix]")                     \
+                         "vadd.i32 q0, q0, %q[zero_point]\n\t"                                                        \
+                         "vmax.s32 q0, q0, %q[low]\n\t"                                                               \
+                         "vmin.s32 q0, q0, %q[high]\n\t" write                                                        \
+                         "letp lr, 1b\n"                                                                              \
+                         "2:"                                                                                         \
+                         : [sums] "+r"(sums), [to] "+l"(to)                                                           \
+                         : [count] "r"(count), [offset] "w"(vdupq_n_s32(offset)),                                     \
+                           [left_shift] "r"(tflmgen_max_s32(shift, 0)), [multiplier] "r"(scale.multiplier),           \
+                           [shift] "r"(scale.shift), [sign_fix] "r"(scale.sign_fix),                                  \
+                           [zero_point] "w"(vdupq_n_s32(zero_point)), [low] "w"(vdupq_n_s32(least)),                  \
+                           [high] "w"(vdupq_n_s32(greatest))                                                          \
+                         : "lr", "q0", "q1", "memory");                                                               \
     }
+/* clang-format on */
 
 TFLMGEN_DEFINE_REQUANTIZED_ROW(tflmgen_requantized_row_s8, int8_t, INT8_MIN, INT8_MAX, TFLMGEN_NARROW_8)
 TFLMGEN_DEFINE_REQUANTIZED_ROW(tflmgen_requantized_row_s16, tflmgen_s16, INT16_MIN, INT16_MAX, TFLMGEN_NARROW_16)
 
-/* What AVERAGED_SUMS are: `count` sums of `number` elements each, divided, halves away from zero.
+/* What AVERAGED_SUMS are: `count` sums of `divisor` elements each, divided, halves away from zero.
  *
- * n / number = n * factor >> 32 + shift, rounded down, for 0 <= n < 2^31 (Granlund and Montgomery 1994): 2^shift is the
- * greatest power of two below the number, and factor is 2^(32 + shift) / number rounded down, plus 1. Four: VLDRW,
- * VSHR, VABS, VADD, VMULH, VSHL, VEOR, VSUB, VMAX, VMIN, VSTR, LETP. */
-#define TFLMGEN_DEFINE_AVERAGED_ROW(name, element, write)                                                           \
-    TFLMGEN_SHARED void name(const tflmgen_s32 *sums, element *to, int32_t count, int32_t number, int32_t least,    \
-                             int32_t greatest)                                                                      \
-    {                                                                                                               \
-        if (number < 2 || number > 65535) {                                                                         \
-            for (int32_t i = 0; i < count; ++i) {                                                                   \
-                const int32_t sum = sums[i];                                                                        \
-                to[i] = (element)tflmgen_clamp_s32((sum > 0 ? sum + number / 2 : sum - number / 2) / number, least, \
-                                                   greatest);                                                       \
-            }                                                                                                       \
-            return;                                                                                                 \
-        }                                                                                                           \
-        const int32_t shift = 31 - __builtin_clz((uint32_t)number - 1u);                                            \
-        const uint32_t high = (65536u << shift) / (uint32_t)number, rest = (65536u << shift) % (uint32_t)number;    \
-        const uint32_t factor = (high << 16) + (rest << 16) / (uint32_t)number + 1u;                                \
-        __asm__ volatile("wlstp.32 lr, %[count], 2f\n"                                                              \
-                         "1:\n\t"                                                                                   \
-                         "vldrw.32 q0, [%[sums]], #16\n\t"                                                          \
-                         "vshr.s32 q1, q0, #31\n\t"                                                                 \
-                         "vabs.s32 q0, q0\n\t"                                                                      \
-                         "vadd.i32 q0, q0, %[half]\n\t"                                                             \
-                         "vmulh.u32 q0, q0, %q[factor]\n\t"                                                         \
-                         "vshl.u32 q0, %[shift]\n\t"                                                                \
-                         "veor q0, q0, q1\n\t"                                                                      \
-                         "vsub.i32 q0, q0, q1\n\t"                                                                  \
-                         "vmax.s32 q0, q0, %q[low]\n\t"                                                             \
-                         "vmin.s32 q0, q0, %q[high]\n\t" write "letp lr, 1b\n"                                      \
-                         "2:"                                                                                       \
-                         : [sums] "+r"(sums), [to] "+l"(to)                                                         \
-                         : [count] "r"(count), [half] "r"(number / 2), [factor] "w"(vdupq_n_u32(factor)),           \
-                           [shift] "r"(-shift), [low] "w"(vdupq_n_s32(least)), [high] "w"(vdupq_n_s32(greatest))    \
-                         : "lr", "q0", "q1", "memory");                                                             \
+ * n / divisor = n * factor >> 32 + shift, rounded down, for 0 <= n < 2^31 (Granlund and Montgomery 1994): 2^shift is
+ * the greatest power of two below the divisor, and factor is 2^(32 + shift) / divisor rounded down, plus 1. Four:
+ * VLDRW, VSHR, VABS, VADD, VMULH, VSHL, VEOR, VSUB, VMAX, VMIN, VSTR, LETP. */
+#define TFLMGEN_DEFINE_AVERAGED_ROW(name, element, write)                                                              \
+    TFLMGEN_SHARED void name(const tflmgen_s32 *sums, element *to, int32_t count, int32_t divisor, int32_t least,      \
+                             int32_t greatest)                                                                         \
+    {                                                                                                                  \
+        if (divisor < 2 || divisor > 65535) {                                                                          \
+            for (int32_t i = 0; i < count; ++i) {                                                                      \
+                const int32_t sum = sums[i];                                                                           \
+                to[i] = (element)tflmgen_clamp_s32((sum > 0 ? sum + divisor / 2 : sum - divisor / 2) / divisor, least, \
+                                                   greatest);                                                          \
+            }                                                                                                          \
+            return;                                                                                                    \
+        }                                                                                                              \
+        const int32_t shift = 31 - __builtin_clz((uint32_t)divisor - 1u);                                              \
+        const uint32_t quotient = (65536u << shift) / (uint32_t)divisor;                                               \
+        const uint32_t remainder = (65536u << shift) % (uint32_t)divisor;                                              \
+        const uint32_t factor = (quotient << 16) + (remainder << 16) / (uint32_t)divisor + 1u;                         \
+        __asm__ volatile("wlstp.32 lr, %[count], 2f\n"                                                                 \
+                         "1:\n\t"                                                                                      \
+                         "vldrw.32 q0, [%[sums]], #16\n\t"                                                             \
+                         "vshr.s32 q1, q0, #31\n\t"                                                                    \
+                         "vabs.s32 q0, q0\n\t"                                                                         \
+                         "vadd.i32 q0, q0, %[half]\n\t"                                                                \
+                         "vmulh.u32 q0, q0, %q[factor]\n\t"                                                            \
+                         "vshl.u32 q0, %[shift]\n\t"                                                                   \
+                         "veor q0, q0, q1\n\t"                                                                         \
+                         "vsub.i32 q0, q0, q1\n\t"                                                                     \
+                         "vmax.s32 q0, q0, %q[low]\n\t"                                                                \
+                         "vmin.s32 q0, q0, %q[high]\n\t" write "letp lr, 1b\n"                                         \
+                         "2:"                                                                                          \
+                         : [sums] "+r"(sums), [to] "+l"(to)                                                            \
+                         : [count] "r"(count), [half] "r"(divisor / 2), [factor] "w"(vdupq_n_u32(factor)),             \
+                           [shift] "r"(-shift), [low] "w"(vdupq_n_s32(least)), [high] "w"(vdupq_n_s32(greatest))       \
+                         : "lr", "q0", "q1", "memory");                                                                \
     }
 
 TFLMGEN_DEFINE_AVERAGED_ROW(tflmgen_averaged_row_s8, int8_t, TFLMGEN_NARROW_8)
@@ -230,9 +245,9 @@ TFLMGEN_HELPER int32_t tflmgen_column_sum_s8(const int8_t *input, const struct t
 {
     for (int32_t i = 0; i < columns->extent[0]; ++i) {
         for (int32_t j = 0; j < columns->extent[1]; ++j) {
-            const int8_t *from = input + i * columns->stride[0] + j * columns->stride[1];
-            for (int32_t k = 0; k < columns->extent[2]; ++k, from += columns->stride[2]) {
-                sum += *from;
+            const int8_t *column = input + i * columns->stride[0] + j * columns->stride[1];
+            for (int32_t k = 0; k < columns->extent[2]; ++k, column += columns->stride[2]) {
+                sum += *column;
             }
         }
     }
@@ -240,13 +255,13 @@ TFLMGEN_HELPER int32_t tflmgen_column_sum_s8(const int8_t *input, const struct t
 }
 
 /* Four columns down the innermost loop, added to `sums`. An element of each: LDR, 2 SXTAB16 and the loop. */
-TFLMGEN_HELPER void tflmgen_add_four_columns_s8(const int8_t *from, int32_t count, int32_t stride, tflmgen_s32 *sums)
+TFLMGEN_HELPER void tflmgen_add_four_columns_s8(const int8_t *columns, int32_t count, int32_t stride, tflmgen_s32 *sums)
 {
     while (count > 0) {
-        const int32_t full = tflmgen_min_s32(count, TFLMGEN_REDUCED_ROWS_DSP_FULL);
+        const int32_t terms = tflmgen_min_s32(count, TFLMGEN_REDUCED_ROWS_DSP_TERMS);
         uint32_t even = 0, odd = 0;
-        for (int32_t k = 0; k < full; ++k, from += stride) {
-            const uint32_t bytes = tflmgen_load4(from);
+        for (int32_t k = 0; k < terms; ++k, columns += stride) {
+            const uint32_t bytes = tflmgen_load4(columns);
             even = tflmgen_add_even_bytes(even, bytes);
             odd = tflmgen_add_odd_bytes(odd, bytes);
         }
@@ -254,7 +269,7 @@ TFLMGEN_HELPER void tflmgen_add_four_columns_s8(const int8_t *from, int32_t coun
         sums[1] += (int16_t)odd;
         sums[2] += (int32_t)even >> 16;
         sums[3] += (int32_t)odd >> 16;
-        count -= full;
+        count -= terms;
     }
 }
 
@@ -262,8 +277,8 @@ TFLMGEN_HELPER void tflmgen_add_four_columns_s8(const int8_t *from, int32_t coun
 TFLMGEN_SHARED void tflmgen_column_sums_s8(const int8_t *input, int32_t count, const struct tflmgen_columns *columns,
                                            uint32_t start, tflmgen_s32 *results)
 {
-    for (int32_t at = 0; at < count; at += 4) {
-        const int32_t first = tflmgen_min_s32(at, count - 4);
+    for (int32_t column = 0; column < count; column += 4) {
+        const int32_t first = tflmgen_min_s32(column, count - 4);
         if (first < 0) {
             for (int32_t i = 0; i < count; ++i) {
                 results[i] = tflmgen_column_sum_s8(input + i, columns, (int32_t)start);
@@ -274,8 +289,8 @@ TFLMGEN_SHARED void tflmgen_column_sums_s8(const int8_t *input, int32_t count, c
         sums[0] = sums[1] = sums[2] = sums[3] = (int32_t)start;
         for (int32_t i = 0; i < columns->extent[0]; ++i) {
             for (int32_t j = 0; j < columns->extent[1]; ++j) {
-                const int8_t *from = input + first + i * columns->stride[0] + j * columns->stride[1];
-                tflmgen_add_four_columns_s8(from, columns->extent[2], columns->stride[2], sums);
+                const int8_t *first_row = input + first + i * columns->stride[0] + j * columns->stride[1];
+                tflmgen_add_four_columns_s8(first_row, columns->extent[2], columns->stride[2], sums);
             }
         }
     }

@@ -1,4 +1,16 @@
-/* Fixed-point requantisation of integers, bit for bit as TFLite Micro's default build does it (two roundings). */
+/* Fixed-point requantisation of integers, bit for bit as TFLite Micro's default build does it (two roundings).
+ *
+ * The words are the same in all kernels, and in the code that packs their operands:
+ *     multiplier, m    TFLite's quantized multiplier, a fraction of 2^31
+ *     shift            TFLite's, of values to the left: they are scaled by multiplier * 2^(shift - 31)
+ *     right_shift, s   -shift. Packed records and their pictures have shifts to the right
+ *     first rounding   that of value * multiplier / 2^31: halves up (gemmlowp's SaturatingRoundingDoublingHighMul)
+ *     second rounding  that of the shift to the right: halves away from zero (gemmlowp's RoundingDivideByPOT)
+ *     addend           what a kernel adds before a plain shift to the right: the roundings' halves and, scaled, the
+ *                      output's zero point
+ *     sign_fix         what a negative value also loses there, since a plain shift takes halves up (gemmlowp's fixup)
+ *     scale            all of these, of a tensor or of a channel
+ */
 #ifndef TFLMGEN_KERNELS_REQUANTIZE_H
 #define TFLMGEN_KERNELS_REQUANTIZE_H
 

@@ -12,8 +12,8 @@
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
-/* A row, widened, in the order in which the assembly reads it. A scale is a shift to the right, a multiplier, both
- * roundings' halves, and what is added to negative sums so that their second rounding goes away from zero. */
+/* A row, widened, in the order in which the assembly reads it. A scale is s, m, addend and
+ * the sign fix (requantize.h), which is negative here: it is added to negative sums. */
 struct tflmgen_requantized_rows_dsp {
     const tflmgen_s32 *scale;
     int32_t correction; /* of the sums of offset pairs */
@@ -22,6 +22,7 @@ struct tflmgen_requantized_rows_dsp {
     const tflmgen_u32 *row;
 };
 
+/* A sum becomes an int16: SMMLA, AND and ADD for the sign fix, ASR, SSAT. */
 #define TFLMGEN_REQUANTIZED_ROWS_DSP_ROUND(sum) \
     "smmla r10, " sum ", r6, r7\n\t"            \
     "and " sum ", r11, " sum ", asr #31\n\t"    \
@@ -40,10 +41,11 @@ struct tflmgen_requantized_rows_dsp {
 #define TFLMGEN_REQUANTIZED_ROWS_DSP_CORRECT_PAIRS ""
 #define TFLMGEN_REQUANTIZED_ROWS_DSP_CORRECT_OFFSET TFLMGEN_DOT_ROWS_CORRECT("[sp, #16]")
 
-/* Adds `groups` times four sums to `output`, saturated. Registers: r0 row, r1 stream, r2-r5 sums, r6-r9 weights,
- * r10-r11 inputs, r12 output, lr passes. Stack: the scale, or where all four are, correction, passes, entry of the
- * first pass, row, end. A group costs 4 instructions before its steps (9 of offset pairs), and after them 30, or 34
- * with a scale for each. Returns the stream's end. */
+/* Adds `groups` times four sums to `output`, saturated. SCALE: COMMON or EACH. Labels: 1 next group, 2 next pass.
+ * Registers: r0 row, r1 stream, r2-r5 sums, r6-r9 weights, r10-r11 inputs, r12 output, lr passes; after the steps r0
+ * s, r6 m, r7 addend, r11 sign fix. Stack: 0 the scale's four words, or at 0 the address of four scales, 16
+ * correction, 20 passes, 24 entry of the first pass, 28 row, 32 end. A group costs 4 instructions before its steps (9
+ * of offset pairs), and after them 30, or 34 with a scale for each. Returns the stream's end. */
 /* clang-format off */
 #define TFLMGEN_REQUANTIZED_ROWS_DSP(name, PAIRS, SCALE)                                                               \
     TFLMGEN_SHARED const tflmgen_u32 *name(const struct tflmgen_requantized_rows_dsp *rows, const tflmgen_u32 *stream, \

@@ -21,19 +21,22 @@ struct tflmgen_resize_in_use {
     bool half_pixel_centers;
 };
 
-TFLMGEN_HELPER float tflmgen_resize_step(int32_t size, int32_t wanted, bool align_corners)
+/* Input rows or columns from one of the output's to the next one. */
+TFLMGEN_HELPER float tflmgen_resize_step(int32_t input_size, int32_t output_size, bool align_corners)
 {
-    return align_corners && wanted > 1 ? (float)(size - 1) / (float)(wanted - 1) : (float)size / (float)wanted;
+    return align_corners && output_size > 1 ? (float)(input_size - 1) / (float)(output_size - 1)
+                                            : (float)input_size / (float)output_size;
 }
 
 /* The input's row or column for one of the output's. */
-TFLMGEN_HELPER int32_t tflmgen_nearest(int32_t position, int32_t size, int32_t wanted,
+TFLMGEN_HELPER int32_t tflmgen_nearest(int32_t position, int32_t input_size, int32_t output_size,
                                        const struct tflmgen_resize_in_use *params)
 {
     const float offset = params->half_pixel_centers ? 0.5f : 0.0f;
-    const float place = ((float)position + offset) * tflmgen_resize_step(size, wanted, params->align_corners);
-    const int32_t index = (int32_t)(params->align_corners ? roundf(place) : floorf(place));
-    return tflmgen_clamp_s32(index, 0, size - 1);
+    const float coordinate =
+        ((float)position + offset) * tflmgen_resize_step(input_size, output_size, params->align_corners);
+    const int32_t index = (int32_t)(params->align_corners ? roundf(coordinate) : floorf(coordinate));
+    return tflmgen_clamp_s32(index, 0, input_size - 1);
 }
 
 TFLMGEN_KERNEL void tflmgen_resize_nearest_in_use(const void *input, const tflmgen_s32 *height,
@@ -42,54 +45,59 @@ TFLMGEN_KERNEL void tflmgen_resize_nearest_in_use(const void *input, const tflmg
                                                   const struct tflmgen_resize_in_use *params)
 {
     const int32_t bytes = params->pixel_bytes;
-    const uint8_t *from = input;
-    uint8_t *to = output;
+    const uint8_t *source = input;
+    uint8_t *target = output;
     for (int32_t batch = 0; batch < params->batches; ++batch) {
         for (int32_t y = 0; y < *new_height; ++y) {
-            const int32_t line = tflmgen_nearest(y, *height, *new_height, params) * params->input_width;
+            const int32_t row = tflmgen_nearest(y, *height, *new_height, params) * params->input_width;
             for (int32_t x = 0; x < *new_width; ++x) {
-                const int32_t pixel = line + tflmgen_nearest(x, *width, *new_width, params);
-                memcpy(to + (y * params->output_width + x) * bytes, from + pixel * bytes, (size_t)bytes);
+                const int32_t pixel = row + tflmgen_nearest(x, *width, *new_width, params);
+                memcpy(target + (y * params->output_width + x) * bytes, source + pixel * bytes, (size_t)bytes);
             }
         }
-        from += params->input_height * params->input_width * bytes;
-        to += params->output_height * params->output_width * bytes;
+        source += params->input_height * params->input_width * bytes;
+        target += params->output_height * params->output_width * bytes;
     }
 }
 
 /* The two rows or columns between which one of the output's lies, and how near it is to the second. */
-#define TFLMGEN_BETWEEN(suffix, fraction_type) \
-    struct tflmgen_between_##suffix {          \
-        int32_t first;                         \
-        int32_t second;                        \
-        fraction_type fraction;                \
+#define TFLMGEN_NEIGHBOURS(suffix, fraction_type) \
+    struct tflmgen_neighbours_##suffix {          \
+        int32_t first;                            \
+        int32_t second;                           \
+        fraction_type fraction;                   \
     };
 
-TFLMGEN_BETWEEN(f32, tflmgen_f32)
-TFLMGEN_BETWEEN(s8, tflmgen_s32)
+TFLMGEN_NEIGHBOURS(f32, tflmgen_f32)
+TFLMGEN_NEIGHBOURS(s8, tflmgen_s32)
 
-TFLMGEN_HELPER struct tflmgen_between_f32 tflmgen_between_f32_of(int32_t position, int32_t size, int32_t wanted,
-                                                                 const struct tflmgen_resize_in_use *params)
+TFLMGEN_HELPER struct tflmgen_neighbours_f32 tflmgen_neighbours_f32_of(int32_t position, int32_t input_size,
+                                                                       int32_t output_size,
+                                                                       const struct tflmgen_resize_in_use *params)
 {
-    const float step = tflmgen_resize_step(size, wanted, params->align_corners);
-    const float place = params->half_pixel_centers ? ((float)position + 0.5f) * step - 0.5f : (float)position * step;
-    const int32_t first = tflmgen_max_s32((int32_t)floorf(place), 0);
-    const struct tflmgen_between_f32 between = {tflmgen_min_s32(first, size - 1),
-                                                tflmgen_min_s32((int32_t)ceilf(place), size - 1), place - (float)first};
-    return between;
+    const float step = tflmgen_resize_step(input_size, output_size, params->align_corners);
+    const float coordinate =
+        params->half_pixel_centers ? ((float)position + 0.5f) * step - 0.5f : (float)position * step;
+    const int32_t first = tflmgen_max_s32((int32_t)floorf(coordinate), 0);
+    const struct tflmgen_neighbours_f32 neighbours = {tflmgen_min_s32(first, input_size - 1),
+                                                      tflmgen_min_s32((int32_t)ceilf(coordinate), input_size - 1),
+                                                      coordinate - (float)first};
+    return neighbours;
 }
 
-TFLMGEN_HELPER struct tflmgen_between_s8 tflmgen_between_s8_of(int32_t position, int32_t size, int32_t wanted,
-                                                               const struct tflmgen_resize_in_use *params)
+TFLMGEN_HELPER struct tflmgen_neighbours_s8 tflmgen_neighbours_s8_of(int32_t position, int32_t input_size,
+                                                                     int32_t output_size,
+                                                                     const struct tflmgen_resize_in_use *params)
 {
-    const bool corners = params->align_corners && wanted > 1;
-    const int32_t steps = corners ? wanted - 1 : wanted;
-    const int32_t step = (1024 * (corners ? size - 1 : size) + steps / 2) / steps;
-    const int32_t place = position * step + (params->half_pixel_centers ? step / 2 - 512 : 0);
-    const int32_t first = tflmgen_max_s32(place / 1024, 0);
-    const struct tflmgen_between_s8 between = {tflmgen_min_s32(first, size - 1),
-                                               tflmgen_min_s32((place + 1023) / 1024, size - 1), place - 1024 * first};
-    return between;
+    const bool corners = params->align_corners && output_size > 1;
+    const int32_t steps = corners ? output_size - 1 : output_size;
+    const int32_t step = (1024 * (corners ? input_size - 1 : input_size) + steps / 2) / steps;
+    const int32_t coordinate = position * step + (params->half_pixel_centers ? step / 2 - 512 : 0);
+    const int32_t first = tflmgen_max_s32(coordinate / 1024, 0);
+    const struct tflmgen_neighbours_s8 neighbours = {tflmgen_min_s32(first, input_size - 1),
+                                                     tflmgen_min_s32((coordinate + 1023) / 1024, input_size - 1),
+                                                     coordinate - 1024 * first};
+    return neighbours;
 }
 
 #define TFLMGEN_RESIZE_BILINEAR_IN_USE(suffix, type)                                                                 \
@@ -100,19 +108,19 @@ TFLMGEN_HELPER struct tflmgen_between_s8 tflmgen_between_s8_of(int32_t position,
         const int32_t channels = params->channels;                                                                   \
         for (int32_t batch = 0; batch < params->batches; ++batch) {                                                  \
             for (int32_t y = 0; y < *new_height; ++y) {                                                              \
-                const struct tflmgen_between_##suffix down =                                                         \
-                    tflmgen_between_##suffix##_of(y, *height, *new_height, params);                                  \
-                const type *upper = input + down.first * params->input_width * channels;                             \
-                const type *lower = input + down.second * params->input_width * channels;                            \
-                type *to = output + y * params->output_width * channels;                                             \
+                const struct tflmgen_neighbours_##suffix vertical =                                                  \
+                    tflmgen_neighbours_##suffix##_of(y, *height, *new_height, params);                               \
+                const type *upper = input + vertical.first * params->input_width * channels;                         \
+                const type *lower = input + vertical.second * params->input_width * channels;                        \
+                type *pixel = output + y * params->output_width * channels;                                          \
                 for (int32_t x = 0; x < *new_width; ++x) {                                                           \
-                    const struct tflmgen_between_##suffix across =                                                   \
-                        tflmgen_between_##suffix##_of(x, *width, *new_width, params);                                \
-                    const int32_t left = across.first * channels;                                                    \
-                    const int32_t right = across.second * channels;                                                  \
+                    const struct tflmgen_neighbours_##suffix horizontal =                                            \
+                        tflmgen_neighbours_##suffix##_of(x, *width, *new_width, params);                             \
+                    const int32_t left = horizontal.first * channels;                                                \
+                    const int32_t right = horizontal.second * channels;                                              \
                     tflmgen_resize_bilinear_pixel_##suffix(upper + left, upper + right, lower + left, lower + right, \
-                                                           to, channels, down.fraction, across.fraction);            \
-                    to += channels;                                                                                  \
+                                                           pixel, channels, vertical.fraction, horizontal.fraction); \
+                    pixel += channels;                                                                               \
                 }                                                                                                    \
             }                                                                                                        \
             input += params->input_height * params->input_width * channels;                                          \

@@ -1,5 +1,5 @@
-/* What MEAN, SUM and AVERAGE_POOL_2D make of the sums of their int8 or int16 elements. A sliding window keeps the sums,
- * and adds and takes away rows of elements.
+/* From sums of int8 or int16 elements to the outputs of MEAN, SUM and AVERAGE_POOL_2D. A sliding window keeps the sums
+ * from call to call, and adds and takes away rows of elements.
  */
 #ifndef TFLMGEN_KERNELS_ROUNDED_SUMS_H
 #define TFLMGEN_KERNELS_ROUNDED_SUMS_H

@@ -1,7 +1,8 @@
 /* SOFTMAX and LOG_SOFTMAX over the rows of [rows, depth].
  *
- * The kernels read a row before they write it, and their exponentials of int8 values from a table: exps[i] is
- * exp(-i * scale * beta) in Q0.31, 0 beyond the table's end.
+ * The kernels read a row before they write it. Those of int8 have their exponentials from a table, by the distance i of
+ * an element below the row's maximum: exps[i] is exp(-i * scale * beta) in Q0.31, 0 beyond the table's end. Integer
+ * results are TFLite Micro's, bit for bit.
  */
 #ifndef TFLMGEN_KERNELS_SOFTMAX_H
 #define TFLMGEN_KERNELS_SOFTMAX_H
@@ -24,14 +25,14 @@ TFLMGEN_HELPER int32_t tflmgen_row_max_s8(const int8_t *row, int32_t depth)
     int32_t greatest = INT8_MIN;
     int32_t i = 0;
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
-    /* Four at a time, the last of which may overlap those before; two halves of what they leave are compared twice. */
+    /* Four at a time, the last of which may overlap those before; then the maximum of the four maxima. */
     if (depth >= 4) {
-        uint32_t most = tflmgen_load4(row + depth - 4);
+        uint32_t maxima = tflmgen_load4(row + depth - 4);
         for (; i < depth - 4; i += 4) {
-            most = tflmgen_max4(most, tflmgen_load4(row + i));
+            maxima = tflmgen_max4(maxima, tflmgen_load4(row + i));
         }
-        most = tflmgen_max4(most, most >> 16);
-        return (int8_t)tflmgen_max4(most, most >> 8);
+        maxima = tflmgen_max4(maxima, maxima >> 16);
+        return (int8_t)tflmgen_max4(maxima, maxima >> 8);
     }
 #endif
     for (; i < depth; ++i) {
@@ -46,8 +47,8 @@ TFLMGEN_HELPER int32_t tflmgen_sum_of_exps(const int8_t *row, int32_t depth, int
 {
     uint32_t sum = 0;
     for (const int8_t *const end = row + depth; row != end;) {
-        const int32_t below = greatest - *row++;
-        sum += below < entries ? ((uint32_t)exps[below] + (1u << 11)) >> 12 : 0;
+        const int32_t distance = greatest - *row++;
+        sum += distance < entries ? ((uint32_t)exps[distance] + (1u << 11)) >> 12 : 0;
     }
     return (int32_t)sum;
 }
@@ -57,19 +58,19 @@ TFLMGEN_HELPER int32_t tflmgen_sum_of_exps(const int8_t *row, int32_t depth, int
  * Neither factor of a product is negative, and so TFLite's two roundings, of the product in Q0.31 and of its shift to
  * the right by `exponent`, are one sum and one shift: a number rounded down twice is rounded down once. From a shift by
  * 32 on the result is 0. */
-#define TFLMGEN_DEFINE_PROBABILITIES(name, element, most)                                                      \
+#define TFLMGEN_DEFINE_PROBABILITIES(name, element, output_max)                                                \
     TFLMGEN_HELPER void name(const int8_t *row, int32_t depth, int32_t greatest, const tflmgen_s32 *exps,      \
                              int32_t entries, int32_t scale, int32_t exponent, int32_t least, element *output) \
     {                                                                                                          \
-        const int32_t right = tflmgen_min_s32(exponent, 32) - 1;                                               \
-        const uint32_t half = (uint32_t)1 << (right - 1);                                                      \
+        const int32_t right_shift = tflmgen_min_s32(exponent, 32) - 1;                                         \
+        const uint32_t half = (uint32_t)1 << (right_shift - 1);                                                \
         for (const int8_t *const end = row + depth; row != end;) {                                             \
-            const int32_t below = greatest - *row++;                                                           \
+            const int32_t distance = greatest - *row++;                                                        \
             uint32_t result = 0;                                                                               \
-            if (below < entries) {                                                                             \
-                result = tflmgen_high_sum((uint32_t)scale, (uint32_t)exps[below], half) >> right;              \
+            if (distance < entries) {                                                                          \
+                result = tflmgen_high_sum((uint32_t)scale, (uint32_t)exps[distance], half) >> right_shift;     \
             }                                                                                                  \
-            *output++ = (element)(tflmgen_min_s32((int32_t)result, (most) - least) + least);                   \
+            *output++ = (element)(tflmgen_min_s32((int32_t)result, (output_max) - least) + least);             \
         }                                                                                                      \
     }
 

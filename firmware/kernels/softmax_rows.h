@@ -52,23 +52,23 @@ TFLMGEN_HELPER int32_t tflmgen_sum_of_exps(const int8_t *row, int32_t depth, int
     return sum;
 }
 
-/* The probabilities of a row, from which `least` is added. Four: 4 to gather, VQRDMULH, VRSHL, VADD, VMIN, VSTRB, LETP.
+/* The probabilities of a row, to which `least` is added. Four: 4 to gather, VQRDMULH, VRSHL, VADD, VMIN, VSTRB, LETP.
  */
-#define TFLMGEN_DEFINE_PROBABILITIES(name, element, most, store)                                                       \
-    TFLMGEN_HELPER void name(const int8_t *row, int32_t depth, int32_t greatest, const tflmgen_s32 *exps,              \
-                             int32_t entries, int32_t scale, int32_t exponent, int32_t least, element *output)         \
-    {                                                                                                                  \
-        __asm__ volatile(                                                                                              \
-            "wlstp.32 lr, %[depth], 2f\n"                                                                              \
-            "1:\n\t" TFLMGEN_GATHER_EXPS_MVE "vqrdmulh.s32 q1, q1, %[scale]\n\t"                                       \
-            "vrshl.s32 q1, %[shift]\n\t"                                                                               \
-            "vadd.i32 q1, q1, %[least]\n\t"                                                                            \
-            "vmin.s32 q1, q1, %q[greatest_result]\n\t" store "letp lr, 1b\n"                                           \
-            "2:"                                                                                                       \
-            : [row] "+l"(row), [output] "+l"(output)                                                                   \
-            : [greatest] "w"(vdupq_n_s32(greatest)), [entries] "r"(entries), [exps] "r"(exps), [scale] "r"(scale),     \
-              [shift] "r"(-exponent), [least] "r"(least), [greatest_result] "w"(vdupq_n_s32(most)), [depth] "r"(depth) \
-            : "lr", "q0", "q1", "cc", "memory");                                                                       \
+#define TFLMGEN_DEFINE_PROBABILITIES(name, element, output_max, store)                                         \
+    TFLMGEN_HELPER void name(const int8_t *row, int32_t depth, int32_t greatest, const tflmgen_s32 *exps,      \
+                             int32_t entries, int32_t scale, int32_t exponent, int32_t least, element *output) \
+    {                                                                                                          \
+        __asm__ volatile("wlstp.32 lr, %[depth], 2f\n"                                                         \
+                         "1:\n\t" TFLMGEN_GATHER_EXPS_MVE "vqrdmulh.s32 q1, q1, %[scale]\n\t"                  \
+                         "vrshl.s32 q1, %[shift]\n\t"                                                          \
+                         "vadd.i32 q1, q1, %[least]\n\t"                                                       \
+                         "vmin.s32 q1, q1, %q[greatest_result]\n\t" store "letp lr, 1b\n"                      \
+                         "2:"                                                                                  \
+                         : [row] "+l"(row), [output] "+l"(output)                                              \
+                         : [greatest] "w"(vdupq_n_s32(greatest)), [entries] "r"(entries), [exps] "r"(exps),    \
+                           [scale] "r"(scale), [shift] "r"(-exponent), [least] "r"(least),                     \
+                           [greatest_result] "w"(vdupq_n_s32(output_max)), [depth] "r"(depth)                  \
+                         : "lr", "q0", "q1", "cc", "memory");                                                  \
     }
 
 TFLMGEN_DEFINE_PROBABILITIES(tflmgen_probabilities_s8, int8_t, INT8_MAX, "vstrb.32 q1, [%[output]], #4\n\t")
@@ -81,26 +81,30 @@ TFLMGEN_SHARED int32_t tflmgen_exps_s16(const tflmgen_s16 *row, int32_t depth, i
 {
     const struct tflmgen_scale_mve scale = tflmgen_scale_mve_of(multiplier, tflmgen_min_s32(shift, 0));
     int32_t sum = 0;
-    __asm__ volatile(
-        "wlstp.32 lr, %[depth], 2f\n"
-        "1:\n\t"
-        "vldrh.s32 q0, [%[row]], #8\n\t"
-        "vsub.i32 q0, q0, %q[greatest]\n\t"
-        "vshl.s32 q0, %[left]\n\t" TFLMGEN_REQUANTIZE_MVE(
-            "q0", "%[multiplier]", "%[shift]", "%[fix]") "vadd.i32 q0, q0, %q[most]\n\t"
-                                                         "vmin.s32 q0, q0, %q[most]\n\t"
-                                                         "vmax.s32 q0, q0, %q[least]\n\t"
-                                                         "vsub.i32 q0, q0, %q[least]\n\t" TFLMGEN_INTERPOLATE_q0
-                                                         "vstrh.32 q0, [%[output]], #8\n\t"
-                                                         "vmovlb.s16 q0, q0\n\t"
-                                                         "vaddva.s32 %[sum], q0\n\t"
-                                                         "letp lr, 1b\n"
-                                                         "2:"
-        : [row] "+l"(row), [output] "+l"(output), [sum] "+Te"(sum)
-        : [depth] "r"(depth), [greatest] "w"(vdupq_n_s32(greatest)), [left] "r"(tflmgen_max_s32(shift, 0)),
-          [multiplier] "r"(scale.multiplier), [shift] "r"(scale.shift), [fix] "r"(scale.sign_fix),
-          [most] "w"(vdupq_n_s32(INT16_MAX)), [least] "w"(vdupq_n_s32(INT16_MIN)), TFLMGEN_INTERPOLATED_TABLE(exps)
-        : "lr", "q0", "q1", "q2", "q3", "memory");
+    /* clang-format off */
+    __asm__ volatile("wlstp.32 lr, %[depth], 2f\n"
+                     "1:\n\t"
+                     "vldrh.s32 q0, [%[row]], #8\n\t"
+                     "vsub.i32 q0, q0, %q[greatest]\n\t"
+                     "vshl.s32 q0, %[left_shift]\n\t"
+                     TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier]", "%[shift]", "%[sign_fix]")
+                     "vadd.i32 q0, q0, %q[most]\n\t"
+                     "vmin.s32 q0, q0, %q[most]\n\t"
+                     "vmax.s32 q0, q0, %q[least]\n\t"
+                     "vsub.i32 q0, q0, %q[least]\n\t"
+                     TFLMGEN_INTERPOLATE_q0
+                     "vstrh.32 q0, [%[output]], #8\n\t"
+                     "vmovlb.s16 q0, q0\n\t"
+                     "vaddva.s32 %[sum], q0\n\t"
+                     "letp lr, 1b\n"
+                     "2:"
+                     : [row] "+l"(row), [output] "+l"(output), [sum] "+Te"(sum)
+                     : [depth] "r"(depth), [greatest] "w"(vdupq_n_s32(greatest)),
+                       [left_shift] "r"(tflmgen_max_s32(shift, 0)), [multiplier] "r"(scale.multiplier),
+                       [shift] "r"(scale.shift), [sign_fix] "r"(scale.sign_fix), [most] "w"(vdupq_n_s32(INT16_MAX)),
+                       [least] "w"(vdupq_n_s32(INT16_MIN)), TFLMGEN_INTERPOLATED_TABLE(exps)
+                     : "lr", "q0", "q1", "q2", "q3", "memory");
+    /* clang-format on */
     return sum;
 }
 
@@ -129,16 +133,16 @@ TFLMGEN_HELPER void tflmgen_scale_row_s16(tflmgen_s16 *row, int32_t depth, int32
 TFLMGEN_HELPER float tflmgen_exps_f32(const tflmgen_f32 *row, int32_t depth, float greatest, float beta,
                                       tflmgen_f32 *output)
 {
-    tflmgen_f32 *at = output;
+    tflmgen_f32 *difference = output;
     __asm__ volatile("wlstp.32 lr, %[depth], 2f\n"
                      "1:\n\t"
                      "vldrw.u32 q0, [%[row]], #16\n\t"
                      "vsub.f32 q0, q0, %[greatest]\n\t"
                      "vmul.f32 q0, q0, %[beta]\n\t"
-                     "vstrw.32 q0, [%[at]], #16\n\t"
+                     "vstrw.32 q0, [%[difference]], #16\n\t"
                      "letp lr, 1b\n"
                      "2:"
-                     : [row] "+r"(row), [at] "+r"(at)
+                     : [row] "+r"(row), [difference] "+r"(difference)
                      : [greatest] "r"(greatest), [beta] "r"(beta), [depth] "r"(depth)
                      : "lr", "q0", "memory");
     tflmgen_exp_row_f32(output, output, depth);

@@ -1,8 +1,9 @@
-/* Sums of rows of int8 weights times one row of int8 values for cores with MVE, and their requantisation: what SVDF and
- * LSTM share.
+/* Sums of rows of int8 weights times one row of int8 values, and their requantisation, for SVDF and LSTM on cores with
+ * MVE.
  *
- * The weights are groups of eight rows as FULLY_CONNECTED has them (fully_connected_mve.h): eight biases, and the
- * weights.
+ * The weights are groups of eight rows as FULLY_CONNECTED has them (fully_connected_mve.h), filled up with zeros:
+ *
+ *     8 biases | (16 weights of each row) * chunks
  */
 #ifndef TFLMGEN_KERNELS_SUMS_MVE_H
 #define TFLMGEN_KERNELS_SUMS_MVE_H
@@ -15,7 +16,7 @@
 #define TFLMGEN_SUMS_MVE_STACK_BYTES 320
 
 /* The next eight sums of a row of `chunks` chunks; returns where the next group begins. Registers: r1 row, r3 chunks
- * left, r9 stream. */
+ * that remain, r9 stream, the even ones sums. Stack: at 0 the address of `sums`. */
 TFLMGEN_SHARED const int8_t *tflmgen_sums_mve(const int8_t *row, const int8_t *stream, int32_t chunks,
                                               tflmgen_s32 *sums)
 {
@@ -40,8 +41,7 @@ TFLMGEN_SHARED const int8_t *tflmgen_sums_mve(const int8_t *row, const int8_t *s
     return r0;
 }
 
-/* tflmgen_requantize by a multiplier above 0: VQRDMULH is its first rounding, VRSHL its second but for halves below
- * zero. */
+/* tflmgen_requantize by a multiplier above 0, with the sign fix (mve.h) where there is a second rounding. */
 TFLMGEN_HELPER int32x4_t tflmgen_requantize_mve(int32x4_t values, int32_t multiplier, int32_t shift)
 {
     if (shift >= 0) {

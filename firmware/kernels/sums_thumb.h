@@ -1,8 +1,9 @@
-/* Sums of rows of int8 weights times one row of int8 values for every Cortex-M, and their requantisation: what SVDF and
- * LSTM share.
+/* Sums of rows of int8 weights times one row of int8 values, for SVDF and LSTM on every Cortex-M.
  *
  * The weights are groups of four rows as FULLY_CONNECTED has them (fully_connected_thumb.h), each with four biases
- * behind its weights.
+ * behind its weights; the values are `depth`, or one more where that is odd:
+ *
+ *     4 bytes, a weight of each row, 128 added | the same of the next value | ... | bias0 bias1 bias2 bias3
  */
 #ifndef TFLMGEN_KERNELS_SUMS_THUMB_H
 #define TFLMGEN_KERNELS_SUMS_THUMB_H
@@ -12,6 +13,7 @@
 
 #ifdef __thumb__
 
+/* A sum, r2, with its bias from the stream, r1, goes to the results. Stack: at 16 the next one's address. */
 #define TFLMGEN_SUMS_THUMB_STORE \
     "ldmia r1!, {r5}\n\t"        \
     "adds r2, r2, r5\n\t"        \

@@ -1,8 +1,16 @@
-/* SVDF: a dense layer through time whose weights are of low rank.
+/* SVDF: a dense layer through time whose weights are of low rank (singular value decomposition filters).
  *
- * Each filter keeps its last `memory` activations, the newest last: state [batches, filters, memory]. A unit is the sum
- * of its `rank` filters, each of which weighs its memory. The state is read from state_in and written to `state`, which
- * may be the same.
+ *     activation [filter] = weights [filter, inputs] * input [inputs]
+ *     output [unit]       = bias + sum over the unit's filters and times of time_weights * activation
+ *
+ * Input [batches, inputs], output [batches, units]; each unit has `rank` filters, one after the other; time_weights
+ * [filters, memory]. Each filter keeps its last `memory` activations, the newest last: state [batches, filters,
+ * memory]. It moves on by one at each call:
+ *
+ *     state_in   a0 a1 a2 ... a(n-1)          state   a1 a2 ... a(n-1) newest
+ *
+ * state_in and `state` may be the same. Results of int8, with a state of int8 or int16, are TFLite Micro's, bit for
+ * bit.
  */
 #ifndef TFLMGEN_KERNELS_SVDF_H
 #define TFLMGEN_KERNELS_SVDF_H
@@ -78,9 +86,9 @@ TFLMGEN_HELPER float tflmgen_svdf_weigh_f32(const tflmgen_f32 *state_in, tflmgen
     const int32_t last = memory - 1;
     float sum = 0.0f;
     for (int32_t i = 0; i < last; ++i) {
-        const float moved = state_in[i + 1];
-        state[i] = moved;
-        sum += moved * weights[i];
+        const float activation = state_in[i + 1];
+        state[i] = activation;
+        sum += activation * weights[i];
     }
     state[last] = newest;
     return sum + newest * weights[last];
@@ -101,13 +109,13 @@ TFLMGEN_KERNEL void tflmgen_svdf_f32(const tflmgen_f32 *input, const tflmgen_f32
         for (int32_t unit = 0, filter = 0; unit < p->units; ++unit) {
             float total = bias ? bias[unit] : 0.0f;
             for (int32_t part = 0; part < p->rank; ++part, ++filter) {
-                const int32_t place = filter % TFLMGEN_SVDF_F32_FILTERS;
-                if (place == 0) {
+                const int32_t slot = filter % TFLMGEN_SVDF_F32_FILTERS;
+                if (slot == 0) {
                     tflmgen_matrix_f32(input, weights + filter * p->inputs, NULL, newest, p->inputs,
                                        tflmgen_min_s32(filters - filter, TFLMGEN_SVDF_F32_FILTERS));
                 }
-                total += tflmgen_svdf_weigh_f32(state_in, state, newest[place], time_weights + filter * p->memory,
-                                                p->memory);
+                total +=
+                    tflmgen_svdf_weigh_f32(state_in, state, newest[slot], time_weights + filter * p->memory, p->memory);
                 state += p->memory;
                 state_in += p->memory;
             }
@@ -132,12 +140,13 @@ TFLMGEN_KERNEL void tflmgen_svdf_hybrid(const tflmgen_f32 *input, const int8_t *
                                         int8_t *restrict quantized, const struct tflmgen_svdf_hybrid *p)
 {
     for (int32_t batch = 0; batch < p->batches; ++batch) {
-        const struct tflmgen_row_scale row = tflmgen_quantize_row(input, quantized, p->inputs, p->asymmetric);
+        const struct tflmgen_row_scale input_scale = tflmgen_quantize_row(input, quantized, p->inputs, p->asymmetric);
         for (int32_t unit = 0, filter = 0; unit < p->units; ++unit) {
             float total = bias ? bias[unit] : 0.0f;
             for (int32_t part = 0; part < p->rank; ++part, ++filter) {
-                const int32_t sum = tflmgen_dot_s8(quantized, weights + filter * p->inputs, p->inputs, -row.zero_point);
-                const float newest = (float)sum * (row.scale * p->scale);
+                const int32_t sum =
+                    tflmgen_dot_s8(quantized, weights + filter * p->inputs, p->inputs, -input_scale.zero_point);
+                const float newest = (float)sum * (input_scale.scale * p->scale);
                 total += tflmgen_svdf_weigh_f32(state_in, state, newest, time_weights + filter * p->memory, p->memory);
                 state += p->memory;
                 state_in += p->memory;

@@ -1,4 +1,4 @@
-/* SVDF in int8 for every Cortex-M: see svdf.h. The sums of 16 filters are computed at a time. */
+/* SVDF in int8 for every Cortex-M. The results are those of svdf.h. The sums of 16 filters are computed at a time. */
 #ifndef TFLMGEN_KERNELS_SVDF_THUMB_H
 #define TFLMGEN_KERNELS_SVDF_THUMB_H
 
@@ -10,8 +10,8 @@
 /* Filters whose sums are on the stack. */
 #define TFLMGEN_SVDF_THUMB_FILTERS 16
 
-/* stream: see sums_thumb.h; biases: one per unit, the state's zero point folded in. An activation to move and to
- * weigh is 8 instructions on Armv6-M. */
+/* stream: weights [filters, inputs], see sums_thumb.h; biases: one per unit, the state's zero point folded in. An
+ * activation to move and to weigh is 8 instructions on Armv6-M. */
 #define TFLMGEN_SVDF_THUMB(name, element, least, most)                                                           \
     TFLMGEN_SHARED void name(const int8_t *input, const tflmgen_u32 *stream, const element *time_weights,        \
                              const tflmgen_s32 *biases, const element *state_in, int8_t *output, element *state, \
@@ -28,12 +28,12 @@
             for (int32_t filter = 0; filter < filters; ++bias) {                                                 \
                 int32_t total = *bias;                                                                           \
                 for (int32_t part = p->rank; part > 0; --part, ++filter) {                                       \
-                    const int32_t place = filter % TFLMGEN_SVDF_THUMB_FILTERS;                                   \
-                    if (place == 0) {                                                                            \
-                        const int32_t left = tflmgen_min_s32(filters - filter, TFLMGEN_SVDF_THUMB_FILTERS);      \
-                        tflmgen_sums_thumb_next(&rows, sums, (left + 3) / 4);                                    \
+                    const int32_t slot = filter % TFLMGEN_SVDF_THUMB_FILTERS;                                    \
+                    if (slot == 0) {                                                                             \
+                        const int32_t remaining = tflmgen_min_s32(filters - filter, TFLMGEN_SVDF_THUMB_FILTERS); \
+                        tflmgen_sums_thumb_next(&rows, sums, (remaining + 3) / 4);                               \
                     }                                                                                            \
-                    const int32_t sum = tflmgen_requantize(sums[place], p->multiplier, p->shift);                \
+                    const int32_t sum = tflmgen_requantize(sums[slot], p->multiplier, p->shift);                 \
                     const element newest = (element)(tflmgen_clamp_s32(sum, least, most) + p->state_zero_point); \
                     for (int32_t i = 1; i < memory; ++i) {                                                       \
                         const element activation = state_in[i];                                                  \

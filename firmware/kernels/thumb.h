@@ -12,13 +12,14 @@
  * Halves without a sign. (value + 128) * (weight + 128) is an unsigned number of 16 bits. What 128 adds is taken off
  * again: 128 times the sum of the values is subtracted from what S1 and S2 begin with, the rest from the bias.
  *
- * Requantisation, without a long multiplication. The compiler searches the constants of each output channel, and proves
- * the result equal to TFLite's double rounding. There are two forms:
- *   bounded  all sums whose outputs are not clamped lie in a window of at most 2^20 sums. With the distance d = S + b,
- *            y = 2^31 - c - (d h + (d l >> 12)), and the output is y >> 24 (thumb/bounded.py);
- *   other    a sum a = 1024 h + l gives y = h m + ((l m + h f) >> 10) + c, and the output is (y >> s) - 128, saturated.
- *            Kernels `signed` have another c for negative sums, whose outputs are not clamped
- *            (thumb/thumb_requantisation.py).
+ * Requantisation (words: requantize.h), without a long multiplication. The compiler searches the constants of each
+ * output channel, and proves the result equal to TFLite's double rounding. There are two forms:
+ *   bounded  all sums whose outputs are not clamped lie in a window of at most 2^20 sums. With the distance d = S + b
+ *            and the multiplier 2^12 h + l, y = 2^31 - c - (d h + (d l >> 12)), and the output is y >> 24
+ *            (thumb/bounded.py);
+ *   any      a sum a = 2^10 h + l and the multiplier 2^10 m + f give y = h m + ((l m + h f) >> 10) + c, with the addend
+ *            c, and the output is (y >> s) - 128, saturated. In kernels `signed`, where outputs of negative sums are
+ *            not clamped, these sums have a sign fix, which is added to c (thumb/thumb_requantisation.py).
  */
 #ifndef TFLMGEN_KERNELS_THUMB_H
 #define TFLMGEN_KERNELS_THUMB_H
@@ -57,8 +58,8 @@
     "asrs " word ", " word ", #16\n\t"   \
     "add " s2 ", " s2 ", " word "\n\t"
 
-/* d in r2 becomes its output, with h in r4, l in r5, 2^31 - c in r6 and the window's width in r7; r3 is lost. 9
- * instructions, 5 beyond the window. */
+/* Requantisation `bounded`: d in r2 becomes its output, with h in r4, l in r5, 2^31 - c in r6 and the window's width in
+ * r7; r3 is lost. 9 instructions, 5 beyond the window. */
 #define TFLMGEN_THUMB_BOUNDED \
     "cmp r2, r7\n\t"          \
     "bls 7f\n\t"              \
@@ -96,37 +97,37 @@
     "lsrs " word ", " word ", #16\n\t"    \
     "add " s2 ", " s2 ", " word "\n\t"
 
-/* The sum in r2 becomes its output, with m in r5, c in r6 and 256 f + s in r7; r3, r4 are lost. 15 instructions, 17
- * where it saturates. ADD_MORE: what else is added to c, if anything. */
+/* Requantisation `any`: the sum in r2 becomes its output, with m in r5, c in r6 and 256 f + s in r7; r3, r4 are lost.
+ * 15 instructions, 17 where it saturates. ADD_SIGN_FIX: "", or the instruction that adds it to c. */
 /* clang-format off */
-#define TFLMGEN_THUMB_REQUANTIZE(ADD_MORE) \
-    "asrs r3, r2, #10\n\t"              \
-    "lsls r2, r2, #22\n\t"              \
-    "lsrs r2, r2, #22\n\t"              \
-    "lsrs r4, r7, #8\n\t"               \
-    "muls r4, r3, r4\n\t"               \
-    "muls r2, r5, r2\n\t"               \
-    "adds r2, r2, r4\n\t"               \
-    "asrs r2, r2, #10\n\t"              \
-    "muls r3, r5, r3\n\t"               \
-    "adds r2, r2, r3\n\t"               \
-    "adds r2, r2, r6\n\t" ADD_MORE      \
-    "asrs r2, r2, r7\n\t"               \
-    "cmp r2, #255\n\t"                  \
-    "bls 8f\n\t"                        \
-    "asrs r2, r2, #31\n\t"              \
-    "mvns r2, r2\n"                     \
-    "8:\n\t"                            \
+#define TFLMGEN_THUMB_REQUANTIZE(ADD_SIGN_FIX) \
+    "asrs r3, r2, #10\n\t"                     \
+    "lsls r2, r2, #22\n\t"                     \
+    "lsrs r2, r2, #22\n\t"                     \
+    "lsrs r4, r7, #8\n\t"                      \
+    "muls r4, r3, r4\n\t"                      \
+    "muls r2, r5, r2\n\t"                      \
+    "adds r2, r2, r4\n\t"                      \
+    "asrs r2, r2, #10\n\t"                     \
+    "muls r3, r5, r3\n\t"                      \
+    "adds r2, r2, r3\n\t"                      \
+    "adds r2, r2, r6\n\t" ADD_SIGN_FIX         \
+    "asrs r2, r2, r7\n\t"                      \
+    "cmp r2, #255\n\t"                         \
+    "bls 8f\n\t"                               \
+    "asrs r2, r2, #31\n\t"                     \
+    "mvns r2, r2\n"                            \
+    "8:\n\t"                                   \
     "subs r2, #128\n\t"
 /* clang-format on */
 
-/* r0 = what is to be added to c for the sum in r2: the second word at r1, where the sum and its bias, the first word,
- * are negative. r3 is lost. */
-#define TFLMGEN_THUMB_SIGN \
-    "ldr r0, [r1]\n\t"     \
-    "adds r0, r0, r2\n\t"  \
-    "asrs r0, r0, #31\n\t" \
-    "ldr r3, [r1, #4]\n\t" \
+/* r0 = the sign fix of the sum in r2: the second word at r1 where the sum with its bias, the first word, is negative,
+ * else 0. r3 is lost. */
+#define TFLMGEN_THUMB_SIGN_FIX \
+    "ldr r0, [r1]\n\t"         \
+    "adds r0, r0, r2\n\t"      \
+    "asrs r0, r0, #31\n\t"     \
+    "ldr r3, [r1, #4]\n\t"     \
     "ands r0, r0, r3\n\t"
 
 /* The outputs of two pixels go to r0, which moves on: the second one first, so that the first one stays where both have
@@ -135,36 +136,36 @@
 /* clang-format off */
 #define TFLMGEN_THUMB_STORE_CLAMPED(s1, s2) \
     "mov r2, " s2 "\n\t"                    \
-    TFLMGEN_THUMB_REQUANTIZE("")               \
+    TFLMGEN_THUMB_REQUANTIZE("")            \
     "ldr r4, [sp, #20]\n\t"                 \
     "strb r2, [r0, r4]\n\t"                 \
     "mov r3, " s2 "\n\t"                    \
     "lsls r3, r3, #16\n\t"                  \
     "mov r2, " s1 "\n\t"                    \
     "subs r2, r2, r3\n\t"                   \
-    TFLMGEN_THUMB_REQUANTIZE("")               \
+    TFLMGEN_THUMB_REQUANTIZE("")            \
     "strb r2, [r0]\n\t"                     \
     "ldr r4, [sp, #24]\n\t"                 \
     "adds r0, r0, r4\n\t"
 
-/* The same where negative sums have a c of their own, 60 instructions. Stack: at 36 one word. */
-#define TFLMGEN_THUMB_STORE_SIGNED(s1, s2)       \
-    "str r0, [sp, #36]\n\t"                      \
-    "mov r2, " s2 "\n\t"                         \
-    TFLMGEN_THUMB_SIGN                           \
+/* The same with sign fixes, 60 instructions. Stack: at 36 room for r0. */
+#define TFLMGEN_THUMB_STORE_SIGNED(s1, s2)          \
+    "str r0, [sp, #36]\n\t"                         \
+    "mov r2, " s2 "\n\t"                            \
+    TFLMGEN_THUMB_SIGN_FIX                          \
     TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t") \
-    "ldr r4, [sp, #20]\n\t"                      \
-    "ldr r0, [sp, #36]\n\t"                      \
-    "strb r2, [r0, r4]\n\t"                      \
-    "mov r3, " s2 "\n\t"                         \
-    "lsls r3, r3, #16\n\t"                       \
-    "mov r2, " s1 "\n\t"                         \
-    "subs r2, r2, r3\n\t"                        \
-    TFLMGEN_THUMB_SIGN                           \
+    "ldr r4, [sp, #20]\n\t"                         \
+    "ldr r0, [sp, #36]\n\t"                         \
+    "strb r2, [r0, r4]\n\t"                         \
+    "mov r3, " s2 "\n\t"                            \
+    "lsls r3, r3, #16\n\t"                          \
+    "mov r2, " s1 "\n\t"                            \
+    "subs r2, r2, r3\n\t"                           \
+    TFLMGEN_THUMB_SIGN_FIX                          \
     TFLMGEN_THUMB_REQUANTIZE("adds r2, r2, r0\n\t") \
-    "ldr r0, [sp, #36]\n\t"                      \
-    "strb r2, [r0]\n\t"                          \
-    "ldr r4, [sp, #24]\n\t"                      \
+    "ldr r0, [sp, #36]\n\t"                         \
+    "strb r2, [r0]\n\t"                             \
+    "ldr r4, [sp, #24]\n\t"                         \
     "adds r0, r0, r4\n\t"
 /* clang-format on */
 

@@ -250,7 +250,9 @@ def read_pairs(data: bytes, channels: int, signed: bool, uniform: bool = False) 
     )
     weights = weights_of_pairs(halves)
     multiplier, addend = scale.T
-    requantisation = HighProduct(starts_of_pairs(start, weights), multiplier, addend, shift, fixes=128 if signed else 0)
+    requantisation = HighProduct(
+        starts_of_pairs(start, weights), multiplier, addend, shift, sign_fixes=128 if signed else 0
+    )
     return weights, requantisation.outputs
 
 

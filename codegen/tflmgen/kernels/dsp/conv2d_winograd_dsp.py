@@ -127,8 +127,8 @@ def _read(call: PackedCall) -> list[UnpackedPart]:
     numbers, scales = agreeing((firsts[:, None] + np.arange(2)).reshape(-1), positions, stream["scales"].reshape(-1, 4))
     lines = _untransformed(numbers)
     filters = _untransformed(lines.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3)
-    fix = 0 if "_relu" in call.function else 1 << SCALE_BITS - 1
-    outputs = HighProduct(*scales.T, scale=1 << SCALE_BITS, fixes=fix).outputs
+    sign_fix = 0 if "_relu" in call.function else 1 << SCALE_BITS - 1
+    outputs = HighProduct(*scales.T, scale=1 << SCALE_BITS, sign_fixes=sign_fix).outputs
     return [UnpackedPart(np.arange(channels), filters.reshape(channels, -1), outputs)]
 
 

@@ -151,7 +151,7 @@ class ScaledChannel:
 
 
 def scaled_channel(layer: Layer, channel: int, shift: int, least: int, greatest: int) -> ScaledChannel | None:
-    """One channel, where (hi32(2^e a m) + ra) >> shift is exact for every accumulator a in the range.
+    """One channel, where (hi32(2^e a m) + addend) >> shift is exact for every accumulator a in the range.
 
     That is TFLite's requantisation where 2^e is 2 or more bits finer than its first rounding: shift = e - 1 + r.
     """
@@ -246,14 +246,14 @@ def _read(call: PackedCall) -> list[UnpackedPart]:
         raise ValueError("a channel's scale is none")
     shift = 8 if "_coarse" in call.function else 10 if "_fine" in call.function else 9
     addends = ((2 * call.number("output_zero_point") + 1) << (shift - 1)) + (1 << power - 2)
-    fixes: NDArray[np.int64] | int = 0 if "_pairs_" in call.function else 1 << power - 1
+    sign_fixes: NDArray[np.int64] | int = 0 if "_pairs_" in call.function else 1 << power - 1
     rest = HighProduct(
         stream["start"].astype(np.int64),
         stream["m"].astype(np.int64),
         addends,
         np.full(call.channels, shift),
         scale=(1 << power)[:, None],
-        fixes=fixes,
+        sign_fixes=sign_fixes,
     )
     return [UnpackedPart(np.arange(call.channels), stream["weights"].astype(np.int64), rest.outputs)]
 

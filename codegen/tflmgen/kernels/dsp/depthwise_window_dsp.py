@@ -182,7 +182,7 @@ def _read_filter(call: PackedCall, data: bytes) -> UnpackedPart:
         halves,
         *(part.reshape(-1) for part in (stream["start"], stream["m"], stream["addend"], shifts)),
     )
-    outputs = HighProduct(*constants, scale=1, fixes=0 if nine else 128).outputs
+    outputs = HighProduct(*constants, scale=1, sign_fixes=0 if nine else 128).outputs
     return UnpackedPart(np.arange(channels), without_padding(weights, taps), outputs)
 
 

@@ -69,7 +69,7 @@ def groups_of(packed: PackedRows, starts: NDArray[np.uint32]) -> NDArray[np.uint
 
 
 Scale = tuple[int, int, int, int]
-"""(shift to the right, multiplier, halves of both roundings, addend of negative sums), see requantized_rows_dsp.h."""
+"""(right_shift, multiplier, addend, sign_fix as it is added to negative sums), see requantized_rows_dsp.h."""
 
 
 def scale_to_int16(weights: Integers, biases: Integers, multiplier: int, shift: int) -> Scale | None:

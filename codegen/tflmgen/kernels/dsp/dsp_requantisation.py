@@ -1,8 +1,8 @@
 """What the DSP kernels need to know of a layer's output channels, and whether their arithmetic is exact for it.
 
-The kernels' requantisation (firmware/kernels/dsp.h) computes (hi32(2^b a m) + ra) >> s for an accumulator a. With
-s = b - 1 + r and ra = 2^(b - 2) + 2^(b - 2 + r) + z 2^s that is TFLite's z + round(round(a m / 2^31) / 2^r), but for
-the direction in which the second rounding takes halves below zero. Every condition is checked here over the
+The kernels' requantisation (firmware/kernels/dsp.h) computes (hi32(2^b a m) + addend) >> s for an accumulator a. With
+s = b - 1 + r and addend = 2^(b - 2) + 2^(b - 2 + r) + z 2^s that is TFLite's z + round(round(a m / 2^31) / 2^r), but
+for the direction in which the second rounding takes halves below zero. Every condition is checked here over the
 accumulator's whole range.
 """
 
@@ -28,7 +28,7 @@ _CONSTANT_SHIFT = 10
 
 @dataclass(frozen=True, slots=True)
 class Requantisation:
-    """The kernels' constants of one channel: out = (hi32((2^b a + offset) m) + ra) >> shift. `bias` is the
+    """The kernels' constants of one channel: out = (hi32((2^b a + offset) m) + addend) >> shift. `bias` is the
     accumulator's start.
     """
 

@@ -100,7 +100,7 @@ def _read(call: PackedCall) -> list[UnpackedPart]:
     if weights[units:].any() or starts[units:].any():
         raise ValueError("units that the last group lacks are not zero")
     constants = (part[:units] for part in (starts_of_pairs(starts, weights), multiplier, addend, shift))
-    outputs = HighProduct(*constants, fixes=128 if call.number("signed_sums") else 0).outputs
+    outputs = HighProduct(*constants, sign_fixes=128 if call.number("signed_sums") else 0).outputs
     return [UnpackedPart(np.arange(units), without_padding(weights[:units], call.terms), outputs)]
 
 

@@ -19,8 +19,8 @@ from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
 class Fit:
     """Variant of the kernels that computes a layer exactly.
 
-    signed   sums below zero need the fix
-    fixable  kernels that have the fix are exact, too
+    signed   sums below zero need the sign fix
+    fixable  kernels that have the sign fix are exact, too
     clamped  outputs can leave the layer's range and not int8's
     """
 
@@ -40,7 +40,7 @@ def fit(layer: Layer) -> Fit | None:
         ends = [layer.zero_point + requantize(a, multiplier, shift) for a in (least, greatest)]
         clamped |= ends[1] > layer.high < 127 or (layer.low > -128 and ends[0] < layer.low)
         if least < 0:
-            # The fix is for two roundings. Where there is but one, it makes outputs below the zero point less.
+            # The sign fix is for two roundings. Where there is but one, it makes outputs below the zero point less.
             clamped |= shift == 0 and layer.low > -128
             unshifted |= shift == 0
             signed |= shift < 0 and layer.low < layer.zero_point

@@ -61,7 +61,7 @@ class Rounding:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HighProduct:
-    """DSP (dsp.h, SMMLA): (hi32((start + scale * sum) * m) + addend - (fix if the sum is negative)) >> shift."""
+    """DSP (dsp.h, SMMLA): (hi32((start + scale * sum) * m) + addend - (sign fix if the sum is negative)) >> shift."""
 
     starts: Integers
     multipliers: Integers
@@ -69,18 +69,18 @@ class HighProduct:
     shifts: Integers
     _: KW_ONLY
     scale: Integers | int = 256
-    fixes: Integers | int = 0
+    sign_fixes: Integers | int = 0
 
     def outputs(self, sums: Integers) -> Integers:
         """int8 outputs of sums of products, both [channels, sums]. Raises ValueError where the C would overflow."""
         idle = (self.multipliers == 0)[:, None]
         scaled = np.where(idle, 0, self.starts[:, None] + self.scale * sums)
         high = (_fitting(scaled, "scaled sums") * self.multipliers[:, None] >> 32) + self.addends[:, None]
-        fix = np.broadcast_to(np.asarray(self.fixes, dtype=np.int64), self.starts.shape)[:, None]
+        sign_fix = np.broadcast_to(np.asarray(self.sign_fixes, dtype=np.int64), self.starts.shape)[:, None]
         shifts = self.shifts[:, None]
-        results = _saturated(_fitting(high - np.where(scaled < 0, fix, 0), "scaled sums") >> shifts)
+        results = _saturated(_fitting(high - np.where(scaled < 0, sign_fix, 0), "scaled sums") >> shifts)
         # Without a multiplier a sum may wrap, so that it has either sign.
-        if (idle & (_saturated(high - fix >> shifts) != results)).any():
+        if (idle & (_saturated(high - sign_fix >> shifts) != results)).any():
             raise ValueError("a constant output depends on a sum that may wrap")
         return results
 
@@ -107,8 +107,8 @@ class Halves:
     """Thumb (thumb.h), multiplying in two halves: y = h m + ((l m + h f) >> 10) + c; the output is (y >> s) - 128.
 
     h and l are sum >> 10 and sum & 1023. words: [rows, 3] with m, c and 256 f + s, or [rows, 5] with the bias and the
-    addend to c for sum + bias < 0 behind them. raised: the constant by which the kernel's sums exceed the sums of
-    products.
+    sign fix, which is added to c for sum + bias < 0, behind them. raised: the constant by which the kernel's sums
+    exceed the sums of products.
     """
 
     words: Integers
@@ -124,8 +124,8 @@ class Halves:
         fine = (low * multiplier + high * fraction) >> 10
         scaled = _fitting(high * multiplier, "products") + fine + addend
         if self.words.shape[1] > 3:
-            bias, negative = (column[:, None] for column in self.words.T[3:])
-            scaled = scaled + np.where(own + bias < 0, negative, 0)
+            bias, sign_fix = (column[:, None] for column in self.words.T[3:])
+            scaled = scaled + np.where(own + bias < 0, sign_fix, 0)
         return _saturated((_fitting(scaled, "scaled sums") >> shift) - 128)
 
 

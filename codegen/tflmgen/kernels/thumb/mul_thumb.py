@@ -38,7 +38,7 @@ def mul_thumb(request: Multiplication) -> Kernel | None:
         ("fraction", int(requantisation.shifts[0]) >> 8),
         ("addend", int(requantisation.addends[0])),
         ("shift", int(requantisation.shifts[0]) & 255),
-        ("negative", int(requantisation.negatives[0])),
+        ("sign_fix", int(requantisation.sign_fixes[0])),
     )
     return mul_kernel(request, "thumb", fields)
 

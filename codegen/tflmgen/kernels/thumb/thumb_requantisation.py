@@ -4,7 +4,7 @@ They requantise a sum a = 2^10 h + l by y = h m + ((l m + h f) >> 10) + c, out =
 of 32 bits only. The multiplier has the bits of m and the 10 more of f. It, c and s are searched such that this equals
 TFLite's double rounding for every sum that the layer can have. Both are staircases that only ascend, so it is enough
 that each output begins at the same sum in both: at its threshold. TFLite's second rounding goes the other way for
-negative sums; where their outputs are not clamped away, they get a constant of their own.
+negative sums; where their outputs are not clamped away, they get a sign fix, which is added to c.
 """
 
 from __future__ import annotations
@@ -48,16 +48,17 @@ Booleans = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Requantisations:
-    """Constants per channel: m; c; 256 f + s; and what is added to c where a + bias < 0. `a` lacks the bias.
+    """Constants per channel: m; addend c; 256 f + s; and the sign fix, which is added to c where a + bias < 0, as `a`
+    lacks the bias.
 
-    signed   some channel's `negatives` is not 0
+    signed   some channel's `sign_fixes` is not 0
     clamped  outputs can leave the layer's range and not int8's
     """
 
     multipliers: Integers
     addends: Integers
     shifts: Integers
-    negatives: Integers
+    sign_fixes: Integers
     biases: Integers
     signed: bool
     clamped: bool
@@ -70,7 +71,7 @@ class Requantisations:
     @property
     def all_words(self) -> NDArray[np.uint32]:
         """The packed words of all channels, uint32 [channels, 5]."""
-        columns = self.multipliers, self.addends, self.shifts, self.biases, self.negatives
+        columns = self.multipliers, self.addends, self.shifts, self.biases, self.sign_fixes
         return (np.stack(columns, axis=1) % 2**32).astype(np.uint32)
 
 
@@ -107,8 +108,8 @@ def requantisations(layer: Layer, biases: Integers) -> Requantisations | None:
         return None
     saturated = [np.clip(end, -128, 127) for end in ends]
     clamped = bool((((saturated[0] != low) | (saturated[1] != high)) & ~constant).any())
-    multiplier, addend, shift, negative = requantisation[:, :, 0]
-    return Requantisations(multiplier, addend, shift, negative, biases, bool(negative.any()), clamped)
+    multiplier, addend, shift, sign_fix = requantisation[:, :, 0]
+    return Requantisations(multiplier, addend, shift, sign_fix, biases, bool(sign_fix.any()), clamped)
 
 
 @lru_cache(maxsize=2)
@@ -186,17 +187,17 @@ class _Staircase:
             shifts = shifts - too_large
 
     def first_exact(self, multipliers: Integers, shifts: Integers) -> tuple[Booleans, Integers]:
-        """Whether one of some multipliers [channels, n] is exact, and (m, c, 256 f + s, what is added to c for negative
-        sums) with the first one that is, each [channels].
+        """Whether one of some multipliers [channels, n] is exact, and (m, c, 256 f + s, sign fix) with the first
+        one that is, each [channels].
         """
-        addends, negatives, exact = (part[:, :, 0] for part in self._addends(multipliers[:, :, None], shifts[:, None]))
+        addends, sign_fixes, exact = (part[:, :, 0] for part in self._addends(multipliers[:, :, None], shifts[:, None]))
         controls = (multipliers % 2**_BITS << 8) + shifts
         chosen = np.arange(len(exact)), exact.argmax(axis=1)
-        values = np.stack([part[chosen] for part in (multipliers >> _BITS, addends, controls, negatives)])
+        values = np.stack([part[chosen] for part in (multipliers >> _BITS, addends, controls, sign_fixes)])
         return exact[chosen], values
 
     def _addends(self, multipliers: Integers, shifts: Integers) -> tuple[Integers, Integers, Booleans]:
-        """(c, what is added to it for negative sums, whether these are exact), for multipliers 2^10 m + f.
+        """(addend c, sign fix, whether they are exact), for multipliers 2^10 m + f.
 
         All but shifts [channels, 1, 1] are [channels, n, 1]; what is said of all thresholds is in a last axis.
         Each threshold bounds c from both sides: there the output must be reached, one before it must not.
@@ -229,9 +230,9 @@ class _Staircase:
         both = np.maximum(low, negative_low), np.minimum(high, negative_high)
         is_first = both[0] <= both[1]
         addends = np.where(is_first, _between(*both), _between(low, high))
-        negatives = np.where(is_first, 0, _between(negative_low, negative_high) - addends)
+        sign_fixes = np.where(is_first, 0, _between(negative_low, negative_high) - addends)
         exact = (multipliers >= 2 ** (2 * _BITS)) & (is_first | ((low <= high) & (negative_low <= negative_high)))
-        return addends, negatives, exact
+        return addends, sign_fixes, exact
 
 
 def _between(low: Integers, high: Integers) -> Integers:

@@ -47,6 +47,20 @@ def named_results() -> Any:
     return _function(lambda x: {"y": x * 2.0, "count": tf.reduce_sum(x)}, (3,))
 
 
+def named_keras_results() -> Any:
+    """The same of a Keras model, whose layers have other names."""
+    inputs = keras.Input((3,), batch_size=1)
+    outputs = {"y": layers.Dense(2, name="a")(inputs), "count": layers.Dense(1, name="b")(inputs)}
+    return keras.Model(inputs, outputs)
+
+
+class Subclass(keras.Model):  # type: ignore[misc]
+    """A Keras model that is no graph of layers: what its inputs are is known to its callers only."""
+
+    def call(self, x: Any) -> Any:
+        return x * 2.0
+
+
 def growing_variable() -> Any:
     """TensorFlow refuses it: a variable of a loop changes its shape."""
 

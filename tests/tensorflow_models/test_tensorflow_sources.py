@@ -99,11 +99,22 @@ def test_what_the_converter_breaks_is_mended(
     assert taken == count
 
 
-def test_results_in_a_dictionary_keep_their_names(tensorflow: TensorFlowProcess) -> None:
-    model = converted(tensorflow, f"{MODELS}:named_results").model
+@pytest.mark.parametrize(
+    ("name", "shapes"),
+    [("named_results", {"count": (), "y": (3,)}), ("named_keras_results", {"count": (1, 1), "y": (1, 2)})],
+)
+def test_results_in_a_dictionary_keep_their_names(
+    tensorflow: TensorFlowProcess, name: str, shapes: dict[str, tuple[int, ...]]
+) -> None:
+    model = converted(tensorflow, f"{MODELS}:{name}").model
     (signature,) = model.signatures
     tensors = model.subgraphs[signature.subgraph].tensors
-    assert {name: tuple(tensors[index].shape) for name, index in signature.outputs} == {"count": (), "y": (3,)}
+    assert {name: tuple(tensors[index].shape) for name, index in signature.outputs} == shapes
+
+
+def test_keras_models_that_do_not_say_what_their_inputs_are(tensorflow: TensorFlowProcess) -> None:
+    with pytest.raises(ModelError, match=r"does not say what its inputs are.*convert FOLDER"):
+        converted(tensorflow, f"{MODELS}:Subclass")
 
 
 def test_what_tensorflow_refuses_is_said_with_its_place(tensorflow: TensorFlowProcess) -> None:

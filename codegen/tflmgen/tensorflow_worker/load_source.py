@@ -68,7 +68,8 @@ def _keras_model(model: Any, request: Request) -> Program:
         structure = model.inputs if isinstance(model.inputs, (list, tuple)) and len(inputs) > 1 else inputs[0]
     except (ValueError, AttributeError, TypeError):
         raise SourceError(
-            "the Keras model has no inputs: it was never built", "Call it on an example before it is saved"
+            "the Keras model does not say what its inputs are: it was never built, or its class is one of your own",
+            "Call it on an example, export it with model.export(FOLDER, format='tf_saved_model'), and convert FOLDER",
         ) from None
     struct = getattr(model, "_inputs_struct", structure)
     names = [tensor.name.split(":")[0] for tensor in inputs]
@@ -156,7 +157,7 @@ def _python(request: Request) -> Program:
             raise SourceError(f"it has no function '{name}'")
         if not _is_traceable(model):
             model = model()
-    if hasattr(model, "layers") and hasattr(model, "inputs"):
+    if hasattr(model, "layers"):
         return _keras_model(model, request)
     if isinstance(model, tf.Module) and callable(model) and _is_traceable(type(model).__call__):
         return _traced(model.__call__, request, model)
@@ -219,10 +220,7 @@ def _traced(function: Any, request: Request, owner: Any) -> Program:
         args, kwargs = tf.nest.pack_sequence_as((positional, named), list(tensors))
         return concrete(*args, **kwargs)
 
-    results = concrete.structured_outputs
-    # tf.nest.flatten(), which takes the values, sorts a dictionary by its keys.
-    outputs = sorted(results) if isinstance(results, dict) else []
-    return Program([_entry("serving_default", names, specs, run, outputs)], owner)
+    return Program([_entry("serving_default", names, specs, run)], owner)
 
 
 def _reason(error: Exception) -> str:
@@ -235,12 +233,19 @@ def _reason(error: Exception) -> str:
 
 
 def _entry(
-    key: str, names: Sequence[str], specs: Sequence[Any], run: Callable[..., Any], outputs: Sequence[str]
+    key: str, names: Sequence[str], specs: Sequence[Any], run: Callable[..., Any], outputs: Sequence[str] = ()
 ) -> Entry:
-    """The entry of a function of flat tensors; each output gets a name."""
+    """The entry of a function of flat tensors; each output gets a name: its key in the dictionary that the function
+    returns, or else the one of `outputs`.
+    """
 
     def flat(*tensors: Any) -> Any:
-        return [tf.identity(tensor) for tensor in tf.nest.flatten(run(*tensors))]
+        nonlocal outputs
+        results = run(*tensors)
+        if isinstance(results, Mapping):
+            # tf.nest.flatten(), which takes the values, sorts a dictionary by its keys.
+            outputs = [str(name) for name in sorted(results)]
+        return [tf.identity(tensor) for tensor in tf.nest.flatten(results)]
 
     named = [tf.TensorSpec(spec.shape, spec.dtype, name=f"in_{i}") for i, spec in enumerate(specs)]
     function = tf.function(flat, autograph=False).get_concrete_function(*named)

@@ -124,8 +124,9 @@ NAMES_OPERATORS = {
     ),
     "quantisation: operators with weights, conversions, and operators that others stand in for": (
         "quantize.constant_moves quantize.equalization quantize.fake_quantization quantize.float_simplification "
-        "quantize.hoisted_products quantize.integer_choices quantize.integer_forms quantize.integer_rewrite "
-        "quantize.list_rows quantize.loop_counters quantize.saturation quantize.sum_chains quantize.trained_weights"
+        "quantize.hoisted_products quantize.idle_clips quantize.integer_choices quantize.integer_forms "
+        "quantize.integer_rewrite quantize.list_rows quantize.loop_counters quantize.saturation quantize.sum_chains "
+        "quantize.trained_weights"
     ),
 }
 """Why -> the modules outside kernels/operators that name operators; all others ask for traits (kernels/traits.py)."""

@@ -24,6 +24,7 @@ from tflmgen.kernels import traits_of
 from tflmgen.quantize.carried_inputs import carry_inputs
 from tflmgen.quantize.float_simplification import simplify, with_own_buffers
 from tflmgen.quantize.fused_lstm import MAX_CELL
+from tflmgen.quantize.idle_clips import without_idle_clips
 from tflmgen.quantize.idle_webs import without_idle_webs
 from tflmgen.quantize.integer_choices import with_integer_choices
 from tflmgen.quantize.integer_rewrite import Fusion, rewrite
@@ -110,7 +111,8 @@ def quantize_model(source: Model, calibration: Calibration, choice: Quantization
     unfused = {body: reason for body, reason in outcomes.items() if isinstance(reason, str)}
     replaced = frozenset[OperatorKey]().union(*(fusion.layer.replaced for fusion in fusions.values()))
     rewritten = rewrite(without_operators(source, replaced), assignment, choice.float_io, fusions, choice.constants)
-    data = write_model(with_own_buffers(with_integer_choices(with_row_operators(rewritten.model))))
+    final = with_integer_choices(with_row_operators(without_idle_clips(rewritten.model)))
+    data = write_model(with_own_buffers(final))
     inside = Counter(name for graph, name in rewritten.conversions if graph in assignment.webs.called)
     parsed = parse_model(data, source.name)
     stateful = tuple(body for body, fusion in fusions.items() if fusion.layer.is_stateful)

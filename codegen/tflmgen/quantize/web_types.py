@@ -25,6 +25,7 @@ from tflmgen.quantize.integer_forms import (
 )
 from tflmgen.quantize.quantization_scales import range_quantization, representable_range
 from tflmgen.quantize.range_choice import affine_for
+from tflmgen.quantize.recorded_ranges import recorded_ranges
 from tflmgen.quantize.saturation import decisive_webs, needed_range, saturation_bounds, takes_extremes
 from tflmgen.quantize.shared_scales import OneScale, shared_groups
 from tflmgen.quantize.statistics import Calibration
@@ -109,7 +110,7 @@ class TypeSolver:
 
     def __post_init__(self) -> None:
         self.webs = find_webs(self.model)
-        recorded = self._recorded()
+        recorded = recorded_ranges(self.model, self.webs, self.calibration)
         self.recorded = frozenset(recorded)
         measured = {**self._ranges(), **recorded}
         unreached = frozenset(graph.subgraph for graph in self.calibration.unreached)
@@ -163,17 +164,6 @@ class TypeSolver:
             tensor = self.model.subgraphs[subgraph].tensors[index]
             if tensor.dtype is DType.FLOAT32 and tensor.data and (bounds := finite_range(constant_values(tensor))):
                 widen(self.webs.root(target), *bounds)
-        return ranges
-
-    def _recorded(self) -> dict[TensorKey, Range]:
-        """Ranges that the file has for tensors of a web, which take the place of measured ones."""
-        ranges: dict[TensorKey, Range] = {}
-        for graph in self.model.subgraphs:
-            for tensor in graph.tensors:
-                if tensor.recorded_range is not None and tensor.data is None:
-                    root = self.webs.root((graph.index, tensor.index))
-                    low, high = ranges.get(root, tensor.recorded_range)
-                    ranges[root] = min(low, tensor.recorded_range[0]), max(high, tensor.recorded_range[1])
         return ranges
 
     def _wanted(self, root: TensorKey) -> DType:

@@ -39,12 +39,12 @@ def masked_softmax(style: str, mask: float) -> Model:
     return builder.model()
 
 
-def quantised(model: Model, folder: Path, mask: float | None) -> QuantizedFile:
-    """Quantised with 40 sets; mask: the second input is 0 or this number, else 1 or 0."""
+def quantised(model: Model, folder: Path, mask: float | None, deviation: float = 2) -> QuantizedFile:
+    """Quantised with 40 sets of scores; mask: the second input is 0 or this number, else 1 or 0."""
     rng = np.random.default_rng(4)
     keep = (np.arange(8) < rng.integers(3, 9, (40, 1))).astype(np.float32)
     keep = keep if mask is None else (1 - keep) * np.float32(mask)
-    arrays = {"x": rng.normal(0, 2, (40, 8)).astype(np.float32), "keep": keep}
+    arrays = {"x": rng.normal(0, deviation, (40, 8)).astype(np.float32), "keep": keep}
     path = folder / "model.tflite"
     path.write_bytes(write_model(model))
     np.savez(folder / "samples.npz", **{name: array.reshape(40, *SHAPE) for name, array in arrays.items()})  # type: ignore[arg-type]
@@ -63,6 +63,31 @@ def test_scores_keep_their_steps(style: str, mask: float, tmp_path: Path) -> Non
         ours = run_sets(build, sets)
     for own, theirs in zip(ours.outputs, tflm_outputs(file, sets.sets, 1 << 20, 60), strict=True):
         np.testing.assert_array_equal(own[0], theirs[0])
+
+
+@pytest.mark.parametrize("style", ["add", "input"])
+def test_masks_reach_below_scores_that_lie_far_apart(style: str, tmp_path: Path) -> None:
+    """The mask is 0, or -0 as the product of a mask and 0 is, where a score counts."""
+    result = quantised(masked_softmax(style, -1e9), tmp_path, -1e9 if style == "input" else None, deviation=12)
+    assert result.evaluation.sqnr_db > 25
+
+
+def test_a_sensor_whose_values_are_0_or_large_has_no_masks(tmp_path: Path) -> None:
+    """As of an echo's distance in millimetres, 0 where there is none: the values beside 0 are what counts."""
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, y = graph.tensor("x", DType.FLOAT32, SHAPE), graph.tensor("y", DType.FLOAT32, (8, 1))
+    column, shape = graph.tensor("column", DType.FLOAT32, (8, 1)), graph.constant("shape", np.array([8, 1], np.int32))
+    graph.operator("RESHAPE", [x, shape], [column])
+    graph.operator("MUL", [column, graph.constant("f", np.linspace(-1, 1, 8, dtype=np.float32).reshape(8, 1))], [y])
+    graph.inputs, graph.outputs = [x], [y]
+    rng = np.random.default_rng(4)
+    distances = rng.uniform(600, 4000, (40, *SHAPE)) * (rng.random((40, *SHAPE)) > 0.3)
+    path = tmp_path / "model.tflite"
+    path.write_bytes(write_model(builder.model()))
+    np.savez(tmp_path / "samples.npz", x=distances.astype(np.float32))
+    result = quantize_file(path, tmp_path / "samples.npz", QuantizeOptions(), None, lambda *_: None)
+    assert result.evaluation.sqnr_db > 35
 
 
 def test_large_values_that_are_no_masks_stay(tmp_path: Path) -> None:

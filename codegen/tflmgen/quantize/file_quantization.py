@@ -15,22 +15,27 @@ from tflmgen.options import Activations, QuantizedIo, QuantizeOptions, SourceOpt
 from tflmgen.quantize.calibration import measure
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration
 from tflmgen.quantize.cycle_estimates import TypeCost, by_source, cycles_of_invoke, operator_cycles
-from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, run_sets
+from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, max_trips, run_sets
 from tflmgen.quantize.float_simplification import lstm_loops_of
 from tflmgen.quantize.mask_constants import with_bounded_masks
 from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, prepare_float, quantize_model
 from tflmgen.quantize.observed_build import ObservedBuild, moved_shapes, observed_build, observed_variant
-from tflmgen.quantize.range_choice import RangeMethod
+from tflmgen.quantize.range_choice import Affine, RangeMethod, affine_of, choose_range, clip
 from tflmgen.quantize.refinement import Refinement, Trial, refined
 from tflmgen.quantize.sensitivity import Sensitivity, measure_sensitivity, web_values
 from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.type_search import Limits, TypeChoice, choose_types, evaluate
+from tflmgen.quantize.value_ranges import Range
+from tflmgen.quantize.value_sources import value_sources, with_sources
 from tflmgen.quantize.web_costs import widening_costs
 from tflmgen.quantize.web_types import Assignment
 from tflmgen.terminal import Progress
 
 _SAME_DB = 50.0
 """SQNR from which on a float model with smaller masks counts as the same: int8 seldom reaches it."""
+
+_GOOD_DB = 40.0
+"""SQNR from which on it does not matter that values end at a bound: int8 has little more."""
 
 _SENSITIVITY_SETS = 16
 """Held-out sets on which each web is measured alone: enough for the order of the webs."""
@@ -128,7 +133,20 @@ def _without_masks(
     stack: ExitStack, build: ObservedBuild, data: CalibrationData, calibration: Calibration, reference: Run
 ) -> tuple[ObservedBuild, Calibration]:
     """The build and its calibration with masks bounded, where the float model computes the same with them."""
-    model = with_bounded_masks(build.model, calibration)
+    trips = max_trips(build.model, reference, build.model)
+    sources = value_sources(build.model)
+
+    def accuracy(key: TensorKey, affine: Affine) -> tuple[float, float]:
+        # No step writes a view or a branch's operand: what it holds ends where the value does that it is.
+        run = run_sets(build, data.held_out, dict.fromkeys(with_sources(key, sources), affine), max_trips=trips)
+        errors = compare_runs(build, data.held_out, reference, run, build.model)
+        return errors.branch_agreement, errors.sqnr_db
+
+    def is_mask(key: TensorKey, bounds: Range) -> bool:
+        whole = affine_of(*choose_range(calibration.tensors[key], DType.INT8, RangeMethod.MIN_MAX), DType.INT8)
+        return accuracy(key, clip(*bounds)) >= min(accuracy(key, whole), (1.0, _GOOD_DB))
+
+    model = with_bounded_masks(build.model, calibration, is_mask)
     if model is build.model:
         return build, calibration
     bounded = stack.enter_context(observed_variant(build, model))

@@ -6,7 +6,7 @@ the scores for SOFTMAX to give 0: the constants become as small, and ranges of m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from tflmgen.ir import DType
 from tflmgen.kernels import traits_of
 from tflmgen.quantize.integer_forms import Array
 from tflmgen.quantize.statistics import Calibration, TensorStatistics
+from tflmgen.quantize.value_ranges import Range
 
 _LEAST_RATIO = 512
 """Masks are this many times the other values at least: with them int8 has less than a step for the others."""
@@ -36,15 +37,31 @@ class _Masked:
     below: bool
     above: bool
 
+    def bounds(self, reach: float) -> Range:
+        """Range that leaves masks no more than they need, where `reach` is beyond all scores."""
+        # Of an input that is the mask itself, 0 is the only other value: it must reach below all scores.
+        margin = _MARGIN if self.high > self.low else reach
+        return self.low - margin * self.below, self.high + margin * self.above
 
-def with_bounded_masks(model: Model, calibration: Calibration) -> Model:
-    """The Model with constants of masks bounded, and ranges for what they are added to; itself without any."""
-    masked = {key: part for key in sorted(calibration.tensors) if (part := _masked(model, calibration, key))}
+
+def with_bounded_masks(model: Model, calibration: Calibration, is_mask: Callable[[TensorKey, Range], bool]) -> Model:
+    """The Model with constants of masks bounded, and ranges for what they are added to; itself without any.
+
+    is_mask  whether ending a tensor's values at a range costs less than int8 steps over all of them do; not so of a
+             sensor's values that are 0 or large
+    """
+    parts = {key: part for key in sorted(calibration.tensors) if (part := _masked(model, calibration, key))}
+    masked = {key: part for key, part in parts.items() if is_mask(key, part.bounds(_reach(parts)))}
     if not masked:
         return model
-    reach = max(part.high - part.low for part in masked.values()) + _MARGIN
+    reach = _reach(masked)
     subgraphs = tuple(_bounded(graph, masked, reach) for graph in model.subgraphs)
     return replace(model, subgraphs=subgraphs)
+
+
+def _reach(masked: Mapping[TensorKey, _Masked]) -> float:
+    """What is beyond all scores by a margin."""
+    return max(part.high - part.low for part in masked.values()) + _MARGIN
 
 
 def _masked(model: Model, calibration: Calibration, key: TensorKey) -> _Masked | None:
@@ -69,6 +86,8 @@ def _split(statistics: TensorStatistics) -> _Masked | None:
         return None
     limit = magnitudes[:-1][np.argmax(gaps)]
     others = centers[np.abs(centers) <= limit]
+    # The bin of -0 has a centre beside 0.
+    others = np.where(np.abs(others) < np.finfo(np.float32).tiny, 0.0, others)
     low, high = min(float(others.min()), 0.0), max(float(others.max()), 0.0)
     return _Masked(low, high, bool((centers < -limit).any()), bool((centers > limit).any()))
 
@@ -81,10 +100,7 @@ def _bounded(graph: SubGraph, masked: dict[TensorKey, _Masked], reach: float) ->
             tensors[index] = _clipped(tensors[index], values, reach)
     for (subgraph, index), part in masked.items():
         if subgraph == graph.index:
-            # Of an input that is the mask itself, 0 is the only other value: it must reach below all scores.
-            margin = _MARGIN if part.high > part.low else reach
-            bounds = part.low - margin * part.below, part.high + margin * part.above
-            tensors[index] = replace(tensors[index], recorded_range=bounds)
+            tensors[index] = replace(tensors[index], recorded_range=part.bounds(reach))
     return replace(graph, tensors=tuple(tensors))
 
 

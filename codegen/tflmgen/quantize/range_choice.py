@@ -39,6 +39,9 @@ _POINT = 1e-3
 _TINY = 2.0**-18
 """Values below this part of the largest count as rounded to 0: an eighth of a step of int16 over the whole range."""
 
+_CLIP_STEPS = 2**22
+"""Steps of a range that is only to end the values: float32 has about as many digits."""
+
 _SMALLEST_SCALE = 2.0**-23
 """Scale of tensors that are always 0; scales near the least float32 would overflow the multipliers of kernels."""
 
@@ -99,6 +102,12 @@ def affine_for(minimum: float, maximum: float, dtype: DType, symmetric: bool) ->
     is_low_better = abs(lowest) + abs(low / scale) < abs(highest) + abs(high / scale)
     zero_point = round(from_low if is_low_better else from_high)
     return Affine(scale, min(max(zero_point, lowest), highest), lowest, highest)
+
+
+def clip(low: float, high: float) -> Affine:
+    """A quantisation that ends the values at a range of some width, with steps of no account in float32."""
+    scale = (high - low) / _CLIP_STEPS
+    return Affine(scale, 0, round(low / scale), round(high / scale))
 
 
 def affine_of(scale: float, zero_point: int, dtype: DType) -> Affine:

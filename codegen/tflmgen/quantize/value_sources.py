@@ -45,6 +45,16 @@ def origins(tensor: TensorKey, sources: Edges, is_known: Iterable[TensorKey]) ->
     return sorted(reached)
 
 
+def with_sources(tensor: TensorKey, sources: Edges) -> frozenset[TensorKey]:
+    """The tensor and all whose values reach it."""
+    reached, pending = {tensor}, [tensor]
+    while pending:
+        others = sources.get(pending.pop(), frozenset()) - reached
+        reached |= others
+        pending += others
+    return frozenset(reached)
+
+
 def _edges(model: Model) -> Iterator[tuple[TensorKey, TensorKey]]:
     """(target, source) of every edge."""
     assigned: dict[str, list[TensorKey]] = {}

@@ -60,7 +60,7 @@ tflmgen_conv2d_dsp_blocks_of_layer(tflmgen_u32 *im2col, const struct tflmgen_con
                                    const struct tflmgen_conv2d_dsp_variant *variant)
 {
     struct tflmgen_conv2d_dsp_blocks blocks = tflmgen_conv2d_dsp_blocks_of(
-        p->steps, p->output_channels, variant->compact ? TFLMGEN_CONV2D_DSP_STEPS : TFLMGEN_CONV2D_DSP_UNROLLED,
+        p->steps, p->output_channels, variant->compact ? TFLMGEN_CONV2D_DSP_STEPS : TFLMGEN_CONV2D_DSP_STEP_PAIRS,
         variant->compact ? 1 : 2);
     const int32_t step = p->backward ? -TFLMGEN_CONV2D_DSP_PIXELS : TFLMGEN_CONV2D_DSP_PIXELS;
     const int32_t bytes = p->row_pitch & ~3;

@@ -2,7 +2,7 @@
  * (conv2d_parts.h), computed as CONV_2D is (conv2d_block_dsp.h).
  *
  * A block is three outputs of one output row, or a single one where rows are shorter. The stream has the records of
- * conv2d_block_dsp.h for one part after the other, with control words. A single output channel is paired with itself.
+ * conv2d_steps_dsp.h for one part after the other, with control words. A single output channel is paired with itself.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_PARTS_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_PARTS_DSP_H

@@ -1,5 +1,5 @@
 /* CONV_2D in int8 for cores with the DSP extension, for long windows: one part of a block's windows at a time, so that
- * the im2col buffer (conv2d_block_dsp.h) stays short. From part to part, the sums of all channels wait in scratch
+ * the im2col buffer (conv2d_steps_dsp.h) stays short. From part to part, the sums of all channels wait in scratch
  * memory (conv2d_split_part_dsp.h).
  *
  * The stream has the parts one after the other, in each the pairs of channels, and behind them biases as in

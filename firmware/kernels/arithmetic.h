@@ -24,44 +24,48 @@ struct tflmgen_rows_range_f32 {
     float greatest;
 };
 
-/* Four elements: LOADS, the operation, 2 VCMP, 2 VPSEL as in tflmgen_clamp_f32_mve, VSTRW, LETP. */
+/* The loop over a row: LOADS of one operand or both, `operation` of the registers `first` and `second`, and the range.
+ * A row's single other operand is in all lanes of `broadcast`. Four elements: LOADS, the operation, 2 VCMP, 2 VPSEL as
+ * in tflmgen_clamp_f32_mve, VSTRW, LETP. */
 /* clang-format off */
-#define TFLMGEN_ARITHMETIC_LOOP_MVE(LOADS, operation, first, second)                                           \
-    __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"                                                          \
-                     "1:\n\t" LOADS                                                                            \
-                     operation " q0, " first ", " second "\n\t"                                               \
-                     "vcmp.f32 gt, %q[lows], q0\n\t"                                                          \
-                     "vpsel q0, %q[lows], q0\n\t"                                                             \
-                     "vcmp.f32 gt, q0, %[greatest]\n\t"                                                       \
-                     "vpsel q0, %q[highs], q0\n\t"                                                            \
-                     "vstrw.32 q0, [%[output]], #16\n\t"                                                      \
-                     "letp lr, 1b\n"                                                                          \
-                     "2:"                                                                                     \
-                     : [row1] "+l"(row1), [row2] "+l"(row2), [output] "+l"(output)                            \
-                     : [one] "w"(one), [lows] "w"(vdupq_n_f32(p->least)), [highs] "w"(vdupq_n_f32(p->greatest)), \
-                       [greatest] "r"(p->greatest), [elements] "r"(p->elements)                               \
+#define TFLMGEN_ARITHMETIC_LOOP_MVE(LOADS, operation, first, second)                                \
+    __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"                                               \
+                     "1:\n\t" LOADS                                                                 \
+                     operation " q0, " first ", " second "\n\t"                                     \
+                     "vcmp.f32 gt, %q[least], q0\n\t"                                               \
+                     "vpsel q0, %q[least], q0\n\t"                                                  \
+                     "vcmp.f32 gt, q0, %[greatest]\n\t"                                             \
+                     "vpsel q0, %q[greatest_lanes], q0\n\t"                                         \
+                     "vstrw.32 q0, [%[output]], #16\n\t"                                            \
+                     "letp lr, 1b\n"                                                                \
+                     "2:"                                                                           \
+                     : [row1] "+l"(row1), [row2] "+l"(row2), [output] "+l"(output)                  \
+                     : [broadcast] "w"(broadcast), [least] "w"(vdupq_n_f32(p->least)),              \
+                       [greatest_lanes] "w"(vdupq_n_f32(p->greatest)), [greatest] "r"(p->greatest), \
+                       [elements] "r"(p->elements)                                                  \
                      : "lr", "q0", "q1", "cc", "memory")
 
-/* A row by a row, or either by a single element. */
-#define TFLMGEN_DEFINE_ARITHMETIC_ROW_F32(name, expression, operation)                                               \
-    TFLMGEN_SHARED void name##_row(const tflmgen_f32 *row1, const tflmgen_f32 *row2, tflmgen_f32 *output,            \
-                                   const struct tflmgen_rows_range_f32 *p)                                           \
-    {                                                                                                                \
-        const float32x4_t one = vdupq_n_f32(0.0f);                                                                   \
-        TFLMGEN_ARITHMETIC_LOOP_MVE("vldrw.u32 q0, [%[row1]], #16\n\tvldrw.u32 q1, [%[row2]], #16\n\t",             \
-                                    operation, "q0", "q1");                                                          \
-    }                                                                                                                \
-    TFLMGEN_SHARED void name##_second(const tflmgen_f32 *row1, const tflmgen_f32 *row2, tflmgen_f32 *output,         \
-                                      const struct tflmgen_rows_range_f32 *p)                                        \
-    {                                                                                                                \
-        const float32x4_t one = vdupq_n_f32(*row2);                                                                  \
-        TFLMGEN_ARITHMETIC_LOOP_MVE("vldrw.u32 q0, [%[row1]], #16\n\t", operation, "q0", "%q[one]");                 \
-    }                                                                                                                \
-    TFLMGEN_SHARED void name##_first(const tflmgen_f32 *row1, const tflmgen_f32 *row2, tflmgen_f32 *output,          \
-                                     const struct tflmgen_rows_range_f32 *p)                                         \
-    {                                                                                                                \
-        const float32x4_t one = vdupq_n_f32(*row1);                                                                  \
-        TFLMGEN_ARITHMETIC_LOOP_MVE("vldrw.u32 q0, [%[row2]], #16\n\t", operation, "%q[one]", "q0");                 \
+/* name_row: a row and a row; name_second: a row and a single second element; name_first: a single first element and a
+ * row. */
+#define TFLMGEN_DEFINE_ARITHMETIC_ROW_F32(name, expression, operation)                                       \
+    TFLMGEN_SHARED void name##_row(const tflmgen_f32 *row1, const tflmgen_f32 *row2, tflmgen_f32 *output,    \
+                                   const struct tflmgen_rows_range_f32 *p)                                   \
+    {                                                                                                        \
+        const float32x4_t broadcast = vdupq_n_f32(0.0f);                                                     \
+        TFLMGEN_ARITHMETIC_LOOP_MVE("vldrw.u32 q0, [%[row1]], #16\n\tvldrw.u32 q1, [%[row2]], #16\n\t",      \
+                                    operation, "q0", "q1");                                                  \
+    }                                                                                                        \
+    TFLMGEN_SHARED void name##_second(const tflmgen_f32 *row1, const tflmgen_f32 *row2, tflmgen_f32 *output, \
+                                      const struct tflmgen_rows_range_f32 *p)                                \
+    {                                                                                                        \
+        const float32x4_t broadcast = vdupq_n_f32(*row2);                                                    \
+        TFLMGEN_ARITHMETIC_LOOP_MVE("vldrw.u32 q0, [%[row1]], #16\n\t", operation, "q0", "%q[broadcast]");   \
+    }                                                                                                        \
+    TFLMGEN_SHARED void name##_first(const tflmgen_f32 *row1, const tflmgen_f32 *row2, tflmgen_f32 *output,  \
+                                     const struct tflmgen_rows_range_f32 *p)                                 \
+    {                                                                                                        \
+        const float32x4_t broadcast = vdupq_n_f32(*row1);                                                    \
+        TFLMGEN_ARITHMETIC_LOOP_MVE("vldrw.u32 q0, [%[row2]], #16\n\t", operation, "%q[broadcast]", "q0");   \
     }
 /* clang-format on */
 
@@ -268,21 +272,21 @@ struct tflmgen_mul_s16 {
 TFLMGEN_KERNEL void tflmgen_add_s16(const tflmgen_s16 *input1, const tflmgen_s16 *input2, tflmgen_s16 *output,
                                     const struct tflmgen_add_s16 *params)
 {
-    const bool one1 = !params->stride1[params->rank - 1];
-    const bool one2 = !one1 && !params->stride2[params->rank - 1];
+    const bool is_scalar1 = !params->stride1[params->rank - 1];
+    const bool is_scalar2 = !is_scalar1 && !params->stride2[params->rank - 1];
     const struct tflmgen_rows_s16 p = {
         params->extent[params->rank - 1],
-        one2 ? tflmgen_scale_mve_of(1 << 30, 0) : tflmgen_scale_mve_of(params->multiplier2, -params->right2),
-        one2 ? params->factor1 / (1 << 14) : params->sign2,
+        is_scalar2 ? tflmgen_scale_mve_of(1 << 30, 0) : tflmgen_scale_mve_of(params->multiplier2, -params->right2),
+        is_scalar2 ? params->factor1 / (1 << 14) : params->sign2,
         params->factor1,
         tflmgen_scale_mve_of(params->multiplier_output, params->shift_output),
         params->least,
         params->greatest,
     };
-    if (one1) {
+    if (is_scalar1) {
         TFLMGEN_EACH_BINARY_ROW(tflmgen_s16, input1, input2, output, params,
                                 tflmgen_add_one_s16(row2, *row1 * params->factor1, output, &p));
-    } else if (one2) {
+    } else if (is_scalar2) {
         TFLMGEN_EACH_BINARY_ROW(
             tflmgen_s16, input1, input2, output, params,
             tflmgen_add_one_s16(
@@ -296,8 +300,8 @@ TFLMGEN_KERNEL void tflmgen_add_s16(const tflmgen_s16 *input1, const tflmgen_s16
 TFLMGEN_KERNEL void tflmgen_mul_s16(const tflmgen_s16 *input1, const tflmgen_s16 *input2, tflmgen_s16 *output,
                                     const struct tflmgen_mul_s16 *params)
 {
-    const bool one1 = !params->stride1[params->rank - 1];
-    const bool one2 = !params->stride2[params->rank - 1];
+    const bool is_scalar1 = !params->stride1[params->rank - 1];
+    const bool is_scalar2 = !params->stride2[params->rank - 1];
     const int32_t left = tflmgen_max_s32(params->shift, 0);
     const struct tflmgen_scale_mve none = {0, 0, 0};
     const struct tflmgen_rows_s16 p = {
@@ -309,10 +313,11 @@ TFLMGEN_KERNEL void tflmgen_mul_s16(const tflmgen_s16 *input1, const tflmgen_s16
         params->least,
         params->greatest,
     };
-    if (one1 || one2) {
-        TFLMGEN_EACH_BINARY_ROW(
-            tflmgen_s16, input1, input2, output, params,
-            tflmgen_mul_one_s16(one1 ? row2 : row1, (int32_t)((uint32_t)(one1 ? *row1 : *row2) << left), output, &p));
+    if (is_scalar1 || is_scalar2) {
+        TFLMGEN_EACH_BINARY_ROW(tflmgen_s16, input1, input2, output, params,
+                                tflmgen_mul_one_s16(is_scalar1 ? row2 : row1,
+                                                    (int32_t)((uint32_t)(is_scalar1 ? *row1 : *row2) << left), output,
+                                                    &p));
     } else {
         TFLMGEN_EACH_BINARY_ROW(tflmgen_s16, input1, input2, output, params,
                                 tflmgen_mul_rows_s16(row1, row2, output, &p));

@@ -7,10 +7,13 @@
 #include "dsp.h"
 #include "element_rows.h"
 
-#define TFLMGEN_MAX_q0(kind, a, b) "vmax" TFLMGEN_SIGNED_##kind "q0, " a ", " b "\n\t"
-#define TFLMGEN_MIN_q0(kind, a, b) "vmin" TFLMGEN_SIGNED_##kind "q0, " a ", " b "\n\t"
-#define TFLMGEN_MAX_q0_F32(kind, a, b) "vcmp.f32 gt, " a ", " b "\n\tvpsel q0, " a ", " b "\n\t"
-#define TFLMGEN_MIN_q0_F32(kind, a, b) "vcmp.f32 gt, " b ", " a "\n\tvpsel q0, " a ", " b "\n\t"
+/* OPERATIONs of element_rows.h: q0 of the elements of two operands. */
+#define TFLMGEN_MAX_q0(suffix, first, second) "vmax" TFLMGEN_SIGNED_##suffix "q0, " first ", " second "\n\t"
+#define TFLMGEN_MIN_q0(suffix, first, second) "vmin" TFLMGEN_SIGNED_##suffix "q0, " first ", " second "\n\t"
+#define TFLMGEN_MAX_q0_F32(suffix, first, second) \
+    "vcmp.f32 gt, " first ", " second "\n\tvpsel q0, " first ", " second "\n\t"
+#define TFLMGEN_MIN_q0_F32(suffix, first, second) \
+    "vcmp.f32 gt, " second ", " first "\n\tvpsel q0, " first ", " second "\n\t"
 
 #define TFLMGEN_DEFINE_EXTREMES(suffix, type)                                                               \
     TFLMGEN_DEFINE_BINARY_ROWS(tflmgen_maximum_##suffix, type, type, tflmgen_binary, a > b ? a : b, suffix, \
@@ -19,9 +22,13 @@
                                TFLMGEN_MIN_q0, TFLMGEN_WRITE, TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP && !(defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE)
-/* Tensors of one shape, or of any and a single element, by words of `lanes` elements: 2 LDR, SSUB, SEL, STR and 2 to
- * loop, or a LDR less. A word is read before its results are written: the output may lie over inputs as for one element
- * after the other. */
+/* Tensors of one shape (dense), or one of any shape and a single element (one): by words of `lanes` elements, 2 LDR,
+ * SSUB, SEL, STR and 2 to loop, or a LDR less. A word is read before its results are written: the output may lie over
+ * inputs as for one element after the other.
+ *
+ *   SPLAT(element)     the word with the element in each lane
+ *   EXTREME(x, y)      the words' greater or lesser lanes
+ *   expression         the same of the elements `a` and `b` */
 #define TFLMGEN_DEFINE_EXTREME_DSP(name, type, lanes, SPLAT, EXTREME, expression)                         \
     TFLMGEN_SHARED void name##_dense(const type *input1, const type *input2, type *output, int32_t count) \
     {                                                                                                     \
@@ -35,9 +42,9 @@
     }                                                                                                     \
     TFLMGEN_SHARED void name##_one(const type *input, type b, type *output, int32_t count)                \
     {                                                                                                     \
-        const uint32_t other = SPLAT(b);                                                                  \
+        const uint32_t broadcast = SPLAT(b);                                                              \
         for (; count >= lanes; count -= lanes, input += lanes, output += lanes) {                         \
-            tflmgen_store4(output, EXTREME(tflmgen_load4(input), other));                                 \
+            tflmgen_store4(output, EXTREME(tflmgen_load4(input), broadcast));                             \
         }                                                                                                 \
         for (; count > 0; --count) {                                                                      \
             const type a = *input++;                                                                      \
@@ -81,31 +88,31 @@ TFLMGEN_DEFINE_BINARY(tflmgen_maximum_s64, tflmgen_s64, tflmgen_s64, tflmgen_bin
 TFLMGEN_DEFINE_BINARY(tflmgen_minimum_s64, tflmgen_s64, tflmgen_s64, tflmgen_binary, a < b ? a : b)
 
 /* Integer division never traps: by 0 it gives 0, and the least integer by -1 wraps to itself. */
-#define TFLMGEN_DEFINE_DIVISION(suffix, type, least)                                                   \
-    TFLMGEN_HELPER type tflmgen_quotient_##suffix(type a, type b)                                      \
-    {                                                                                                  \
-        if (b == 0) {                                                                                  \
-            return 0;                                                                                  \
-        }                                                                                              \
-        return a == least && b == -1 ? least : (type)(a / b);                                          \
-    }                                                                                                  \
-    TFLMGEN_HELPER type tflmgen_remainder_##suffix(type a, type b)                                     \
-    {                                                                                                  \
-        return b == 0 || b == -1 ? 0 : (type)(a % b);                                                  \
-    }                                                                                                  \
-    TFLMGEN_HELPER type tflmgen_floor_quotient_##suffix(type a, type b)                                \
-    {                                                                                                  \
-        const type rest = tflmgen_remainder_##suffix(a, b);                                            \
-        return (type)(tflmgen_quotient_##suffix(a, b) - (rest != 0 && (rest < 0) != (b < 0) ? 1 : 0)); \
-    }                                                                                                  \
-    TFLMGEN_HELPER type tflmgen_floor_remainder_##suffix(type a, type b)                               \
-    {                                                                                                  \
-        const type rest = tflmgen_remainder_##suffix(a, b);                                            \
-        return (type)(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);                           \
-    }                                                                                                  \
-    TFLMGEN_DEFINE_BINARY(tflmgen_floor_div_##suffix, type, type, tflmgen_binary,                      \
-                          tflmgen_floor_quotient_##suffix(a, b))                                       \
-    TFLMGEN_DEFINE_BINARY(tflmgen_floor_mod_##suffix, type, type, tflmgen_binary,                      \
+#define TFLMGEN_DEFINE_DIVISION(suffix, type, least)                                                             \
+    TFLMGEN_HELPER type tflmgen_quotient_##suffix(type a, type b)                                                \
+    {                                                                                                            \
+        if (b == 0) {                                                                                            \
+            return 0;                                                                                            \
+        }                                                                                                        \
+        return a == least && b == -1 ? least : (type)(a / b);                                                    \
+    }                                                                                                            \
+    TFLMGEN_HELPER type tflmgen_remainder_##suffix(type a, type b)                                               \
+    {                                                                                                            \
+        return b == 0 || b == -1 ? 0 : (type)(a % b);                                                            \
+    }                                                                                                            \
+    TFLMGEN_HELPER type tflmgen_floor_quotient_##suffix(type a, type b)                                          \
+    {                                                                                                            \
+        const type remainder = tflmgen_remainder_##suffix(a, b);                                                 \
+        return (type)(tflmgen_quotient_##suffix(a, b) - (remainder != 0 && (remainder < 0) != (b < 0) ? 1 : 0)); \
+    }                                                                                                            \
+    TFLMGEN_HELPER type tflmgen_floor_remainder_##suffix(type a, type b)                                         \
+    {                                                                                                            \
+        const type remainder = tflmgen_remainder_##suffix(a, b);                                                 \
+        return (type)(remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder);                 \
+    }                                                                                                            \
+    TFLMGEN_DEFINE_BINARY(tflmgen_floor_div_##suffix, type, type, tflmgen_binary,                                \
+                          tflmgen_floor_quotient_##suffix(a, b))                                                 \
+    TFLMGEN_DEFINE_BINARY(tflmgen_floor_mod_##suffix, type, type, tflmgen_binary,                                \
                           tflmgen_floor_remainder_##suffix(a, b))
 
 TFLMGEN_DEFINE_DIVISION(s32, tflmgen_s32, INT32_MIN)
@@ -116,9 +123,9 @@ TFLMGEN_DEFINE_BINARY(tflmgen_floor_div_f32, tflmgen_f32, tflmgen_f32, tflmgen_b
 
 TFLMGEN_HELPER float tflmgen_floor_remainder_f32(float a, float b)
 {
-    const float rest = fmodf(a, b);
-    const bool is_zero = rest <= 0.0f && rest >= 0.0f;
-    return !is_zero && (rest < 0.0f) != (b < 0.0f) ? rest + b : rest;
+    const float remainder = fmodf(a, b);
+    const bool is_zero = remainder <= 0.0f && remainder >= 0.0f;
+    return !is_zero && (remainder < 0.0f) != (b < 0.0f) ? remainder + b : remainder;
 }
 
 TFLMGEN_DEFINE_BINARY(tflmgen_floor_mod_f32, tflmgen_f32, tflmgen_f32, tflmgen_binary,
@@ -136,12 +143,12 @@ struct tflmgen_div_s32 {
     int32_t greatest;
 };
 
-#define TFLMGEN_QUOTIENTS_q0(kind, a, b) \
-    "vmov q2, " a "\n\tvmov q1, " b "\n\t" TFLMGEN_DIVIDE_q2_BY_q1 TFLMGEN_CLAMP_q0_f32
+#define TFLMGEN_QUOTIENTS_q0(suffix, first, second) \
+    "vmov q2, " first "\n\tvmov q1, " second "\n\t" TFLMGEN_DIVIDE_q2_BY_q1 TFLMGEN_CLAMP_q0_f32
 
 TFLMGEN_DEFINE_BINARY_ROWS_F32(tflmgen_div_f32, tflmgen_div_f32,
                                tflmgen_clamp_f32(a / b, params->least, params->greatest), TFLMGEN_QUOTIENTS_q0,
-                               TFLMGEN_WRITE, tflmgen_lanes_f32(params->least), tflmgen_lanes_f32(params->greatest))
+                               TFLMGEN_WRITE, tflmgen_splat_f32(params->least), tflmgen_splat_f32(params->greatest))
 TFLMGEN_DEFINE_BINARY(tflmgen_div_s32, tflmgen_s32, tflmgen_s32, tflmgen_div_s32,
                       tflmgen_clamp_s32(tflmgen_quotient_s32(a, b), params->least, params->greatest))
 
@@ -156,8 +163,8 @@ TFLMGEN_HELPER int32_t tflmgen_power_s32(int32_t base, int32_t exponent)
     }
     uint32_t result = 1;
     uint32_t square = (uint32_t)base;
-    for (uint32_t rest = (uint32_t)exponent; rest != 0; rest >>= 1) {
-        if ((rest & 1u) != 0) {
+    for (uint32_t bits = (uint32_t)exponent; bits != 0; bits >>= 1) {
+        if ((bits & 1u) != 0) {
             result *= square;
         }
         square *= square;
@@ -167,9 +174,10 @@ TFLMGEN_HELPER int32_t tflmgen_power_s32(int32_t base, int32_t exponent)
 
 TFLMGEN_DEFINE_BINARY(tflmgen_pow_s32, tflmgen_s32, tflmgen_s32, tflmgen_binary, tflmgen_power_s32(a, b))
 
-#define TFLMGEN_SQUARES_q0(kind, a, b) \
-    "vsub" TFLMGEN_UNSIGNED_##kind "q0, " a ", " b "\n\tvmul" TFLMGEN_UNSIGNED_##kind "q0, q0, q0\n\t"
-#define TFLMGEN_PRELU_q0(kind, a, b) "vmul.f32 q2, " a ", " b "\n\tvcmp.f32 ge, " a ", zr\n\tvpsel q0, " a ", q2\n\t"
+#define TFLMGEN_SQUARES_q0(suffix, first, second) \
+    "vsub" TFLMGEN_ANY_SIGN_##suffix "q0, " first ", " second "\n\tvmul" TFLMGEN_ANY_SIGN_##suffix "q0, q0, q0\n\t"
+#define TFLMGEN_PRELU_q0(suffix, first, second) \
+    "vmul.f32 q2, " first ", " second "\n\tvcmp.f32 ge, " first ", zr\n\tvpsel q0, " first ", q2\n\t"
 
 TFLMGEN_DEFINE_BINARY_ROWS_F32(tflmgen_squared_difference_f32, tflmgen_binary, (a - b) * (a - b), TFLMGEN_SQUARES_q0,
                                TFLMGEN_WRITE, TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)

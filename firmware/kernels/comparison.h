@@ -5,31 +5,32 @@
 #include "element_rows.h"
 #include "requantize.h"
 
-/* There is no VCMP by LT and LE: for NaN they hold. */
-#define TFLMGEN_EQUAL_q0(kind, a, b) "vcmp" TFLMGEN_UNSIGNED_##kind "eq, " a ", " b "\n\t"
-#define TFLMGEN_NOT_EQUAL_q0(kind, a, b) "vcmp" TFLMGEN_UNSIGNED_##kind "ne, " a ", " b "\n\t"
-#define TFLMGEN_GREATER_q0(kind, a, b) "vcmp" TFLMGEN_SIGNED_##kind "gt, " a ", " b "\n\t"
-#define TFLMGEN_GREATER_EQUAL_q0(kind, a, b) "vcmp" TFLMGEN_SIGNED_##kind "ge, " a ", " b "\n\t"
-#define TFLMGEN_LESS_q0(kind, a, b) TFLMGEN_GREATER_q0(kind, b, a)
-#define TFLMGEN_LESS_EQUAL_q0(kind, a, b) TFLMGEN_GREATER_EQUAL_q0(kind, b, a)
+/* OPERATIONs of element_rows.h, which leave predicates for TFLMGEN_BOOLS. LT and LE of VCMP hold for NaN, and so they
+ * are not used. */
+#define TFLMGEN_EQUAL_q0(suffix, first, second) "vcmp" TFLMGEN_ANY_SIGN_##suffix "eq, " first ", " second "\n\t"
+#define TFLMGEN_NOT_EQUAL_q0(suffix, first, second) "vcmp" TFLMGEN_ANY_SIGN_##suffix "ne, " first ", " second "\n\t"
+#define TFLMGEN_GREATER_q0(suffix, first, second) "vcmp" TFLMGEN_SIGNED_##suffix "gt, " first ", " second "\n\t"
+#define TFLMGEN_GREATER_EQUAL_q0(suffix, first, second) "vcmp" TFLMGEN_SIGNED_##suffix "ge, " first ", " second "\n\t"
+#define TFLMGEN_LESS_q0(suffix, first, second) TFLMGEN_GREATER_q0(suffix, second, first)
+#define TFLMGEN_LESS_EQUAL_q0(suffix, first, second) TFLMGEN_GREATER_EQUAL_q0(suffix, second, first)
 
-#define TFLMGEN_DEFINE_COMPARISON(name, OPERATION, type, kind, expression)                                    \
-    TFLMGEN_DEFINE_BINARY_ROWS(tflmgen_##name##_##kind, type, tflmgen_bool, tflmgen_binary, expression, kind, \
+#define TFLMGEN_DEFINE_COMPARISON(name, OPERATION, type, suffix, expression)                                      \
+    TFLMGEN_DEFINE_BINARY_ROWS(tflmgen_##name##_##suffix, type, tflmgen_bool, tflmgen_binary, expression, suffix, \
                                OPERATION, TFLMGEN_BOOLS, TFLMGEN_TRUES, TFLMGEN_ZEROS_MVE)
 /* Not by vectors: of int64 there are none, and those of floats take denormal numbers for zero, which would decide an If
  * or a While otherwise. */
-#define TFLMGEN_DEFINE_SCALAR_COMPARISON(name, OPERATION, type, kind, expression) \
-    TFLMGEN_DEFINE_BINARY(tflmgen_##name##_##kind, type, tflmgen_bool, tflmgen_binary, expression)
+#define TFLMGEN_DEFINE_SCALAR_COMPARISON(name, OPERATION, type, suffix, expression) \
+    TFLMGEN_DEFINE_BINARY(tflmgen_##name##_##suffix, type, tflmgen_bool, tflmgen_binary, expression)
 
-#define TFLMGEN_DEFINE_ORDER(DEFINE, type, kind)                  \
-    DEFINE(less, TFLMGEN_LESS_q0, type, kind, a < b)              \
-    DEFINE(less_equal, TFLMGEN_LESS_EQUAL_q0, type, kind, a <= b) \
-    DEFINE(greater, TFLMGEN_GREATER_q0, type, kind, a > b)        \
-    DEFINE(greater_equal, TFLMGEN_GREATER_EQUAL_q0, type, kind, a >= b)
+#define TFLMGEN_DEFINE_ORDER(DEFINE, type, suffix)                  \
+    DEFINE(less, TFLMGEN_LESS_q0, type, suffix, a < b)              \
+    DEFINE(less_equal, TFLMGEN_LESS_EQUAL_q0, type, suffix, a <= b) \
+    DEFINE(greater, TFLMGEN_GREATER_q0, type, suffix, a > b)        \
+    DEFINE(greater_equal, TFLMGEN_GREATER_EQUAL_q0, type, suffix, a >= b)
 
-#define TFLMGEN_DEFINE_EQUALITY(DEFINE, type, kind)     \
-    DEFINE(equal, TFLMGEN_EQUAL_q0, type, kind, a == b) \
-    DEFINE(not_equal, TFLMGEN_NOT_EQUAL_q0, type, kind, a != b)
+#define TFLMGEN_DEFINE_EQUALITY(DEFINE, type, suffix)     \
+    DEFINE(equal, TFLMGEN_EQUAL_q0, type, suffix, a == b) \
+    DEFINE(not_equal, TFLMGEN_NOT_EQUAL_q0, type, suffix, a != b)
 
 /* Floats are equal as IEEE 754 says: NaN equals nothing. Two inequalities spare a warning that means well. */
 TFLMGEN_DEFINE_SCALAR_COMPARISON(equal, TFLMGEN_EQUAL_q0, tflmgen_f32, f32, a <= b && a >= b)
@@ -75,8 +76,8 @@ TFLMGEN_DEFINE_COMPARE_QUANTIZED(tflmgen_less_equal_s8, <=)
 TFLMGEN_DEFINE_COMPARE_QUANTIZED(tflmgen_greater_s8, >)
 TFLMGEN_DEFINE_COMPARE_QUANTIZED(tflmgen_greater_equal_s8, >=)
 
-#define TFLMGEN_AND_q0(kind, a, b) "vand q0, " a ", " b "\n\t"
-#define TFLMGEN_OR_q0(kind, a, b) "vorr q0, " a ", " b "\n\t"
+#define TFLMGEN_AND_q0(suffix, first, second) "vand q0, " first ", " second "\n\t"
+#define TFLMGEN_OR_q0(suffix, first, second) "vorr q0, " first ", " second "\n\t"
 
 TFLMGEN_DEFINE_BINARY_ROWS(tflmgen_logical_and_b8, tflmgen_bool, tflmgen_bool, tflmgen_binary, a &&b, s8,
                            TFLMGEN_AND_q0, TFLMGEN_WRITE, TFLMGEN_ZEROS_MVE, TFLMGEN_ZEROS_MVE)

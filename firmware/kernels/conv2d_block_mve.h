@@ -21,21 +21,21 @@
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
-/* Blocks of four pixels, in the order in which the assembly reads it. What is before `pixel` moves on from block to
+/* Blocks of four pixels, in the order in which the assembly reads it. The first three numbers move on from block to
  * block. */
 struct tflmgen_conv2d_mve_blocks {
     const int8_t *windows; /* the first 16 values of the first pixel */
     int8_t *output;
-    int32_t count;     /* blocks left; 0 for one block */
-    int32_t pixel;     /* bytes from a pixel's first 16 values to the next pixel's */
-    int32_t rest;      /* chunks from the im2col buffer's second one to `end` */
-    int32_t skip;      /* bytes of code that the first pass leaves out */
-    const int8_t *end; /* of the im2col buffer; for short windows what the loads' distances count from */
+    int32_t count;           /* blocks that remain; 0 for one block */
+    int32_t pixel_step;      /* bytes from a pixel's first 16 values to the next pixel's */
+    int32_t buffered_chunks; /* from the im2col buffer's second one to `end` */
+    int32_t skip_bytes;      /* of code that the first pass leaves out */
+    const int8_t *end;       /* of the im2col buffer; for short windows what the loads' distances count from */
     const int8_t *stream;
     int32_t zero_point;
     int32_t copied; /* chunks behind the first that are copied from the input to the im2col buffer: all, or none */
     tflmgen_u16 outputs[8]; /* where the outputs of a pair of channels go, pixel after pixel */
-    int32_t next[4];        /* added to the first four numbers after each block */
+    int32_t advance[4];     /* added to the first four numbers after each block */
     int32_t sign_fix;       /* 1, or 0 where sums below zero are clamped anyway; short windows' functions know it */
 };
 
@@ -50,8 +50,9 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
 #define TFLMGEN_CONV2D_MVE_ANY_BYTES (4 * TFLMGEN_CONV2D_MVE_CHUNK_BYTES + 6) /* of the loop of any windows */
 #define TFLMGEN_CONV2D_MVE_SHORT 9                                            /* chunks that are straight code */
 
-/* 16 values of four pixels times two channels, 128 MACs: 6 loads + 8 VMLADAVA = 14 instructions. The accumulators are
- * the eight even registers. */
+/* 16 values of four pixels times two channels, 128 MACs: 6 loads + 8 VMLADAVA = 14 instructions. load0 to load3 load
+ * the values of a lane to q6. The sums are the even registers: r0, r2, r4 and r6 of channel 0, r8, r10, r12 and lr of
+ * channel 1. */
 /* clang-format off */
 #define TFLMGEN_CONV2D_MVE_CHUNK(load0, load1, load2, load3) \
     "vldrb.8 q4, [r9], #16\n\t" load0                        \
@@ -83,21 +84,21 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
 #define TFLMGEN_CONV2D_MVE_CLAMPED(sums, sign_fix) ""
 #define TFLMGEN_CONV2D_MVE_SIGNED(sums, sign_fix) "vqdmlah.s32 " sums ", " sums ", " sign_fix "\n\t"
 
-/* Up to nine chunks are straight code, at fixed distances from the end of the im2col buffer less 256 bytes. r1: 1 where
- * signed, r3: zero point. */
+/* Short windows: up to nine chunks are straight code, at fixed offsets from 256 bytes in front of the im2col buffer's
+ * end (r7). r1: 1 where signed, r3: zero point. */
 #define TFLMGEN_CONV2D_MVE_SHORT_ENTER "mov r3, r9\n\t"
-#define TFLMGEN_CONV2D_MVE_SHORT_LOAD(at) "vldrw.u32 q6, [r7, #" at "]\n\t"
+#define TFLMGEN_CONV2D_MVE_SHORT_LOAD(offset) "vldrw.u32 q6, [r7, #" offset "]\n\t"
 /* clang-format off */
-#define TFLMGEN_CONV2D_MVE_SHORT_LOOP                                                          \
-    ".irp at, -256, -192, -128, -64, 0, 64, 128, 192\n\t"                                      \
-    TFLMGEN_CONV2D_MVE_CHUNK(TFLMGEN_CONV2D_MVE_SHORT_LOAD("\\at"),                            \
-                             TFLMGEN_CONV2D_MVE_SHORT_LOAD("\\at + 16"),                       \
-                             TFLMGEN_CONV2D_MVE_SHORT_LOAD("\\at + 32"),                       \
-                             TFLMGEN_CONV2D_MVE_SHORT_LOAD("\\at + 48"))                       \
+#define TFLMGEN_CONV2D_MVE_SHORT_LOOP                                        \
+    ".irp offset, -256, -192, -128, -64, 0, 64, 128, 192\n\t"                \
+    TFLMGEN_CONV2D_MVE_CHUNK(TFLMGEN_CONV2D_MVE_SHORT_LOAD("\\offset"),      \
+                             TFLMGEN_CONV2D_MVE_SHORT_LOAD("\\offset + 16"), \
+                             TFLMGEN_CONV2D_MVE_SHORT_LOAD("\\offset + 32"), \
+                             TFLMGEN_CONV2D_MVE_SHORT_LOAD("\\offset + 48")) \
     ".endr\n\t"
 
-/* Any number of them is a loop that is unrolled 4 times. r1: im2col buffer, r3: where it begins. Stack: zero point,
- * sign_fix. */
+/* Windows of any length: a loop over the chunks, at 6, which is unrolled 4 times. r1: im2col buffer, r3: where it
+ * begins. Stack: 4 zero point, 8 sign_fix. */
 #define TFLMGEN_CONV2D_MVE_ANY_ENTER    \
     "ldr r12, [sp]\n\t"                 \
     "ldr r12, [r12, #72]\n\t"           \
@@ -112,80 +113,84 @@ typedef void tflmgen_conv2d_mve_block_function(struct tflmgen_conv2d_mve_blocks 
     "cmp r1, r7\n\t"                                                                       \
     "bne.w 6b\n\t"
 
-/* The outputs of a pair of channels, from its sums. The carry is set at the end of the stream. */
-#define TFLMGEN_CONV2D_MVE_OUTPUTS(REST, zero_point, SIGN_FIX, sign_fix) \
-    "vmov d8, r0, r2\n\t"                                                \
-    "vmov d9, r4, r6\n\t"                                                \
-    "vmov d10, r8, r10\n\t"                                              \
-    "vmov d11, r12, lr\n\t" REST                                         \
-    "ldmia.w r9!, {r0, r2, r4, r6, r8, r10}\n\t"                         \
-    "vadd.i32 q4, q4, r0\n\t"                                            \
-    "vqrdmulh.s32 q4, q4, r2\n\t" SIGN_FIX("q4", sign_fix)               \
-    "vrshl.s32 q4, r4\n\t"                                               \
-    "vadd.i32 q5, q5, r6\n\t"                                            \
-    "vqrdmulh.s32 q5, q5, r8\n\t" SIGN_FIX("q5", sign_fix)               \
-    "vrshl.s32 q5, r10\n\t"                                              \
-    "vqmovnb.s32 q4, q4\n\t"                                             \
-    "vqmovnt.s32 q4, q5\n\t"                                             \
-    "vqadd.s16 q4, q4, " zero_point "\n\t"                               \
-    "vqmovnb.s16 q4, q4\n\t"                                             \
-    "vstrb.16 q4, [r11, q7]\n\t"                                         \
+/* The outputs of a pair of channels, from its sums. zero_point and sign_fix: their registers, which LOAD_CONSTANTS
+ * sets. ADDS moves the output to the next pair. It sets the carry at the end of the stream, where -1 is added. */
+#define TFLMGEN_CONV2D_MVE_OUTPUTS(LOAD_CONSTANTS, zero_point, SIGN_FIX, sign_fix) \
+    "vmov d8, r0, r2\n\t"                                                          \
+    "vmov d9, r4, r6\n\t"                                                          \
+    "vmov d10, r8, r10\n\t"                                                        \
+    "vmov d11, r12, lr\n\t" LOAD_CONSTANTS                                         \
+    "ldmia.w r9!, {r0, r2, r4, r6, r8, r10}\n\t"                                   \
+    "vadd.i32 q4, q4, r0\n\t"                                                      \
+    "vqrdmulh.s32 q4, q4, r2\n\t" SIGN_FIX("q4", sign_fix)                         \
+    "vrshl.s32 q4, r4\n\t"                                                         \
+    "vadd.i32 q5, q5, r6\n\t"                                                      \
+    "vqrdmulh.s32 q5, q5, r8\n\t" SIGN_FIX("q5", sign_fix)                         \
+    "vrshl.s32 q5, r10\n\t"                                                        \
+    "vqmovnb.s32 q4, q4\n\t"                                                       \
+    "vqmovnt.s32 q4, q5\n\t"                                                       \
+    "vqadd.s16 q4, q4, " zero_point "\n\t"                                         \
+    "vqmovnb.s16 q4, q4\n\t"                                                       \
+    "vstrb.16 q4, [r11, q7]\n\t"                                                   \
     "adds.w r11, r11, r10, asr #8\n\t"
 
-/* Registers: q0 to q3 first chunks, r5 entry of the first pass, r7 end of the im2col buffer, r9 stream, r11 output; q7
- * where the outputs of a pair go, pixel after pixel. A pair of channels costs 1 instruction beside its chunks and 18
- * (20 where signed) after them, for 8 outputs; for windows of any length 2 more, and 2 for every four chunks. A block
- * costs 24, and 9 for each 16 values of four pixels that are copied. Stack: blocks. */
-#define TFLMGEN_CONV2D_MVE_BLOCK(name, ENTER, BEGIN, LOOP, REST, zero_point, SIGN_FIX, sign_fix)                       \
-    TFLMGEN_SHARED void name(struct tflmgen_conv2d_mve_blocks *blocks)                                                 \
-    {                                                                                                                  \
-        TFLMGEN_IN_REGISTERS_1(blocks);                                                                                \
-        __asm__ volatile("push {r0, r1, r2, r4-r11, lr}\n"                                                             \
-                         "1:\n\t"                                                                                      \
-                         "vldrw.u32 q7, [r0, #40]\n\t"                                                                 \
-                         "ldmia r0, {r0, r1, r2, r4, r5, r6, r7, r8, r9, r10}\n\t"                                     \
-                         "mov r11, r1\n\t"                                                                             \
-                         "add r2, r0, r4\n\t"                                                                          \
-                         "add r3, r2, r4\n\t"                                                                          \
-                         "add r4, r3, r4\n\t"                                                                          \
-                         "vldrb.8 q0, [r0], #16\n\t"                                                                   \
-                         "vldrb.8 q1, [r2], #16\n\t"                                                                   \
-                         "vldrb.8 q2, [r3], #16\n\t"                                                                   \
-                         "vldrb.8 q3, [r4], #16\n\t"                                                                   \
-                         "sub r1, r7, r5, lsl #6\n\t"                                                                  \
-                         "wls lr, r10, 3f\n"                                                                           \
-                         "2:\n\t"                                                                                      \
-                         "vldrb.8 q4, [r0], #16\n\t"                                                                   \
-                         "vldrb.8 q5, [r2], #16\n\t"                                                                   \
-                         "vldrb.8 q6, [r3], #16\n\t"                                                                   \
-                         "vstrb.8 q4, [r1], #16\n\t"                                                                   \
-                         "vldrb.8 q4, [r4], #16\n\t"                                                                   \
-                         "vstrb.8 q5, [r1], #16\n\t"                                                                   \
-                         "vstrb.8 q6, [r1], #16\n\t"                                                                   \
-                         "vstrb.8 q4, [r1], #16\n\t"                                                                   \
-                         "le lr, 2b\n"                                                                                 \
-                         "3:\n\t" ENTER                                                                                \
-                         "adr.w r5, 6f + 1\n\t"                                                                        \
-                         "add r5, r5, r6\n\t"                                                                          \
-                         "mov r9, r8\n"                                                                                \
-                         "5:\n\t" BEGIN TFLMGEN_CONV2D_MVE_FIRST_CHUNK                                                 \
-                         "mov pc, r5\n\t"                                                                              \
-                         ".p2align 2\n"                                                                                \
-                         "6:\n\t" LOOP                                                                                 \
-                         TFLMGEN_CONV2D_MVE_OUTPUTS(REST, zero_point, SIGN_FIX, sign_fix)                              \
-                         "bcc.w 5b\n\t"                                                                                \
-                         "ldr r0, [sp]\n\t"                                                                            \
-                         "vldrw.u32 q4, [r0]\n\t"                                                                      \
-                         "vldrw.u32 q5, [r0, #56]\n\t"                                                                 \
-                         "vadd.i32 q4, q4, q5\n\t"                                                                     \
-                         "vstrw.u32 q4, [r0]\n\t"                                                                      \
-                         "ldr r1, [r0, #8]\n\t"                                                                        \
-                         "cmp r1, #0\n\t"                                                                              \
-                         "bne.w 1b\n\t"                                                                                \
-                         "pop {r0, r1, r2, r4-r11, lr}"                                                                \
-                         : "+r"(r0)                                                                                    \
-                         :                                                                                             \
-                         : "r1", "r2", "r3", "r12", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");   \
+/* ENTER comes in front of all pairs of channels, BEGIN in front of each; LOOP are all chunks but the first one. A
+ * block begins at 1, a pair at 5; the loop at 2 copies chunks from the input to the im2col buffer.
+ *
+ * Registers: q0 to q3 first chunks, r5 entry of the first pass, r7 `end`, r9 stream, r11 output; q7 where the outputs
+ * of a pair go, pixel after pixel. A pair of channels costs 1 instruction beside its chunks and 18 (20 where signed)
+ * after them, for 8 outputs; for windows of any length 2 more, and 2 for every four chunks. A block costs 24, and 9
+ * for each 16 values of four pixels that are copied. Stack: 0 blocks, and two words for ENTER. */
+#define TFLMGEN_CONV2D_MVE_BLOCK(name, ENTER, BEGIN, LOOP, LOAD_CONSTANTS, zero_point, SIGN_FIX, sign_fix)           \
+    TFLMGEN_SHARED void name(struct tflmgen_conv2d_mve_blocks *blocks)                                               \
+    {                                                                                                                \
+        TFLMGEN_IN_REGISTERS_1(blocks);                                                                              \
+        __asm__ volatile("push {r0, r1, r2, r4-r11, lr}\n"                                                           \
+                         "1:\n\t"                                                                                    \
+                         "vldrw.u32 q7, [r0, #40]\n\t"                                                               \
+                         "ldmia r0, {r0, r1, r2, r4, r5, r6, r7, r8, r9, r10}\n\t"                                   \
+                         "mov r11, r1\n\t"                                                                           \
+                         "add r2, r0, r4\n\t"                                                                        \
+                         "add r3, r2, r4\n\t"                                                                        \
+                         "add r4, r3, r4\n\t"                                                                        \
+                         "vldrb.8 q0, [r0], #16\n\t"                                                                 \
+                         "vldrb.8 q1, [r2], #16\n\t"                                                                 \
+                         "vldrb.8 q2, [r3], #16\n\t"                                                                 \
+                         "vldrb.8 q3, [r4], #16\n\t"                                                                 \
+                         "sub r1, r7, r5, lsl #6\n\t"                                                                \
+                         "wls lr, r10, 3f\n"                                                                         \
+                         "2:\n\t"                                                                                    \
+                         "vldrb.8 q4, [r0], #16\n\t"                                                                 \
+                         "vldrb.8 q5, [r2], #16\n\t"                                                                 \
+                         "vldrb.8 q6, [r3], #16\n\t"                                                                 \
+                         "vstrb.8 q4, [r1], #16\n\t"                                                                 \
+                         "vldrb.8 q4, [r4], #16\n\t"                                                                 \
+                         "vstrb.8 q5, [r1], #16\n\t"                                                                 \
+                         "vstrb.8 q6, [r1], #16\n\t"                                                                 \
+                         "vstrb.8 q4, [r1], #16\n\t"                                                                 \
+                         "le lr, 2b\n"                                                                               \
+                         "3:\n\t" ENTER                                                                              \
+                         "adr.w r5, 6f + 1\n\t"                                                                      \
+                         "add r5, r5, r6\n\t"                                                                        \
+                         "mov r9, r8\n"                                                                              \
+                         "5:\n\t" BEGIN TFLMGEN_CONV2D_MVE_FIRST_CHUNK                                               \
+                         "mov pc, r5\n\t"                                                                            \
+                         ".p2align 2\n"                                                                              \
+                         "6:\n\t" LOOP                                                                               \
+                         TFLMGEN_CONV2D_MVE_OUTPUTS(LOAD_CONSTANTS, zero_point, SIGN_FIX, sign_fix)                  \
+                         "bcc.w 5b\n\t"                                                                              \
+                         "ldr r0, [sp]\n\t"                                                                          \
+                         "vldrw.u32 q4, [r0]\n\t"                                                                    \
+                         "vldrw.u32 q5, [r0, #56]\n\t"                                                               \
+                         "vadd.i32 q4, q4, q5\n\t"                                                                   \
+                         "vstrw.u32 q4, [r0]\n\t"                                                                    \
+                         "ldr r1, [r0, #8]\n\t"                                                                      \
+                         "cmp r1, #0\n\t"                                                                            \
+                         "bne.w 1b\n\t"                                                                              \
+                         "pop {r0, r1, r2, r4-r11, lr}"                                                              \
+                         : "+r"(r0)                                                                                  \
+                         :                                                                                           \
+                         : "r1", "r2", "r3", "r12", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory"); \
     }
 /* clang-format on */
 
@@ -207,15 +212,15 @@ TFLMGEN_HELPER struct tflmgen_conv2d_mve_blocks tflmgen_conv2d_mve_blocks_of(con
                                                                              bool is_short, int32_t sign_fix)
 {
     const int32_t skipped = is_short ? TFLMGEN_CONV2D_MVE_SHORT - chunks : (1 - chunks) & 3;
-    const int32_t behind = is_short ? TFLMGEN_CONV2D_MVE_SHORT / 2 : 0;
+    const int32_t chunks_behind_end = is_short ? TFLMGEN_CONV2D_MVE_SHORT / 2 : 0;
     const struct tflmgen_conv2d_mve_blocks blocks = {im2col,
                                                      NULL,
                                                      0,
                                                      16,
-                                                     chunks - 1 - behind,
+                                                     chunks - 1 - chunks_behind_end,
                                                      chunks > 1 || is_short ? skipped * TFLMGEN_CONV2D_MVE_CHUNK_BYTES
                                                                             : TFLMGEN_CONV2D_MVE_ANY_BYTES,
-                                                     im2col + 64 * (chunks - behind),
+                                                     im2col + 64 * (chunks - chunks_behind_end),
                                                      stream,
                                                      zero_point,
                                                      0,
@@ -225,14 +230,15 @@ TFLMGEN_HELPER struct tflmgen_conv2d_mve_blocks tflmgen_conv2d_mve_blocks_of(con
     return blocks;
 }
 
-/* Where outputs go: `pixel` bytes from a pixel to the next one, pixels behind the last one repeat it, and so does a
- * pair's second output where there is but one channel. */
-TFLMGEN_SHARED void tflmgen_conv2d_mve_place(tflmgen_u16 *outputs, int32_t pixel, int32_t last, bool is_single)
+/* Where outputs go: from a pixel to the next one pixel_step bytes on; pixels behind the last one repeat it, and so
+ * does a pair's second output where there is but one channel. */
+TFLMGEN_SHARED void tflmgen_conv2d_mve_place(tflmgen_u16 *outputs, int32_t pixel_step, int32_t last_pixel,
+                                             bool is_single)
 {
     const uint16x8_t lanes = vidupq_n_u16(0, 1);
-    const uint16x8_t pixels = vminq_u16(vshrq_n_u16(lanes, 1), vdupq_n_u16((uint16_t)last));
+    const uint16x8_t pixels = vminq_u16(vshrq_n_u16(lanes, 1), vdupq_n_u16((uint16_t)last_pixel));
     const uint16x8_t second = vandq_u16(lanes, vdupq_n_u16(is_single ? 0 : 1));
-    vst1q_u16(outputs, vmlaq_n_u16(second, pixels, (uint16_t)pixel));
+    vst1q_u16(outputs, vmlaq_n_u16(second, pixels, (uint16_t)pixel_step));
 }
 
 /* A kernel, KERNEL_run and KERNEL_run_on_stack by one function of blocks. im2col: scratch, or NULL where

@@ -60,7 +60,7 @@ tflmgen_conv2d_dsp_blocks_of_layer(tflmgen_u32 *im2col, const struct tflmgen_con
                                    const struct tflmgen_conv2d_dsp_variant *variant)
 {
     struct tflmgen_conv2d_dsp_blocks blocks = tflmgen_conv2d_dsp_blocks_of(
-        p->steps, p->output_channels, variant->compact ? TFLMGEN_CONV2D_DSP_STEPS : TFLMGEN_CONV2D_DSP_UNROLLED,
+        p->steps, p->output_channels, variant->compact ? TFLMGEN_CONV2D_DSP_STEPS : TFLMGEN_CONV2D_DSP_STEP_PAIRS,
         variant->compact ? 1 : 2);
     const int32_t step = p->backward ? -TFLMGEN_CONV2D_DSP_PIXELS : TFLMGEN_CONV2D_DSP_PIXELS;
     const int32_t bytes = p->row_pitch & ~3;
@@ -133,45 +133,46 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_edge_block(struct tflmgen_conv2d_dsp_
     variant->edge_blocks(blocks->im2col + 6 * steps * rows.first, stream, output, &edge.blocks);
 }
 
-/* Computes `block_count` whole blocks, the first window of which is at `from`. tail_bytes: of a window's row beside
- * whole words, which C gathers before each block. */
+/* Computes `block_count` whole blocks from first_window on. tail_bytes: of a window's row
+ * beside whole words, which C gathers before each block. */
 TFLMGEN_HELPER void tflmgen_conv2d_dsp_whole_blocks(struct tflmgen_conv2d_dsp_blocks *blocks, const tflmgen_u32 *stream,
-                                                    int8_t *output, int32_t block_count, const int8_t *from,
+                                                    int8_t *output, int32_t block_count, const int8_t *first_window,
                                                     int32_t tail_bytes, tflmgen_conv2d_dsp_fill_function *fill,
                                                     const struct tflmgen_conv2d_dsp_variant *variant)
 {
     const int32_t output_step = blocks->output_step + blocks->channels - (variant->uniform ? 0 : 2);
-    const int32_t together = tail_bytes ? 1 : block_count;
-    for (; block_count > 0; block_count -= together, from += blocks->input_step, output += output_step) {
+    const int32_t blocks_per_call = tail_bytes ? 1 : block_count;
+    for (; block_count > 0; block_count -= blocks_per_call, first_window += blocks->input_step, output += output_step) {
         if (tail_bytes) {
-            tflmgen_conv2d_dsp_gather_row_tails3(blocks->im2col, from, blocks->pixel, &blocks->words, tail_bytes);
+            tflmgen_conv2d_dsp_gather_row_tails3(blocks->im2col, first_window, blocks->pixel, &blocks->words,
+                                                 tail_bytes);
         }
-        blocks->input = from - blocks->input_step;
-        tflmgen_conv2d_dsp_run_blocks(blocks, stream, output, together,
+        blocks->input = first_window - blocks->input_step;
+        tflmgen_conv2d_dsp_run_blocks(blocks, stream, output, blocks_per_call,
                                       blocks->words.bytes ? fill : tflmgen_conv2d_dsp_fill_nothing, variant);
     }
 }
 
-/* The tail: the last `left` pixels. Two of them by themselves take longer than a block, so that they are computed
+/* The tail: the last `remaining` pixels. Two of them by themselves take longer than a block, so that they are computed
  * together with the neighbouring pixel of the last block, whose lane stays in the im2col buffer. is_alone: there was no
  * block. */
-TFLMGEN_HELPER void tflmgen_conv2d_dsp_run_tail(const tflmgen_u32 *stream, int8_t *output, int32_t left, bool is_alone,
-                                                struct tflmgen_conv2d_dsp_cursor *next, const int8_t *last,
-                                                struct tflmgen_conv2d_dsp_blocks *blocks,
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_run_tail(const tflmgen_u32 *stream, int8_t *output, int32_t remaining,
+                                                bool is_alone, struct tflmgen_conv2d_dsp_cursor *cursor,
+                                                const int8_t *last, struct tflmgen_conv2d_dsp_blocks *blocks,
                                                 const struct tflmgen_conv2d_dsp_s8 *p,
                                                 const struct tflmgen_conv2d_dsp_variant *variant)
 {
     tflmgen_u32 *const im2col = blocks->im2col;
-    if (left == 2 && !is_alone) {
+    if (remaining == 2 && !is_alone) {
         const int32_t lane = p->backward ? 0 : 1;
         tflmgen_conv2d_dsp_move_lane(im2col, 2 * lane, 2 - 2 * lane, p->steps);
-        tflmgen_conv2d_dsp_gather_lanes(im2col, lane, lane + 2, last, next, p);
+        tflmgen_conv2d_dsp_gather_lanes(im2col, lane, lane + 2, last, cursor, p);
         tflmgen_conv2d_dsp_run_blocks(blocks, stream, output - lane * p->output_channels, 1,
                                       tflmgen_conv2d_dsp_fill_nothing, variant);
         return;
     }
-    tflmgen_conv2d_dsp_gather_lanes(im2col, 0, left, last, next, p);
-    for (int32_t lane = 0; lane < left; ++lane, output += p->output_channels) {
+    tflmgen_conv2d_dsp_gather_lanes(im2col, 0, remaining, last, cursor, p);
+    for (int32_t lane = 0; lane < remaining; ++lane, output += p->output_channels) {
         tflmgen_conv2d_dsp_pixel(im2col + lane, stream, output, p->steps, p->output_channels, variant->sign_fix,
                                  variant->uniform);
     }
@@ -182,45 +183,49 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run(const int8_t *input, const tflmgen_u3
                                            int8_t *output, const struct tflmgen_conv2d_dsp_s8 *p,
                                            const struct tflmgen_conv2d_dsp_variant *variant)
 {
-    const int32_t all = p->batches * p->output_height * p->output_width;
+    const int32_t pixel_count = p->batches * p->output_height * p->output_width;
     const int32_t row = p->input_width * p->input_channels;
     const int8_t *const last =
         input + (p->batches * p->input_height - (p->filter_height - 1) * p->dilation_height) * row - p->row_pitch;
     struct tflmgen_conv2d_dsp_blocks blocks = tflmgen_conv2d_dsp_blocks_of_layer(im2col, p, variant);
     tflmgen_conv2d_dsp_fill_function *const fill =
         tflmgen_conv2d_dsp_select_fill(p->filter_width, p->stride_width, p->input_channels);
-    struct tflmgen_conv2d_dsp_cursor next = {input, 0, 0};
-    int8_t *at = output;
-    int32_t left = all;
-    for (int32_t block_count; left >= TFLMGEN_CONV2D_DSP_PIXELS; left -= TFLMGEN_CONV2D_DSP_PIXELS * block_count) {
+    struct tflmgen_conv2d_dsp_cursor cursor = {input, 0, 0};
+    int8_t *block_output = output;
+    int32_t remaining = pixel_count;
+    for (int32_t block_count; remaining >= TFLMGEN_CONV2D_DSP_PIXELS;
+         remaining -= TFLMGEN_CONV2D_DSP_PIXELS * block_count) {
         if (p->backward) {
-            next.out_x = left - TFLMGEN_CONV2D_DSP_PIXELS;
-            at = output + next.out_x * p->output_channels;
+            cursor.out_x = remaining - TFLMGEN_CONV2D_DSP_PIXELS;
+            block_output = output + cursor.out_x * p->output_channels;
         } else {
-            tflmgen_conv2d_dsp_begin_line(&next, p);
+            tflmgen_conv2d_dsp_begin_line(&cursor, p);
         }
-        const int8_t *const from = tflmgen_conv2d_dsp_window_of(&next, p);
-        block_count = tflmgen_conv2d_dsp_count_whole(&next, from, last, left, blocks.pixel, p);
+        const int8_t *const first_window = tflmgen_conv2d_dsp_window_of(&cursor, p);
+        block_count = tflmgen_conv2d_dsp_count_whole(&cursor, first_window, last, remaining, blocks.pixel, p);
         if (block_count > 0) {
-            tflmgen_conv2d_dsp_whole_blocks(&blocks, stream, at, block_count, from, p->row_pitch & 3, fill, variant);
-            next.out_x += TFLMGEN_CONV2D_DSP_PIXELS * block_count;
+            tflmgen_conv2d_dsp_whole_blocks(&blocks, stream, block_output, block_count, first_window, p->row_pitch & 3,
+                                            fill, variant);
+            cursor.out_x += TFLMGEN_CONV2D_DSP_PIXELS * block_count;
         } else {
             block_count = 1;
-            tflmgen_conv2d_dsp_gather_lanes(im2col, 0, TFLMGEN_CONV2D_DSP_PIXELS, last, &next, p);
-            if (variant->run_edge_block && next.out_x >= TFLMGEN_CONV2D_DSP_PIXELS) {
-                variant->run_edge_block(&blocks, stream, at, next.out_y, p, variant);
+            tflmgen_conv2d_dsp_gather_lanes(im2col, 0, TFLMGEN_CONV2D_DSP_PIXELS, last, &cursor, p);
+            if (variant->run_edge_block && cursor.out_x >= TFLMGEN_CONV2D_DSP_PIXELS) {
+                variant->run_edge_block(&blocks, stream, block_output, cursor.out_y, p, variant);
             } else {
-                tflmgen_conv2d_dsp_run_blocks(&blocks, stream, at, 1, tflmgen_conv2d_dsp_fill_nothing, variant);
+                tflmgen_conv2d_dsp_run_blocks(&blocks, stream, block_output, 1, tflmgen_conv2d_dsp_fill_nothing,
+                                              variant);
             }
         }
-        at += TFLMGEN_CONV2D_DSP_PIXELS * block_count * p->output_channels;
+        block_output += TFLMGEN_CONV2D_DSP_PIXELS * block_count * p->output_channels;
     }
     if (p->backward) {
-        next.out_x = 0;
-        at = output;
+        cursor.out_x = 0;
+        block_output = output;
     }
-    tflmgen_conv2d_dsp_run_tail(stream, at, left, all == left, &next, last, &blocks, p, variant);
-    tflmgen_clamp_dsp_s8(output, all * p->output_channels, p->output_min, p->output_max);
+    tflmgen_conv2d_dsp_run_tail(stream, block_output, remaining, pixel_count == remaining, &cursor, last, &blocks, p,
+                                variant);
+    tflmgen_clamp_dsp_s8(output, pixel_count * p->output_channels, p->output_min, p->output_max);
 }
 
 TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_on_stack(const int8_t *input, const tflmgen_u32 *stream, int8_t *output,

@@ -29,7 +29,7 @@ struct tflmgen_conv2d_f32_mve {
  * first five fields. */
 struct tflmgen_conv2d_f32_mve_runs {
     int32_t quads;      /* of four values in a run */
-    int32_t rest;       /* values of a run behind those */
+    int32_t remainder;  /* values of a run behind those */
     int32_t input_skip; /* bytes from the end of a run to the next */
     int32_t eight_skip; /* the same in the stream, for groups of eight channels */
     int32_t four_skip;  /* and of four */
@@ -90,7 +90,7 @@ struct tflmgen_conv2d_f32_mve_runs {
 TFLMGEN_SHARED void tflmgen_conv2d_f32_mve_groups(const tflmgen_f32 *window, const tflmgen_f32 *stream, int32_t first,
                                                   tflmgen_f32 *output, const struct tflmgen_conv2d_f32_mve_runs *r)
 {
-    const int32_t planes = r->runs > 0 && r->quads + r->rest > 0 ? r->planes : 0;
+    const int32_t planes = r->runs > 0 && r->quads + r->remainder > 0 ? r->planes : 0;
     const float32x4_t least = vdupq_n_f32(r->least);
     const float32x4_t greatest = vdupq_n_f32(r->greatest);
     for (int32_t left = r->channels; left > 0; left -= TFLMGEN_CONV2D_F32_MVE_CHANNELS) {
@@ -145,7 +145,7 @@ TFLMGEN_KERNEL void tflmgen_conv2d_f32_mve(const tflmgen_f32 *input, const tflmg
                 const int32_t lines = y.end - y.first;
                 const int32_t length = p->dilation_width == 1 ? columns * tap : tap;
                 runs.quads = length / 4;
-                runs.rest = length % 4;
+                runs.remainder = length % 4;
                 if (p->dilation_width == 1) {
                     runs.runs = lines;
                     runs.planes = 1;

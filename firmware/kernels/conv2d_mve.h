@@ -54,26 +54,26 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_go_to_row(struct tflmgen_conv2d_mve_curso
 }
 
 /* The next window into a lane, whatever it is. */
-TFLMGEN_SHARED void tflmgen_conv2d_mve_gather_next(int8_t *lane, struct tflmgen_conv2d_mve_cursor *next,
+TFLMGEN_SHARED void tflmgen_conv2d_mve_gather_next(int8_t *lane, struct tflmgen_conv2d_mve_cursor *cursor,
                                                    const struct tflmgen_conv2d_mve_s8 *p)
 {
-    if (next->out_x == p->output_width) {
-        tflmgen_conv2d_mve_go_to_row(next, next->out_y + 1, p);
+    if (cursor->out_x == p->output_width) {
+        tflmgen_conv2d_mve_go_to_row(cursor, cursor->out_y + 1, p);
     }
     const int32_t channels = p->input_channels;
-    const int32_t x = next->out_x++ * p->stride_width - p->padding_left;
+    const int32_t x = cursor->out_x++ * p->stride_width - p->padding_left;
     if (tflmgen_conv2d_mve_has_table(p)) {
-        const int32_t first = (next->y * p->input_width + x) * channels;
-        next->gather.clipped.bounds.x = x;
-        tflmgen_conv2d_mve_table_one(lane, (uint32_t)(uintptr_t)next->image + (uint32_t)first,
-                                     &next->gather.clipped.bounds);
+        const int32_t first = (cursor->y * p->input_width + x) * channels;
+        cursor->gather.clipped.bounds.x = x;
+        tflmgen_conv2d_mve_table_one(lane, (uint32_t)(uintptr_t)cursor->image + (uint32_t)first,
+                                     &cursor->gather.clipped.bounds);
     } else {
         const int32_t first = tflmgen_max_s32(-x, 0);
         const int32_t end = tflmgen_min_s32(p->input_width - x, p->filter_width);
-        next->gather.window.left = first * channels / 16;
-        next->gather.window.inside = (end - first) * channels / 16;
-        next->gather.window.right = (p->filter_width - end) * channels / 16;
-        tflmgen_conv2d_mve_copy_one(lane, next->row + (x + first) * channels, &next->gather.window);
+        cursor->gather.window.left = first * channels / 16;
+        cursor->gather.window.inside = (end - first) * channels / 16;
+        cursor->gather.window.right = (p->filter_width - end) * channels / 16;
+        tflmgen_conv2d_mve_copy_one(lane, cursor->row + (x + first) * channels, &cursor->gather.window);
     }
 }
 
@@ -86,57 +86,59 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
         im2col, stream + (tflmgen_conv2d_mve_has_table(p) ? TFLMGEN_CONV2D_MVE_TABLE_BYTES * p->chunks : 0), p->chunks,
         p->output_zero_point, is_short, p->sign_fix);
     const int32_t channels = p->input_channels;
-    const int32_t line = p->input_width * channels;
-    const int32_t row = p->filter_width * channels;
+    const int32_t input_row_bytes = p->input_width * channels;
+    const int32_t window_row_bytes = p->filter_width * channels;
     const bool has_table = tflmgen_conv2d_mve_has_table(p);
-    const bool by_rows = p->dilation_width == 1 && (row % 16 == 0 || p->filter_height == 1);
-    const struct tflmgen_conv2d_mve_four four = {p->stride_width * channels, row, p->dilation_height * line,
-                                                 p->filter_height};
+    const bool by_rows = p->dilation_width == 1 && (window_row_bytes % 16 == 0 || p->filter_height == 1);
+    const struct tflmgen_conv2d_mve_four four = {p->stride_width * channels, window_row_bytes,
+                                                 p->dilation_height * input_row_bytes, p->filter_height};
     const int32_t y_end = p->input_height - (p->filter_height - 1) * p->dilation_height;
     const int32_t x_end = p->input_width - (p->filter_width - 1) * p->dilation_width - 3 * p->stride_width;
-    const int32_t all = p->batches * p->output_height * p->output_width;
-    struct tflmgen_conv2d_mve_cursor next;
-    int8_t *at = output;
-    next.image = input;
+    const int32_t pixel_count = p->batches * p->output_height * p->output_width;
+    struct tflmgen_conv2d_mve_cursor cursor;
+    int8_t *block_output = output;
+    cursor.image = input;
     if (has_table) {
         const struct tflmgen_conv2d_mve_bounds bounds = {
             0, 0, p->input_height, p->input_width, p->padding_value, stream, p->chunks};
-        next.gather.clipped.pixel = four.pixel;
-        next.gather.clipped.step = p->stride_width;
-        next.gather.clipped.bounds = bounds;
+        cursor.gather.clipped.pixel = four.pixel;
+        cursor.gather.clipped.step = p->stride_width;
+        cursor.gather.clipped.bounds = bounds;
     } else {
-        next.gather.window.padding = p->padding_value;
-        next.gather.window.line = p->dilation_height * line;
+        cursor.gather.window.padding = p->padding_value;
+        cursor.gather.window.line = p->dilation_height * input_row_bytes;
     }
-    tflmgen_conv2d_mve_go_to_row(&next, 0, p);
+    tflmgen_conv2d_mve_go_to_row(&cursor, 0, p);
     tflmgen_conv2d_mve_place(blocks.outputs, p->output_channels, 3, p->output_channels == 1);
-    int32_t left = all;
-    for (; left > 0; left -= TFLMGEN_CONV2D_MVE_PIXELS, at += TFLMGEN_CONV2D_MVE_PIXELS * p->output_channels) {
-        if (next.out_x == p->output_width) {
-            tflmgen_conv2d_mve_go_to_row(&next, next.out_y + 1, p);
+    int32_t remaining = pixel_count;
+    for (; remaining > 0;
+         remaining -= TFLMGEN_CONV2D_MVE_PIXELS, block_output += TFLMGEN_CONV2D_MVE_PIXELS * p->output_channels) {
+        if (cursor.out_x == p->output_width) {
+            tflmgen_conv2d_mve_go_to_row(&cursor, cursor.out_y + 1, p);
         }
-        const int32_t y = next.y;
-        const int32_t x = next.out_x * p->stride_width - p->padding_left;
-        if (left >= TFLMGEN_CONV2D_MVE_PIXELS && next.out_x + TFLMGEN_CONV2D_MVE_PIXELS <= p->output_width && y >= 0 &&
-            y < y_end && x >= 0 && x < x_end) {
-            const int8_t *from = next.image + y * line + x * channels;
+        const int32_t y = cursor.y;
+        const int32_t x = cursor.out_x * p->stride_width - p->padding_left;
+        if (remaining >= TFLMGEN_CONV2D_MVE_PIXELS && cursor.out_x + TFLMGEN_CONV2D_MVE_PIXELS <= p->output_width &&
+            y >= 0 && y < y_end && x >= 0 && x < x_end) {
+            const int8_t *first_window = cursor.image + y * input_row_bytes + x * channels;
             if (by_rows) {
-                tflmgen_conv2d_mve_copy_four(im2col, from, &four);
+                tflmgen_conv2d_mve_copy_four(im2col, first_window, &four);
             } else {
-                tflmgen_conv2d_mve_table_four(im2col, from, &next.gather.clipped);
+                tflmgen_conv2d_mve_table_four(im2col, first_window, &cursor.gather.clipped);
             }
-            next.out_x += TFLMGEN_CONV2D_MVE_PIXELS;
-        } else if (has_table && left >= TFLMGEN_CONV2D_MVE_PIXELS &&
-                   next.out_x + TFLMGEN_CONV2D_MVE_PIXELS <= p->output_width) {
-            next.gather.clipped.bounds.x = x;
-            next.gather.clipped.from = (uint32_t)(uintptr_t)next.image + (uint32_t)(y * line + x * channels);
-            tflmgen_conv2d_mve_table_clipped(im2col, &next.gather.clipped);
-            next.out_x += TFLMGEN_CONV2D_MVE_PIXELS;
+            cursor.out_x += TFLMGEN_CONV2D_MVE_PIXELS;
+        } else if (has_table && remaining >= TFLMGEN_CONV2D_MVE_PIXELS &&
+                   cursor.out_x + TFLMGEN_CONV2D_MVE_PIXELS <= p->output_width) {
+            cursor.gather.clipped.bounds.x = x;
+            cursor.gather.clipped.from =
+                (uint32_t)(uintptr_t)cursor.image + (uint32_t)(y * input_row_bytes + x * channels);
+            tflmgen_conv2d_mve_table_clipped(im2col, &cursor.gather.clipped);
+            cursor.out_x += TFLMGEN_CONV2D_MVE_PIXELS;
         } else {
-            const int32_t lanes = tflmgen_min_s32(left, TFLMGEN_CONV2D_MVE_PIXELS);
+            const int32_t lanes = tflmgen_min_s32(remaining, TFLMGEN_CONV2D_MVE_PIXELS);
             tflmgen_conv2d_mve_place(blocks.outputs, p->output_channels, lanes - 1, p->output_channels == 1);
             for (int32_t lane = 0; lane < lanes; ++lane) {
-                tflmgen_conv2d_mve_gather_next(im2col + 16 * lane, &next, p);
+                tflmgen_conv2d_mve_gather_next(im2col + 16 * lane, &cursor, p);
             }
             for (int32_t lane = lanes; lane < TFLMGEN_CONV2D_MVE_PIXELS; ++lane) {
                 for (int32_t chunk = 0; chunk < p->chunks; ++chunk) {
@@ -145,10 +147,10 @@ TFLMGEN_SHARED void tflmgen_conv2d_mve_run(const int8_t *input, const int8_t *st
                 }
             }
         }
-        blocks.output = at;
+        blocks.output = block_output;
         run_block(&blocks);
     }
-    tflmgen_clamp_dsp_s8(output, all * p->output_channels, p->output_min, p->output_max);
+    tflmgen_clamp_dsp_s8(output, pixel_count * p->output_channels, p->output_min, p->output_max);
 }
 
 TFLMGEN_SHARED void tflmgen_conv2d_mve_run_on_stack(const int8_t *input, const int8_t *stream, int8_t *output,

@@ -11,13 +11,13 @@
 
 #include "window.h"
 
-/* A part as a convolution. Sizes are in pixels; outputs are output_pixel, output_line and output_image bytes apart. */
+/* A part as a convolution. Sizes are in pixels, and steps of the output in bytes. */
 struct tflmgen_conv2d_part {
     int32_t batches;
     int32_t height; /* of the input */
     int32_t width;
-    int32_t pixel;    /* values of an input pixel */
-    int32_t channels; /* those of them that the part reads */
+    int32_t pixel_step; /* values of an input pixel */
+    int32_t channels;   /* those of them that the part reads */
     int32_t stride_height;
     int32_t stride_width;
     int32_t dilation_height;
@@ -30,9 +30,9 @@ struct tflmgen_conv2d_part {
     int32_t steps; /* in a window: of 4 values with the DSP extension, of 16 with MVE */
     int32_t output_height;
     int32_t output_width;
-    int32_t output_pixel;
-    int32_t output_line;
-    int32_t output_image;
+    int32_t output_pixel_step;
+    int32_t output_row_step;
+    int32_t output_image_step;
     bool is_single; /* there is one output channel */
 };
 
@@ -71,11 +71,11 @@ TFLMGEN_HELPER struct tflmgen_transpose_conv_phase
 tflmgen_transpose_conv_phase_of(int32_t phase, int32_t size, int32_t taps, int32_t stride, int32_t padding)
 {
     const int32_t first = (phase + padding) % stride;
-    struct tflmgen_transpose_conv_phase of;
-    of.outputs = (size - phase + stride - 1) / stride;
-    of.taps = (taps - first + stride - 1) / stride;
-    of.padding = of.taps - 1 - (phase + padding - first) / stride;
-    return of;
+    struct tflmgen_transpose_conv_phase result;
+    result.outputs = (size - phase + stride - 1) / stride;
+    result.taps = (taps - first + stride - 1) / stride;
+    result.padding = result.taps - 1 - (phase + padding - first) / stride;
+    return result;
 }
 
 /* The part of a phase down and a phase across, by the params of a TRANSPOSE_CONV. values: of a step. */
@@ -102,11 +102,11 @@ tflmgen_transpose_conv_phase_of(int32_t phase, int32_t size, int32_t taps, int32
      (p)->output_height * (p)->output_width * (p)->output_channels,                 \
      (p)->output_channels == 1}
 
-/* The body of a TRANSPOSE_CONV's `run` with params `p`: phase after phase. RUN_PART(part, at) computes one, whose first
- * output lies at `at`, and takes the stream to the next one. */
+/* The body of a TRANSPOSE_CONV's `run` with params `p`: phase after phase. RUN_PART(part, first_output) computes one,
+ * and takes the stream to the next one. */
 #define TFLMGEN_TRANSPOSE_CONV_PHASES(values, RUN_PART)                                                               \
     const int32_t channels = p->output_channels;                                                                      \
-    const int32_t line = p->output_width * channels;                                                                  \
+    const int32_t row_step = p->output_width * channels;                                                              \
     for (int32_t y = 0; y < p->stride_height; ++y) {                                                                  \
         const struct tflmgen_transpose_conv_phase down =                                                              \
             tflmgen_transpose_conv_phase_of(y, p->output_height, p->filter_height, p->stride_height, p->padding_top); \
@@ -114,9 +114,9 @@ tflmgen_transpose_conv_phase_of(int32_t phase, int32_t size, int32_t taps, int32
             const struct tflmgen_transpose_conv_phase across = tflmgen_transpose_conv_phase_of(                       \
                 x, p->output_width, p->filter_width, p->stride_width, p->padding_left);                               \
             const struct tflmgen_conv2d_part part = TFLMGEN_CONV2D_PART_OF_PHASE(p, down, across, values);            \
-            RUN_PART(part, output + y * line + x * channels);                                                         \
+            RUN_PART(part, output + y * row_step + x * channels);                                                     \
         }                                                                                                             \
     }                                                                                                                 \
-    tflmgen_clamp_dsp_s8(output, p->batches * p->output_height * line, p->output_min, p->output_max)
+    tflmgen_clamp_dsp_s8(output, p->batches * p->output_height * row_step, p->output_min, p->output_max)
 
 #endif

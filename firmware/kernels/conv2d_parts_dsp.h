@@ -2,7 +2,7 @@
  * (conv2d_parts.h), computed as CONV_2D is (conv2d_block_dsp.h).
  *
  * A block is three outputs of one output row, or a single one where rows are shorter. The stream has the records of
- * conv2d_block_dsp.h for one part after the other, with control words. A single output channel is paired with itself.
+ * conv2d_steps_dsp.h for one part after the other, with control words. A single output channel is paired with itself.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_PARTS_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_PARTS_DSP_H
@@ -37,16 +37,18 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_part_words(tflmgen_u32 *lane, const int8_
     const struct tflmgen_taps across = tflmgen_taps_inside(x, p->dilation_width, p->taps_width, p->width);
     const int32_t words = p->channels >> 2;
     const int32_t taps = across.end - across.first;
-    const int32_t line = p->dilation_height * p->width * p->pixel;
-    const int32_t tap = p->dilation_width * p->pixel;
+    const int32_t row_step = p->dilation_height * p->width * p->pixel_step;
+    const int32_t tap_step = p->dilation_width * p->pixel_step;
     const uint32_t padding = tflmgen_splat4(p->padding_value);
-    const int8_t *row = image + ((y + down.first * p->dilation_height) * p->width + x) * p->pixel + across.first * tap;
-    const bool together = tap == p->channels;
+    const int8_t *row =
+        image + ((y + down.first * p->dilation_height) * p->width + x) * p->pixel_step + across.first * tap_step;
+    const bool is_contiguous = tap_step == p->channels;
     lane = tflmgen_conv2d_dsp_pad_lane(lane, padding, down.first * p->taps_width * words, 6);
-    for (int32_t ky = down.first; ky < down.end; ++ky, row += line) {
+    for (int32_t ky = down.first; ky < down.end; ++ky, row += row_step) {
         lane = tflmgen_conv2d_dsp_pad_lane(lane, padding, across.first * words, 6);
         if (taps > 0) {
-            lane = tflmgen_conv2d_dsp_widen_rows(lane, row, together ? taps * words : words, together ? 1 : taps, tap);
+            lane = tflmgen_conv2d_dsp_widen_rows(lane, row, is_contiguous ? taps * words : words,
+                                                 is_contiguous ? 1 : taps, tap_step);
         }
         lane = tflmgen_conv2d_dsp_pad_lane(lane, padding, (p->taps_width - across.end) * words, 6);
     }
@@ -60,61 +62,62 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_part_bytes(tflmgen_u32 *lane, int8_t *byt
     const struct tflmgen_taps down = tflmgen_taps_inside(y, p->dilation_height, p->taps_height, p->height);
     const struct tflmgen_taps across = tflmgen_taps_inside(x, p->dilation_width, p->taps_width, p->width);
     const int32_t taps = across.end - across.first;
-    const int32_t line = p->dilation_height * p->width * p->pixel;
-    const int32_t tap = p->dilation_width * p->pixel;
+    const int32_t row_step = p->dilation_height * p->width * p->pixel_step;
+    const int32_t tap_step = p->dilation_width * p->pixel_step;
     if ((down.end - down.first) * taps < p->taps_height * p->taps_width) {
         const uint32_t padding = tflmgen_splat4(p->padding_value);
         for (int32_t step = 0; step < p->steps; ++step) {
             tflmgen_store4(bytes + 4 * step, padding);
         }
     }
-    const int8_t *row = image + ((y + down.first * p->dilation_height) * p->width + x) * p->pixel + across.first * tap;
-    const bool together = tap == p->channels;
-    const int32_t segments = together ? 1 : taps;
-    const int32_t count = together ? taps * p->channels : p->channels;
-    for (int32_t ky = down.first; ky < down.end; ++ky, row += line) {
-        int8_t *to = bytes + (ky * p->taps_width + across.first) * p->channels;
-        const int8_t *from = row;
-        for (int32_t segment = 0; segment < segments; ++segment, from += tap, to += count) {
-            tflmgen_copy_few_dsp(to, from, count);
+    const int8_t *row =
+        image + ((y + down.first * p->dilation_height) * p->width + x) * p->pixel_step + across.first * tap_step;
+    const bool is_contiguous = tap_step == p->channels;
+    const int32_t segments = is_contiguous ? 1 : taps;
+    const int32_t count = is_contiguous ? taps * p->channels : p->channels;
+    for (int32_t ky = down.first; ky < down.end; ++ky, row += row_step) {
+        int8_t *target = bytes + (ky * p->taps_width + across.first) * p->channels;
+        const int8_t *source = row;
+        for (int32_t segment = 0; segment < segments; ++segment, source += tap_step, target += count) {
+            tflmgen_copy_few_dsp(target, source, count);
         }
     }
     (void)tflmgen_conv2d_dsp_widen_rows(lane, bytes, p->steps, 1, 0);
 }
 
-/* Three windows within the input, the first of them at `from`; the part's channels are whole words. */
-TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_three(tflmgen_u32 *im2col, const int8_t *from,
+/* Three windows within the input; the part's channels are whole words. */
+TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_three(tflmgen_u32 *im2col, const int8_t *first_window,
                                                   const struct tflmgen_conv2d_part *p)
 {
-    const int32_t line = p->dilation_height * p->width * p->pixel;
-    const int32_t tap = p->dilation_width * p->pixel;
-    const int32_t row = p->taps_width * p->channels;
-    if (tap == p->channels || p->taps_width == 1) {
-        const struct tflmgen_conv2d_dsp_rows rows = {row, p->taps_height, line - row};
-        tflmgen_conv2d_dsp_widen3(im2col, from, p->stride_width * p->pixel, &rows);
+    const int32_t row_step = p->dilation_height * p->width * p->pixel_step;
+    const int32_t tap_step = p->dilation_width * p->pixel_step;
+    const int32_t window_row = p->taps_width * p->channels;
+    if (tap_step == p->channels || p->taps_width == 1) {
+        const struct tflmgen_conv2d_dsp_rows rows = {window_row, p->taps_height, row_step - window_row};
+        tflmgen_conv2d_dsp_widen3(im2col, first_window, p->stride_width * p->pixel_step, &rows);
         return;
     }
-    const struct tflmgen_conv2d_dsp_rows rows = {p->channels, p->taps_width, tap - p->channels};
-    for (int32_t ky = 0; ky < p->taps_height; ++ky, from += line, im2col += row / 4 * 6) {
-        tflmgen_conv2d_dsp_widen3(im2col, from, p->stride_width * p->pixel, &rows);
+    const struct tflmgen_conv2d_dsp_rows rows = {p->channels, p->taps_width, tap_step - p->channels};
+    for (int32_t ky = 0; ky < p->taps_height; ++ky, first_window += row_step, im2col += window_row / 4 * 6) {
+        tflmgen_conv2d_dsp_widen3(im2col, first_window, p->stride_width * p->pixel_step, &rows);
     }
 }
 
-/* Three outputs that are `pixel` bytes apart; where that is 0, the first one only. */
+/* Three outputs that are `pixel_step` bytes apart; where that is 0, the first one only. */
 TFLMGEN_HELPER void tflmgen_conv2d_dsp_part_block(tflmgen_u32 *im2col, const tflmgen_u32 *stream, int8_t *output,
-                                                  int32_t pixel, const struct tflmgen_conv2d_part *p)
+                                                  int32_t pixel_step, const struct tflmgen_conv2d_part *p)
 {
     if (!p->is_single) {
         struct tflmgen_conv2d_dsp_blocks blocks =
-            tflmgen_conv2d_dsp_blocks_of(p->steps, pixel, TFLMGEN_CONV2D_DSP_STEPS, 1);
+            tflmgen_conv2d_dsp_blocks_of(p->steps, pixel_step, TFLMGEN_CONV2D_DSP_STEPS, 1);
         tflmgen_conv2d_dsp_block_compact_signed(im2col, stream, output, &blocks);
         return;
     }
     int8_t pairs[6];
     struct tflmgen_conv2d_dsp_blocks blocks = tflmgen_conv2d_dsp_blocks_of(p->steps, 2, TFLMGEN_CONV2D_DSP_STEPS, 1);
     tflmgen_conv2d_dsp_block_compact_signed(im2col, stream, pairs, &blocks);
-    output[2 * pixel] = pairs[4];
-    output[pixel] = pairs[2];
+    output[2 * pixel_step] = pairs[4];
+    output[pixel_step] = pairs[2];
     output[0] = pairs[0];
 }
 
@@ -124,31 +127,32 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_part(const int8_t *input, const tflmg
 {
     const bool by_words = p->channels % 4 == 0;
     const int32_t lanes = p->output_width < 3 ? 1 : 3;
-    const int32_t output_pixel = lanes == 3 ? p->output_pixel : 0;
+    const int32_t output_pixel_step = lanes == 3 ? p->output_pixel_step : 0;
     const int32_t y_end = p->height - (p->taps_height - 1) * p->dilation_height;
     const int32_t x_end = p->width - (p->taps_width - 1) * p->dilation_width - (lanes - 1) * p->stride_width;
     int8_t *const bytes = (int8_t *)(im2col + 6 * p->steps);
-    for (int32_t batch = 0; batch < p->batches; ++batch, input += p->height * p->width * p->pixel) {
+    for (int32_t batch = 0; batch < p->batches; ++batch, input += p->height * p->width * p->pixel_step) {
         for (int32_t out_y = 0; out_y < p->output_height; ++out_y) {
-            int8_t *const line = output + batch * p->output_image + out_y * p->output_line;
+            int8_t *const output_row = output + batch * p->output_image_step + out_y * p->output_row_step;
             const int32_t y = out_y * p->stride_height - p->padding_top;
             for (int32_t out_x = 0; out_x < p->output_width; out_x += lanes) {
-                /* The last block of a line overlaps with the one before. */
+                /* The last block of a row overlaps with the one before. */
                 const int32_t begin = tflmgen_min_s32(out_x, p->output_width - lanes);
                 const int32_t x = begin * p->stride_width - p->padding_left;
                 if (by_words && lanes == 3 && y >= 0 && y < y_end && x >= 0 && x < x_end) {
-                    tflmgen_conv2d_dsp_part_three(im2col, input + (y * p->width + x) * p->pixel, p);
+                    tflmgen_conv2d_dsp_part_three(im2col, input + (y * p->width + x) * p->pixel_step, p);
                 } else {
                     for (int32_t lane = 0; lane < lanes; ++lane) {
-                        const int32_t at = x + lane * p->stride_width;
+                        const int32_t lane_x = x + lane * p->stride_width;
                         if (by_words) {
-                            tflmgen_conv2d_dsp_part_words(im2col + lane, input, y, at, p);
+                            tflmgen_conv2d_dsp_part_words(im2col + lane, input, y, lane_x, p);
                         } else {
-                            tflmgen_conv2d_dsp_part_bytes(im2col + lane, bytes, input, y, at, p);
+                            tflmgen_conv2d_dsp_part_bytes(im2col + lane, bytes, input, y, lane_x, p);
                         }
                     }
                 }
-                tflmgen_conv2d_dsp_part_block(im2col, stream, line + begin * p->output_pixel, output_pixel, p);
+                tflmgen_conv2d_dsp_part_block(im2col, stream, output_row + begin * p->output_pixel_step,
+                                              output_pixel_step, p);
             }
         }
     }
@@ -160,7 +164,7 @@ TFLMGEN_HELPER int32_t tflmgen_conv2d_dsp_part_stream(int32_t channels, int32_t 
     return (channels + 1) / 2 * (2 * steps + 7);
 }
 
-/* Group after group. */
+/* A CONV_2D, group after group. */
 TFLMGEN_SHARED void tflmgen_conv2d_groups_dsp_run(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *im2col,
                                                   int8_t *output, const struct tflmgen_conv2d_groups_dsp_s8 *p)
 {
@@ -172,11 +176,11 @@ TFLMGEN_SHARED void tflmgen_conv2d_groups_dsp_run(const int8_t *input, const tfl
         tflmgen_conv2d_dsp_run_part(input + first, stream, im2col, output + group * channels, &part);
         stream += tflmgen_conv2d_dsp_part_stream(channels, part.steps);
     }
-    tflmgen_clamp_dsp_s8(output, p->batches * part.output_image, p->output_min, p->output_max);
+    tflmgen_clamp_dsp_s8(output, p->batches * part.output_image_step, p->output_min, p->output_max);
 }
 
-#define TFLMGEN_TRANSPOSE_CONV_DSP_PART(part, at)                    \
-    tflmgen_conv2d_dsp_run_part(input, stream, im2col, at, &(part)); \
+#define TFLMGEN_TRANSPOSE_CONV_DSP_PART(part, first_output)                    \
+    tflmgen_conv2d_dsp_run_part(input, stream, im2col, first_output, &(part)); \
     stream += tflmgen_conv2d_dsp_part_stream(channels, (part).steps)
 
 TFLMGEN_SHARED void tflmgen_transpose_conv_dsp_run(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *im2col,

@@ -149,7 +149,7 @@ TFLMGEN_HELPER void tflmgen_conv2d_pixel_thumb_one(const int8_t *image, const tf
                                                    const struct tflmgen_conv2d_pixel_thumb_s8 *p)
 {
     for (int32_t group = 0; group < p->groups; ++group) {
-        groups->start = 0u - 128u * tflmgen_pixel_thumb_gather(copy, image, y, x, window);
+        groups->s2_start = 0u - 128u * tflmgen_pixel_thumb_gather(copy, image, y, x, window);
         tflmgen_fully_connected_thumb_units(stream, output, p->group_outputs, p->group_words, groups,
                                             tflmgen_fully_connected_thumb_copied_signed,
                                             tflmgen_fully_connected_thumb_one_copied_signed);

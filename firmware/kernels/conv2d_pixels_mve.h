@@ -46,31 +46,32 @@ TFLMGEN_SHARED void tflmgen_conv2d_pixels_mve_run(const int8_t *input, const int
     const int32_t whole = p->pixels - (16 * p->chunks - 1) / channels;
     struct tflmgen_conv2d_mve_blocks blocks =
         tflmgen_conv2d_mve_blocks_of(im2col, stream, p->chunks, p->output_zero_point, is_short, p->sign_fix);
-    int32_t left = p->pixels;
-    blocks.next[0] = step * channels;
-    blocks.next[1] = step * p->output_channels;
-    blocks.next[2] = -1;
+    int32_t remaining = p->pixels;
+    blocks.advance[0] = step * channels;
+    blocks.advance[1] = step * p->output_channels;
+    blocks.advance[2] = -1;
     tflmgen_conv2d_mve_place(blocks.outputs, p->output_channels, TFLMGEN_CONV2D_MVE_PIXELS - 1,
                              p->output_channels == 1);
-    while (left > 0) {
-        const int32_t first = p->backward ? tflmgen_max_s32(left - TFLMGEN_CONV2D_MVE_PIXELS, 0) : p->pixels - left;
-        const int32_t readable = p->backward ? (left <= whole ? left : 0) : whole - first;
+    while (remaining > 0) {
+        const int32_t first =
+            p->backward ? tflmgen_max_s32(remaining - TFLMGEN_CONV2D_MVE_PIXELS, 0) : p->pixels - remaining;
+        const int32_t readable = p->backward ? (remaining <= whole ? remaining : 0) : whole - first;
         blocks.output = output + first * p->output_channels;
         if (readable >= TFLMGEN_CONV2D_MVE_PIXELS) {
             blocks.windows = input + first * channels;
-            blocks.pixel = channels;
+            blocks.pixel_step = channels;
             blocks.copied = p->chunks - 1;
             blocks.count = readable / TFLMGEN_CONV2D_MVE_PIXELS;
-            left -= TFLMGEN_CONV2D_MVE_PIXELS * blocks.count;
+            remaining -= TFLMGEN_CONV2D_MVE_PIXELS * blocks.count;
         } else {
-            const int32_t count = tflmgen_min_s32(left, TFLMGEN_CONV2D_MVE_PIXELS);
+            const int32_t count = tflmgen_min_s32(remaining, TFLMGEN_CONV2D_MVE_PIXELS);
             tflmgen_conv2d_pixels_mve_copy(im2col, input + first * channels, count, channels);
             tflmgen_conv2d_mve_place(blocks.outputs, p->output_channels, count - 1, p->output_channels == 1);
             blocks.windows = im2col;
-            blocks.pixel = 16;
+            blocks.pixel_step = 16;
             blocks.copied = 0;
             blocks.count = 1;
-            left -= count;
+            remaining -= count;
         }
         run_block(&blocks);
     }

@@ -41,7 +41,7 @@ struct tflmgen_conv2d_slide_mve_s8 {
 struct tflmgen_conv2d_slide_mve_columns {
     int32_t chunks;   /* of 16 channels */
     int32_t steps[5]; /* bytes from a column to the next one */
-    int32_t rest;     /* from the end of a pixel to the one below */
+    int32_t row_skip; /* from the end of a pixel to the one below */
     int32_t rows;     /* in the input, at least one */
     int32_t padding;
     int32_t above; /* chunks of padding */

@@ -1,10 +1,15 @@
 /* CONV_2D in int8 for cores with the DSP extension, for long windows: one part of a block's windows at a time, so that
- * the im2col buffer (conv2d_block_dsp.h) stays short. From part to part, the sums of all channels wait in scratch
- * memory. The stream has the parts one after the other, in each the pairs of channels, and behind them biases as in
+ * the im2col buffer (conv2d_steps_dsp.h) stays short. From part to part, the sums of all channels wait in scratch
+ * memory (conv2d_split_part_dsp.h).
+ *
+ * The stream has the parts one after the other, in each the pairs of channels, and behind them biases as in
  * conv2d_dsp.h:
+ *
  *     first part   (bias0 bias1 | weights of the part's steps) of each pair
  *     next parts   (weights of the part's steps) of each pair
- *     last part    (weights of the part's steps | m0 addend0 m1 addend1 | s0 + 256 s1 + 65536 * next) of each
+ *     last part    (weights of the part's steps | m0 addend0 m1 addend1 | s0 + 256 s1 + 65536 * advance) of each pair
+ *
+ * where the weights of a step, and the last words, are those of conv2d_steps_dsp.h.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_SPLIT_DSP_H
 #define TFLMGEN_KERNELS_CONV2D_SPLIT_DSP_H
@@ -12,15 +17,11 @@
 #include <string.h>
 
 #include "conv2d_dsp.h"
+#include "conv2d_split_part_dsp.h"
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
 
 #define TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS 24 /* at most */
-#ifdef __OPTIMIZE_SIZE__
-#define TFLMGEN_CONV2D_SPLIT_DSP_STEP_PAIRS 4 /* of a pass */
-#else
-#define TFLMGEN_CONV2D_SPLIT_DSP_STEP_PAIRS 6
-#endif
 
 /* Channels are whole words, dilation_width is 1. */
 struct tflmgen_conv2d_split_dsp_s8 {
@@ -34,156 +35,8 @@ struct tflmgen_conv2d_split_dsp_s8 {
     int32_t output_max;
 };
 
-/* A part of a block, in the order in which the assembly reads it. */
-struct tflmgen_conv2d_split_dsp_part {
-    int32_t last;  /* bytes of the im2col buffer in front of the last pass, see conv2d_block_dsp.h */
-    int32_t skip;  /* bytes of code that the first pass leaves out, from the loop's first instruction on */
-    int32_t begin; /* bytes from there to where it begins: that pass, a single step, or behind all */
-    int32_t channels;
-    tflmgen_u32 *sums;
-    tflmgen_u32 *sums_end;
-    const tflmgen_u32 *starts; /* biases, where rows are left out */
-    int32_t front; /* bytes of a pair in front of its weights then, or of all its weights, which are left out */
-};
-
-/* How the sums of a part begin: with those of the part before, the biases of the stream, or `starts`. */
-enum { TFLMGEN_CONV2D_SPLIT_DSP_CONTINUE, TFLMGEN_CONV2D_SPLIT_DSP_BIASES, TFLMGEN_CONV2D_SPLIT_DSP_STARTS };
-
-typedef void tflmgen_conv2d_split_dsp_last_part(const tflmgen_u32 *im2col, const tflmgen_u32 *stream, int8_t *output,
-                                                const struct tflmgen_conv2d_split_dsp_part *part);
-
-/* A part's steps: 33 instructions for two, and 18 for the single one in front of them where their number is odd.
- * passes: where on the stack the entry of the first pass is. */
-#define TFLMGEN_CONV2D_SPLIT_DSP_SINGLE_BYTES 80
-#define TFLMGEN_CONV2D_SPLIT_DSP_PASS_BYTES (TFLMGEN_CONV2D_SPLIT_DSP_SINGLE_BYTES + 12) /* to pass all steps by */
-/* clang-format off */
-#define TFLMGEN_CONV2D_SPLIT_DSP_COUNTED(passes)                                                                       \
-    ".p2align 2\n\t"                                                                                                   \
-    TFLMGEN_CONV2D_DSP_STEP                                                                                            \
-    "ldr pc, [sp, " passes "]\n"                                                                                       \
-    TFLMGEN_CONV2D_DSP_REST(TFLMGEN_CONV2D_SPLIT_DSP_STEP_PAIRS, TFLMGEN_CONV2D_DSP_MORE)
-
-/* The first instructions of a part: afterwards r5 is the entry of the first pass, r10 where to begin, r11 the im2col
- * buffer in the last pass; r7, r8 and r9 are channels, sums and their end. */
-#define TFLMGEN_CONV2D_SPLIT_DSP_BEGIN                                                                                 \
-    "push {r4-r11, lr}\n\t"                                                                                            \
-    "ldmia.w r3, {r4, r5, r6, r7, r8, r9}\n\t"                                                                         \
-    "adr lr, 4f\n\t"                                                                                                   \
-    "add r5, r5, lr\n\t"                                                                                               \
-    "add r6, r6, lr\n\t"                                                                                               \
-    "orr r5, r5, #1\n\t"                                                                                               \
-    "orr r10, r6, #1\n\t"                                                                                              \
-    "add r11, r4, r0\n\t"
-/* clang-format on */
-
-/* Any part but the last. Registers and conditions as in conv2d_block_dsp.h. Stack: im2col, sums, end of the sums, entry
- * of the first pass, where to begin, im2col in the last pass, where sums come from (5, 6 or 7), starts, front. */
-TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_add_part(const tflmgen_u32 *im2col, const tflmgen_u32 *stream,
-                                                      int32_t begins, const struct tflmgen_conv2d_split_dsp_part *part)
-{
-    TFLMGEN_IN_REGISTERS_4(im2col, stream, begins, part);
-    /* clang-format off */
-    __asm__ volatile(TFLMGEN_CONV2D_SPLIT_DSP_BEGIN
-                     "ldrd r3, r4, [r3, #24]\n\t"
-                     "push {r3, r4}\n\t"
-                     "mov r6, r8\n\t"
-                     "mov r8, r9\n\t"
-                     "mov r9, r5\n\t"
-                     "adr r3, 5f\n\t"
-                     "adr r4, 7f\n\t"
-                     "adr r12, 6f\n\t"
-                     "cmp r2, #1\n\t"
-                     "it eq\n\t"
-                     "moveq r12, r3\n\t"
-                     "it hi\n\t"
-                     "movhi r12, r4\n\t"
-                     "orr r12, r12, #1\n\t"
-                     "cmp r11, r0\n\t"
-                     "push {r0, r6, r8, r9, r10, r11, r12}\n\t"
-                     "mov r2, r6\n\t"
-                     "bx r12\n\t"
-                     TFLMGEN_CONV2D_SPLIT_DSP_COUNTED("#12")
-                     "ldmia.w sp, {r0, r2, r3}\n\t"
-                     "stmia.w r2!, {r7, r8, r9, r10, r11, r12}\n\t"
-                     "str r2, [sp, #4]\n\t"
-                     "teq r2, r3\n\t"
-                     "it ne\n\t"
-                     "ldrne pc, [sp, #24]\n\t"
-                     "add sp, sp, #36\n\t"
-                     "b 3f\n\t"
-                     ".p2align 2\n"
-                     "7:\n\t"
-                     "ldr r3, [sp, #28]\n\t"
-                     "ldrd r7, r10, [r3], #8\n\t"
-                     "str r3, [sp, #28]\n\t"
-                     "ldr r3, [sp, #32]\n\t"
-                     "add r1, r1, r3\n\t"
-                     "b 8f\n\t"
-                     ".p2align 2\n"
-                     "5:\n\t"
-                     "ldrd r7, r10, [r1], #8\n"
-                     "8:\n\t"
-                     "mov r8, r7\n\t"
-                     "mov r9, r7\n\t"
-                     "mov r11, r10\n\t"
-                     "mov r12, r10\n\t"
-                     "ldr pc, [sp, #16]\n\t"
-                     ".p2align 2\n"
-                     "6:\n\t"
-                     "ldmia.w r2, {r7, r8, r9, r10, r11, r12}\n\t"
-                     "ldr pc, [sp, #16]\n"
-                     "3:\n\t"
-                     "pop {r4-r11, lr}"
-                     : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
-                     :
-                     : "r12", "cc", "memory");
-    /* clang-format on */
-}
-
-/* The last part, whose sums become outputs. Stack: im2col, output, channels, end of the output, where to begin, im2col
- * in the last pass, sums, entry of the first pass, front. */
-/* clang-format off */
-#define TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(KIND)                                                                       \
-    TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_last_##KIND(                                                          \
-        const tflmgen_u32 *im2col, const tflmgen_u32 *stream, int8_t *output,                                          \
-        const struct tflmgen_conv2d_split_dsp_part *part)                                                              \
-    {                                                                                                                  \
-        TFLMGEN_IN_REGISTERS_4(im2col, stream, output, part);                                                          \
-        __asm__ volatile(TFLMGEN_CONV2D_SPLIT_DSP_BEGIN                                                                \
-                         "ldr r3, [r3, #28]\n\t"                                                                       \
-                         "push {r3}\n\t"                                                                               \
-                         "add r9, r2, r7\n\t"                                                                          \
-                         "mov r12, r8\n\t"                                                                             \
-                         "mov lr, r5\n\t"                                                                              \
-                         "cmp r11, r0\n\t"                                                                             \
-                         "push {r0, r2, r7, r9, r10, r11, r12, lr}\n\t"                                                \
-                         "b 1f\n\t"                                                                                    \
-                         ".p2align 2\n\t"                                                                              \
-                         "ldr.w r3, [sp, #32]\n\t"                                                                     \
-                         "add.w r1, r1, r3\n\t"                                                                        \
-                         "b.w 9f\n\t"                                                                                  \
-                         TFLMGEN_CONV2D_SPLIT_DSP_COUNTED("#28")                                                       \
-                         "9:\n\t"                                                                                      \
-                         TFLMGEN_CONV2D_DSP_FINISH_##KIND                                                              \
-                         "beq 3f\n"                                                                                    \
-                         "1:\n\t"                                                                                      \
-                         "ldr r2, [sp, #24]\n\t"                                                                       \
-                         "ldmia.w r2!, {r7, r8, r9, r10, r11, r12}\n\t"                                                \
-                         "str r2, [sp, #24]\n\t"                                                                       \
-                         "ldr pc, [sp, #16]\n"                                                                         \
-                         "3:\n\t"                                                                                      \
-                         "add sp, sp, #36\n\t"                                                                         \
-                         "pop {r4-r11, lr}"                                                                            \
-                         : "+r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)                                                      \
-                         :                                                                                             \
-                         : "r12", "cc", "memory");                                                                     \
-    }
-/* clang-format on */
-
-TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(signed)
-TFLMGEN_CONV2D_SPLIT_DSP_LAST_PART(uniform)
-
-/* A window: its image, where it begins in it, and which columns of taps lie inside the input; whole: all of it does. */
+/* A window: its image, its row and column there, and which of its columns lie inside the input; whole: all of it
+ * does. */
 struct tflmgen_conv2d_split_dsp_window {
     const int8_t *image;
     int32_t y;
@@ -192,53 +45,55 @@ struct tflmgen_conv2d_split_dsp_window {
     bool whole;
 };
 
-/* `count` steps of a window into a lane, from step `at` of row ky on. */
+/* `count` steps of a window into a lane, from step `row_step` of its row ky on. */
 TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_gather(tflmgen_u32 *lane,
                                                     const struct tflmgen_conv2d_split_dsp_window *window, int32_t ky,
-                                                    int32_t at, int32_t count,
+                                                    int32_t row_step, int32_t count,
                                                     const struct tflmgen_conv2d_split_dsp_s8 *p)
 {
     const int32_t tap_steps = p->input_channels >> 2;
-    const int32_t row = p->filter_width * tap_steps;
+    const int32_t row_steps = p->filter_width * tap_steps;
     const uint32_t padding = tflmgen_splat4(p->padding_value);
-    const int32_t line = p->dilation_height * p->input_width * p->input_channels;
+    const int32_t row_stride = p->dilation_height * p->input_width * p->input_channels;
     const int8_t *from =
-        window->image + ky * line + 4 * at + (window->y * p->input_width + window->x) * p->input_channels;
+        window->image + ky * row_stride + 4 * row_step + (window->y * p->input_width + window->x) * p->input_channels;
     for (;;) {
-        const int32_t here = tflmgen_min_s32(row - at, count);
+        const int32_t run_steps = tflmgen_min_s32(row_steps - row_step, count);
         if (window->whole) {
-            lane = tflmgen_conv2d_dsp_widen(lane, from, here);
+            lane = tflmgen_conv2d_dsp_widen(lane, from, run_steps);
         } else {
             const int32_t y = window->y + ky * p->dilation_height;
             const bool inside = y >= 0 && y < p->input_height;
-            const int32_t begin = inside ? tflmgen_clamp_s32(window->inside.first * tap_steps - at, 0, here) : here;
-            const int32_t end = inside ? tflmgen_clamp_s32(window->inside.end * tap_steps - at, begin, here) : here;
+            const int32_t begin =
+                inside ? tflmgen_clamp_s32(window->inside.first * tap_steps - row_step, 0, run_steps) : run_steps;
+            const int32_t end =
+                inside ? tflmgen_clamp_s32(window->inside.end * tap_steps - row_step, begin, run_steps) : run_steps;
             lane = tflmgen_conv2d_dsp_pad_lane(lane, padding, begin, 6);
             lane = tflmgen_conv2d_dsp_widen(lane, from + 4 * begin, end - begin);
-            lane = tflmgen_conv2d_dsp_pad_lane(lane, padding, here - end, 6);
+            lane = tflmgen_conv2d_dsp_pad_lane(lane, padding, run_steps - end, 6);
         }
-        count -= here;
+        count -= run_steps;
         if (count == 0) {
             return;
         }
-        from += line - 4 * at;
+        from += row_stride - 4 * row_step;
         ++ky;
-        at = 0;
+        row_step = 0;
     }
 }
 
-/* The windows of three output pixels from `pixel` on, of `all`; beyond them, the last one again. */
+/* The windows of three output pixels from `pixel` on, of `pixel_count`; beyond them, the last one again. */
 TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_windows(struct tflmgen_conv2d_split_dsp_window *window, int32_t pixel,
-                                                     int32_t all, const int8_t *input,
+                                                     int32_t pixel_count, const int8_t *input,
                                                      const struct tflmgen_conv2d_split_dsp_s8 *p)
 {
     for (int32_t lane = 0; lane < 3; ++lane, ++window) {
-        const int32_t number = tflmgen_min_s32(pixel + lane, all - 1);
-        const int32_t line = number / p->output_width;
-        const int32_t batch = line / p->output_height;
+        const int32_t number = tflmgen_min_s32(pixel + lane, pixel_count - 1);
+        const int32_t out_row = number / p->output_width;
+        const int32_t batch = out_row / p->output_height;
         window->image = input + batch * p->input_height * p->input_width * p->input_channels;
-        window->y = (line - batch * p->output_height) * p->stride_height - p->padding_top;
-        window->x = (number - line * p->output_width) * p->stride_width - p->padding_left;
+        window->y = (out_row - batch * p->output_height) * p->stride_height - p->padding_top;
+        window->x = (number - out_row * p->output_width) * p->stride_width - p->padding_left;
         window->inside = tflmgen_taps_inside(window->x, 1, p->filter_width, p->input_width);
         window->whole = window->x >= 0 && window->x + p->filter_width <= p->input_width && window->y >= 0 &&
                         window->y + (p->filter_height - 1) * p->dilation_height < p->input_height;
@@ -246,19 +101,20 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_windows(struct tflmgen_conv2d_split
 }
 
 /* `count` steps of three windows that lie side by side within the input: of one row, or whole rows. */
-TFLMGEN_HELPER void tflmgen_conv2d_split_dsp_widen(tflmgen_u32 *im2col, const int8_t *from, int32_t count,
+TFLMGEN_HELPER void tflmgen_conv2d_split_dsp_widen(tflmgen_u32 *im2col, const int8_t *first_window, int32_t count,
                                                    const struct tflmgen_conv2d_split_dsp_s8 *p)
 {
-    const int32_t row = p->filter_width * p->input_channels >> 2;
-    const int32_t whole = tflmgen_max_s32(count / row, 1);
-    const int32_t bytes = 4 * count / whole;
-    const int32_t line = p->dilation_height * p->input_width * p->input_channels;
-    const struct tflmgen_conv2d_dsp_rows rows = {bytes, whole, line - bytes};
-    const int32_t step = p->stride_width * p->input_channels;
-    if (bytes == 4 * row && tflmgen_conv2d_dsp_has_adjacent(p->filter_width, p->stride_width, p->input_channels)) {
-        tflmgen_conv2d_dsp_widen3_adjacent(im2col, from, step, &rows);
+    const int32_t row_steps = p->filter_width * p->input_channels >> 2;
+    const int32_t row_count = tflmgen_max_s32(count / row_steps, 1);
+    const int32_t bytes = 4 * count / row_count;
+    const int32_t row_stride = p->dilation_height * p->input_width * p->input_channels;
+    const struct tflmgen_conv2d_dsp_rows rows = {bytes, row_count, row_stride - bytes};
+    const int32_t window_step = p->stride_width * p->input_channels;
+    if (bytes == 4 * row_steps &&
+        tflmgen_conv2d_dsp_has_adjacent(p->filter_width, p->stride_width, p->input_channels)) {
+        tflmgen_conv2d_dsp_widen3_adjacent(im2col, first_window, window_step, &rows);
     } else {
-        tflmgen_conv2d_dsp_widen3(im2col, from, step, &rows);
+        tflmgen_conv2d_dsp_widen3(im2col, first_window, window_step, &rows);
     }
 }
 
@@ -268,9 +124,9 @@ TFLMGEN_HELPER void tflmgen_conv2d_split_dsp_set_steps(struct tflmgen_conv2d_spl
     const int32_t unrolled = TFLMGEN_CONV2D_SPLIT_DSP_STEP_PAIRS;
     const int32_t step_pairs = count >> 1;
     const int32_t passes = tflmgen_max_s32((step_pairs + unrolled - 1) / unrolled, 1);
-    part->last = passes > 1 ? 24 * (count - 2 * unrolled) : -4;
-    part->skip = (passes * unrolled - step_pairs) * TFLMGEN_CONV2D_DSP_TWICE_BYTES;
-    part->begin = count & 1 ? -TFLMGEN_CONV2D_SPLIT_DSP_SINGLE_BYTES : part->skip;
+    part->last_pass = passes > 1 ? 24 * (count - 2 * unrolled) : -4;
+    part->skip_bytes = (passes * unrolled - step_pairs) * TFLMGEN_CONV2D_DSP_STEP_PAIR_BYTES;
+    part->entry = count & 1 ? -TFLMGEN_CONV2D_SPLIT_DSP_SINGLE_BYTES : part->skip_bytes;
 }
 
 /* The rows of the windows of output row out_y that are computed: all but those of parts above or below the input. */
@@ -290,18 +146,18 @@ TFLMGEN_HELPER struct tflmgen_taps tflmgen_conv2d_split_dsp_rows(int32_t out_y, 
     return rows;
 }
 
-/* scratch: 6 words for each pair of channels, and three pixels of output where their number is no multiple of three.
- * pair_words: of all parts. */
+/* Blocks of three pixels, one after the other. scratch: 6 words for each pair of channels, and three pixels of output
+ * where their number is no multiple of three. pair_words: of a pair's records in all parts. */
 TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const tflmgen_u32 *stream, tflmgen_u32 *scratch,
                                                  int8_t *output, const struct tflmgen_conv2d_split_dsp_s8 *p,
-                                                 int32_t pair_words, tflmgen_conv2d_split_dsp_last_part *last)
+                                                 int32_t pair_words, tflmgen_conv2d_split_dsp_last_part *run_last_part)
 {
     uint32_t im2col[6 * TFLMGEN_CONV2D_SPLIT_DSP_PART_STEPS];
     const int32_t channels = p->output_channels;
     const int32_t pairs = (channels + 1) >> 1;
-    const int32_t all = p->batches * p->output_height * p->output_width;
-    const int32_t row = p->filter_width * p->input_channels >> 2;
-    const int32_t line = p->dilation_height * p->input_width * p->input_channels;
+    const int32_t pixel_count = p->batches * p->output_height * p->output_width;
+    const int32_t row_steps = p->filter_width * p->input_channels >> 2;
+    const int32_t row_stride = p->dilation_height * p->input_width * p->input_channels;
     /* Where three windows side by side lie inside the input. */
     const int32_t y_end = p->input_height - (p->filter_height - 1) * p->dilation_height;
     const int32_t x_end = p->input_width - p->filter_width + 1 - 2 * p->stride_width;
@@ -314,61 +170,61 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const tflm
     part.sums = scratch;
     part.sums_end = scratch + 6 * pairs;
     part.starts = stream;
-    for (int32_t pixel = 0; pixel < all; pixel += 3, output += 3 * channels) {
+    for (int32_t pixel = 0; pixel < pixel_count; pixel += 3, output += 3 * channels) {
         const tflmgen_u32 *weights = stream;
         const int32_t x = out_x * p->stride_width - p->padding_left;
         const int32_t y = out_y * p->stride_height - p->padding_top;
-        const bool together = out_x + 3 <= p->output_width && x >= 0 && x < x_end && y >= 0 && y < y_end;
-        const int8_t *const from = image + (y * p->input_width + x) * p->input_channels;
-        if (!together) {
-            tflmgen_conv2d_split_dsp_windows(windows, pixel, all, input, p);
+        const bool is_adjacent = out_x + 3 <= p->output_width && x >= 0 && x < x_end && y >= 0 && y < y_end;
+        const int8_t *const first_window = image + (y * p->input_width + x) * p->input_channels;
+        if (!is_adjacent) {
+            tflmgen_conv2d_split_dsp_windows(windows, pixel, pixel_count, input, p);
         }
         struct tflmgen_taps computed = {0, 0, p->filter_height};
-        int32_t begins = TFLMGEN_CONV2D_SPLIT_DSP_BIASES;
+        int32_t sums_begin = TFLMGEN_CONV2D_SPLIT_DSP_BIASES;
         if (p->skips_padding && (y < 0 || y >= y_end) && out_x + 3 <= p->output_width) {
-            computed = tflmgen_conv2d_split_dsp_rows(out_y, tflmgen_max_s32(p->part_steps / row, 1), p);
+            computed = tflmgen_conv2d_split_dsp_rows(out_y, tflmgen_max_s32(p->part_steps / row_steps, 1), p);
             const int32_t below = p->filter_height - computed.end;
             if (computed.first > 0 || below > 0) {
                 const int32_t max_above = (p->padding_top + p->dilation_height - 1) / p->dilation_height;
                 const int32_t bias_set = computed.first ? computed.first - 1 : max_above + below - 1;
                 part.starts = stream + pairs * (pair_words + 2 * bias_set);
-                begins = TFLMGEN_CONV2D_SPLIT_DSP_STARTS;
+                sums_begin = TFLMGEN_CONV2D_SPLIT_DSP_STARTS;
             }
         }
         int32_t ky = 0;
-        int32_t at = 0;
+        int32_t row_step = 0;
         for (int32_t first = 0, count; first < p->steps; first += count) {
-            count = tflmgen_min_s32(p->part_steps, p->part_steps < row ? row - at : p->steps - first);
+            count = tflmgen_min_s32(p->part_steps, p->part_steps < row_steps ? row_steps - row_step : p->steps - first);
             const bool is_computed = ky >= computed.first && ky < computed.end;
             if (is_computed) {
-                if (together) {
-                    tflmgen_conv2d_split_dsp_widen(im2col, from + ky * line + 4 * at, count, p);
+                if (is_adjacent) {
+                    tflmgen_conv2d_split_dsp_widen(im2col, first_window + ky * row_stride + 4 * row_step, count, p);
                 } else {
                     for (int32_t lane = 0; lane < 3; ++lane) {
-                        tflmgen_conv2d_split_dsp_gather(im2col + lane, windows + lane, ky, at, count, p);
+                        tflmgen_conv2d_split_dsp_gather(im2col + lane, windows + lane, ky, row_step, count, p);
                     }
                 }
                 tflmgen_conv2d_split_dsp_set_steps(&part, count);
-                part.front = first > 0 ? 0 : 8;
+                part.skip_stream = first > 0 ? 0 : 8;
             } else {
-                part.begin = -TFLMGEN_CONV2D_SPLIT_DSP_PASS_BYTES;
-                part.front = 8 * count;
+                part.entry = -TFLMGEN_CONV2D_SPLIT_DSP_PASS_BYTES;
+                part.skip_stream = 8 * count;
             }
             if (first + count < p->steps) {
                 if (is_computed) {
-                    tflmgen_conv2d_split_dsp_add_part(im2col, weights, begins, &part);
-                    begins = TFLMGEN_CONV2D_SPLIT_DSP_CONTINUE;
+                    tflmgen_conv2d_split_dsp_add_part(im2col, weights, sums_begin, &part);
+                    sums_begin = TFLMGEN_CONV2D_SPLIT_DSP_CONTINUE;
                 }
                 weights += (first > 0 ? 2 * count : 2 * count + 2) * pairs;
-            } else if (pixel + 3 <= all) {
-                last(im2col, weights, output, &part);
+            } else if (pixel + 3 <= pixel_count) {
+                run_last_part(im2col, weights, output, &part);
             } else {
-                int8_t *const three = (int8_t *)part.sums_end;
-                last(im2col, weights, three, &part);
-                memcpy(output, three, (size_t)((all - pixel) * channels));
-                output -= (3 - (all - pixel)) * channels;
+                int8_t *const last_outputs = (int8_t *)part.sums_end;
+                run_last_part(im2col, weights, last_outputs, &part);
+                memcpy(output, last_outputs, (size_t)((pixel_count - pixel) * channels));
+                output -= (3 - (pixel_count - pixel)) * channels;
             }
-            for (at += count; at >= row; at -= row) {
+            for (row_step += count; row_step >= row_steps; row_step -= row_steps) {
                 ++ky;
             }
         }
@@ -379,7 +235,7 @@ TFLMGEN_SHARED void tflmgen_conv2d_split_dsp_run(const int8_t *input, const tflm
             }
         }
     }
-    tflmgen_clamp_dsp_s8(output - all * channels, all * channels, p->output_min, p->output_max);
+    tflmgen_clamp_dsp_s8(output - pixel_count * channels, pixel_count * channels, p->output_min, p->output_max);
 }
 
 /* Any outputs; those clamped at the zero point (relu), of which all channels have one shift (uniform). That which is

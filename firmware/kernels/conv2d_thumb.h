@@ -206,9 +206,9 @@ TFLMGEN_SHARED void tflmgen_conv2d_thumb_run(const int8_t *input, const tflmgen_
             tflmgen_conv2d_thumb_gather_next(values + 1, lanes - 2, &next, p);
         }
         for (int32_t i = 0; i < TFLMGEN_CONV2D_THUMB_LANES - 1; ++i) {
-            block.pixels[i] = i + 1 < lanes ? (i + 1) * pixel : 0;
+            block.pixel_offsets[i] = i + 1 < lanes ? (i + 1) * pixel : 0;
         }
-        block.end = at + pixel;
+        block.outputs_end = at + pixel;
         four(im2col, (const int8_t *)stream, at, &block);
         at += TFLMGEN_CONV2D_THUMB_LANES * pixel;
     }

@@ -1,5 +1,5 @@
-/* FULLY_CONNECTED of float32 for cores with MVE and its floating point: one row times eight units at a time, by the
- * stream of weights and the groups of conv2d_f32_mve.h.
+/* FULLY_CONNECTED of float32 for cores with MVE and its floating point: one row times eight units at a time. A row is
+ * the one run of the one window of conv2d_f32_mve.h, whose stream of weights and groups of channels are used.
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_F32_MVE_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_F32_MVE_H
@@ -21,7 +21,7 @@ TFLMGEN_KERNEL void tflmgen_fully_connected_f32_mve(const tflmgen_f32 *input, co
                                                     const struct tflmgen_fully_connected_f32_mve *p)
 {
     const struct tflmgen_conv2d_f32_mve_runs runs = {.quads = p->depth / 4,
-                                                     .rest = p->depth % 4,
+                                                     .remainder = p->depth % 4,
                                                      .runs = 1,
                                                      .planes = 1,
                                                      .terms = p->depth,

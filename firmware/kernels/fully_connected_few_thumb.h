@@ -1,7 +1,8 @@
 /* FULLY_CONNECTED in int8 for every Cortex-M, of few units: one row times one unit at a time, both as they are.
  *
- * The stream has for each unit bytes that fill up whole words, its weights, and m c (256 f + s), where signed also its
- * bias and the sign fix (see thumb.h).
+ * The stream has a record for each unit, whose constants are those of thumb.h:
+ *
+ *     bytes of zeros that fill up whole words | a weight for each value of a row | m | c | 256 f + s | bias | sign fix
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_FEW_THUMB_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_FEW_THUMB_H
@@ -27,9 +28,10 @@ struct tflmgen_fully_connected_few_thumb_s8 {
     "adds r6, r6, r7\n\t"                       \
     "adds r3, #1\n\t"
 
-/* One output. The weights end with the row, where both are counted from; they begin at the negative number `begin`.
- * Behind them come the constants. Registers: r0 end of the weights, r2 end of the row, r3 number, r4 value, r6 sum,
- * r7 weight, r12 output. A value takes 5 instructions and a pass over 8 of them 1; beside that and what requantises the
+/* One output. Values and weights are counted from the ends of both: `begin`, the first one's number, is negative, and
+ * behind the last one, number -1, come the constants. ADDS of the number leaves Z set at the end. The loop begins at
+ * 1, the first pass within it. Registers: r0 end of the weights, r2 end of the row, r3 number, r4 value, r6 sum, r7
+ * weight, r12 output. A value takes 5 instructions and a pass over 8 of them 1; beside that and what requantises the
  * sum there are 16. */
 TFLMGEN_SHARED void tflmgen_fully_connected_few_thumb_one(const int8_t *weights_end, int8_t *output,
                                                           const int8_t *row_end, int32_t begin)

@@ -1,7 +1,8 @@
 /* FULLY_CONNECTED in int8 for cores with the DSP extension, of rows that are too long to be widened as a whole.
  *
  * A row is widened in parts on the stack, once for every 64 units, whose sums are there, too. The stream of weights is
- * that of fully_connected_dsp.h.
+ * that of fully_connected_dsp.h: a part has some of the steps of each group's record, and what is between them is a
+ * gap.
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_LONG_DSP_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_LONG_DSP_H
@@ -18,13 +19,13 @@
 /* A part of a row, in the order in which the assembly reads it. */
 struct tflmgen_fully_connected_long_dsp_part {
     struct tflmgen_fully_connected_dsp_passes passes;
-    const tflmgen_s32 *end; /* of the sums */
-    int32_t stride;         /* bytes from a group's weights of this part to the next group's, less these weights */
+    const tflmgen_s32 *sums_end;
+    int32_t gap; /* bytes from the end of a group's weights of this part to the next group's */
 };
 
-/* Adds the products of a part to the sums of groups of four units. Registers as in fully_connected_dsp.h. Stack: where
- * r0 begins, the first inputs, the entry of the first pass, the row in the last pass, end, stride, sums. A group costs
- * 9 instructions beside its values. */
+/* Adds the products of a part to the sums of groups of four units. Registers, flags and labels as in
+ * fully_connected_dsp.h. Stack: from 0 to 16 as there, 20 end of the sums, 24 gap, 28 next sums. A group costs 9
+ * instructions beside its values. */
 TFLMGEN_SHARED void tflmgen_fully_connected_long_dsp_sums(const tflmgen_u32 *widened, const tflmgen_u32 *stream,
                                                           tflmgen_s32 *sums,
                                                           const struct tflmgen_fully_connected_long_dsp_part *part)
@@ -35,12 +36,12 @@ TFLMGEN_SHARED void tflmgen_fully_connected_long_dsp_sums(const tflmgen_u32 *wid
                      "mov r10, r2\n\t"
                      "ldmia r3, {r4, r5, r6, r7, r8, r9}\n\t"
                      "push {r8, r9, r10}\n\t"
-                     TFLMGEN_FULLY_CONNECTED_DSP_KEEP_ROW
+                     TFLMGEN_FULLY_CONNECTED_DSP_PUSH_ROW
                      "msr apsr_nzcvq, r7\n\t"
                      "mov r8, r10\n\t"
                      "b 1f\n\t"
                      ".p2align 2\n"
-                     TFLMGEN_FULLY_CONNECTED_DSP_ROW(TFLMGEN_FULLY_CONNECTED_DSP_EIGHTS)
+                     TFLMGEN_FULLY_CONNECTED_DSP_ROW(TFLMGEN_FULLY_CONNECTED_DSP_STEP_PAIRS)
                      "add r6, sp, #20\n\t"
                      "ldmia r6, {r6, r7, r8}\n\t"
                      "stmia.w r8!, {r2, r3, r4, r5}\n\t"
@@ -69,10 +70,10 @@ TFLMGEN_HELPER int8_t tflmgen_fully_connected_long_dsp_output(int32_t sum, uint3
 
 /* The outputs of `count` sums. scales: what is behind the first group's weights, or m, addend and s of all. */
 TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_finish(int8_t *output, const tflmgen_s32 *sums, int32_t count,
-                                                            const tflmgen_u32 *scales, int32_t group_words, bool common,
-                                                            int32_t sign_fix)
+                                                            const tflmgen_u32 *scales, int32_t group_words,
+                                                            bool uniform, int32_t sign_fix)
 {
-    if (common) {
+    if (uniform) {
         const uint32_t m = scales[0], addend = scales[1], shift = scales[2];
 #pragma GCC unroll 4
         for (int32_t i = 0; i < count; ++i) {
@@ -89,35 +90,35 @@ TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_finish(int8_t *output, cons
 }
 
 TFLMGEN_HELPER void tflmgen_fully_connected_long_dsp_run(const int8_t *input, const tflmgen_u32 *stream, int8_t *output,
-                                                         const struct tflmgen_fully_connected_dsp_s8 *p, bool common)
+                                                         const struct tflmgen_fully_connected_dsp_s8 *p, bool uniform)
 {
-    const int32_t group_words = 4 * p->steps + (common ? 4 : 13);
-    const uint32_t common_scale[3] = {(uint32_t)p->scale[0], (uint32_t)p->scale[1], (uint32_t)p->scale[2]};
+    const int32_t group_words = 4 * p->steps + (uniform ? 4 : 13);
+    const uint32_t uniform_scale[3] = {(uint32_t)p->scale[0], (uint32_t)p->scale[1], (uint32_t)p->scale[2]};
     const int32_t parts = (p->steps + TFLMGEN_DOT_ROWS_STACK_STEPS - 1) / TFLMGEN_DOT_ROWS_STACK_STEPS;
     const int32_t steps_per_part = ((p->steps + parts - 1) / parts + 7) / 8 * 8;
     uint32_t widened[2 * TFLMGEN_DOT_ROWS_STACK_STEPS];
     int32_t sums[TFLMGEN_FULLY_CONNECTED_LONG_DSP_UNITS];
     for (int32_t batch = 0; batch < p->batches; ++batch, input += p->depth, output += p->units) {
         for (int32_t unit = 0; unit < p->units; unit += TFLMGEN_FULLY_CONNECTED_LONG_DSP_UNITS) {
-            const tflmgen_u32 *const block = stream + unit / TFLMGEN_DOT_ROWS_GROUP * group_words;
+            const tflmgen_u32 *const first_group = stream + unit / TFLMGEN_DOT_ROWS_GROUP * group_words;
             const int32_t count = tflmgen_min_s32(p->units - unit, TFLMGEN_FULLY_CONNECTED_LONG_DSP_UNITS);
             const int32_t groups = (count + TFLMGEN_DOT_ROWS_GROUP - 1) / TFLMGEN_DOT_ROWS_GROUP;
             struct tflmgen_fully_connected_long_dsp_part part;
-            part.end = sums + TFLMGEN_DOT_ROWS_GROUP * groups;
+            part.sums_end = sums + TFLMGEN_DOT_ROWS_GROUP * groups;
             for (int32_t group = 0; group < groups; ++group) {
-                memcpy(sums + TFLMGEN_DOT_ROWS_GROUP * group, block + group * group_words, 16);
+                memcpy(sums + TFLMGEN_DOT_ROWS_GROUP * group, first_group + group * group_words, 16);
             }
             for (int32_t step = 0; step < p->steps; step += steps_per_part) {
                 const int32_t steps = tflmgen_min_s32(p->steps - step, steps_per_part);
                 const int32_t values = tflmgen_min_s32(4 * steps, p->depth - 4 * step);
                 (void)tflmgen_dot_rows_widen(widened, input + 4 * step, values);
                 part.passes = tflmgen_fully_connected_dsp_passes_of(steps, false);
-                part.stride = 4 * (group_words - 4 * steps);
-                tflmgen_fully_connected_long_dsp_sums(widened, block + 4 + 4 * step, sums, &part);
+                part.gap = 4 * (group_words - 4 * steps);
+                tflmgen_fully_connected_long_dsp_sums(widened, first_group + 4 + 4 * step, sums, &part);
             }
             tflmgen_fully_connected_long_dsp_finish(output + unit, sums, count,
-                                                    common ? common_scale : block + 4 + 4 * p->steps, group_words,
-                                                    common, p->signed_sums ? 128 : 0);
+                                                    uniform ? uniform_scale : first_group + 4 + 4 * p->steps,
+                                                    group_words, uniform, p->signed_sums ? 128 : 0);
         }
     }
     const int32_t count = p->batches * p->units;

@@ -4,9 +4,14 @@
  * A chunk is 16 values of a row, a vector register; rows that are no whole chunks are copied first. The stream has a
  * record for each group of eight units; rows are filled up with zero weights to whole chunks, and the last group with
  * units of zeros:
- *     8 biases | (16 weights of each unit) * chunks | m, then -r of units 0, 2, 4, 6 | the same of units 1, 3, 5, 7
+ *
+ *     bias of units 0 to 7
+ *     (16 weights of unit 0 | 16 of unit 1 | ... | 16 of unit 7) * chunks
+ *     m of units 0, 2, 4, 6 | -r of units 0, 2, 4, 6 | m of units 1, 3, 5, 7 | -r of units 1, 3, 5, 7
+ *
  * A few units at the end may be single ones, which need no zeros beside them, with a record each:
- *     16 weights * chunks | bias, m, -r
+ *
+ *     (16 weights) * chunks | bias | m | -r
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_MVE_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_MVE_H
@@ -65,7 +70,8 @@ struct tflmgen_fully_connected_mve_groups {
     "vldrb.8 q2, [r9], #16\n\t"           \
     "vmladava.s8 lr, q0, q2\n\t"
 
-/* By multipliers and shifts of the stream; r3: 1. */
+/* Four sums by the next m and -r of the stream. The counter, r3, is 1 behind the last pass, and so it is the sign fix.
+ */
 #define TFLMGEN_FULLY_CONNECTED_MVE_REQUANTIZE(sums) \
     "vldrw.u32 q3, [r9], #16\n\t"                   \
     "vqrdmulh.s32 " sums ", " sums ", q3\n\t"       \
@@ -73,8 +79,10 @@ struct tflmgen_fully_connected_mve_groups {
     "vqdmlah.s32 " sums ", " sums ", r3\n\t"        \
     "vrshl.s32 " sums ", " sums ", q3\n\t"
 
-/* Registers: r1 row, r3 counter, r5 entry of the first pass, r7 output, r9 stream, r11 units left; q4 zero point.
- * Stack: row, counter. A group begins with its biases, 3 instructions; then 2 for every four of its chunks, and 22. */
+/* All groups of one row: 1 begins a group, 2 a pass over four chunks, 3 stores the outputs of a last group of fewer
+ * than eight units. Registers: r1 row, r3 counter, r5 entry of the first pass, r7 output, r9 stream, r11 units that
+ * remain; q4 zero point; the even ones sums, those of units 0, 2, 4, 6 to q0, of the others to q1. Stack: 0 row, 4
+ * counter. A group begins with its biases, 3 instructions; then 2 for every four of its chunks, and 22. */
 TFLMGEN_SHARED void tflmgen_fully_connected_mve_groups(int8_t *output,
                                                        const struct tflmgen_fully_connected_mve_groups *groups,
                                                        const int8_t *stream)
@@ -136,7 +144,7 @@ tflmgen_fully_connected_mve_groups_of(const int8_t *row, int32_t chunks, int32_t
     return groups;
 }
 
-/* 16 MACs: 2 VLDRB, VMLADAVA, LE. */
+/* The sum of a single unit. 16 MACs: 2 VLDRB, VMLADAVA, LE. */
 TFLMGEN_HELPER int32_t tflmgen_fully_connected_mve_dot(int32_t sum, const int8_t *row, const int8_t *weights,
                                                        int32_t chunks)
 {
@@ -168,6 +176,7 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_singles(const int8_t *row, const
     }
 }
 
+/* copied: room for a row of whole chunks, where rows are copied, else NULL. */
 TFLMGEN_SHARED void tflmgen_fully_connected_mve_run(const int8_t *input, const int8_t *stream, int8_t *output,
                                                     const struct tflmgen_fully_connected_mve_s8 *p, int8_t *copied)
 {
@@ -183,10 +192,10 @@ TFLMGEN_SHARED void tflmgen_fully_connected_mve_run(const int8_t *input, const i
             tflmgen_fully_connected_mve_groups(output, &groups, stream);
         }
         if (p->singles > 0) {
-            const int8_t *const behind = stream + (groups.units + TFLMGEN_FULLY_CONNECTED_MVE_UNITS - 1) /
-                                                      TFLMGEN_FULLY_CONNECTED_MVE_UNITS *
-                                                      (128 * p->chunks + TFLMGEN_FULLY_CONNECTED_MVE_GROUP_BYTES);
-            tflmgen_fully_connected_mve_singles(groups.row, behind, output + groups.units, p);
+            const int8_t *const singles_stream =
+                stream + (groups.units + TFLMGEN_FULLY_CONNECTED_MVE_UNITS - 1) / TFLMGEN_FULLY_CONNECTED_MVE_UNITS *
+                             (128 * p->chunks + TFLMGEN_FULLY_CONNECTED_MVE_GROUP_BYTES);
+            tflmgen_fully_connected_mve_singles(groups.row, singles_stream, output + groups.units, p);
         }
     }
     const int32_t count = p->batches * p->units;

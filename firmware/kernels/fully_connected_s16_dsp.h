@@ -3,8 +3,9 @@
  *
  * Four units at a time, a step being four inputs; units behind the last whole group are computed one by one. The stream
  * has their records; words and multipliers are those of conv2d_s16_dsp.h:
- *     4 biases | (a word of weights of each unit) * steps | 4 multipliers     for each group
- *     bias | a word of weights * steps | multiplier                           for each unit of the tail
+ *
+ *     group      bias of units 0 to 3 | (a word of four weights of units 0 to 3) * steps | multiplier of units 0 to 3
+ *     one unit   bias | (a word of four weights) * steps | multiplier
  */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_S16_DSP_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_S16_DSP_H
@@ -30,8 +31,8 @@ struct tflmgen_fully_connected_s16_dsp {
 #define TFLMGEN_FULLY_CONNECTED_S16_DSP_STACK 128
 
 /* Four inputs of four units, 16 products: LDM + 2 LDR + 8 SXTB16 + 8 SMLAD, and 2 for the loop; then 4 SMMULR and 4
- * SSAT. Registers: r0 row, r1 stream, r2-r5 weights, r6 and r12 inputs, r7-r10 sums, lr steps. Returns the stream's
- * next group. */
+ * SSAT. Registers: r0 row, r1 stream, r2-r5 weights, r6 and r12 inputs, r7-r10 sums, lr steps that remain; the loop
+ * over them is at 1. Stack: 0 results. Returns the stream's next group. */
 TFLMGEN_SHARED const tflmgen_u32 *tflmgen_fully_connected_s16_dsp_group(const tflmgen_s16 *row,
                                                                         const tflmgen_u32 *stream, int32_t steps,
                                                                         int32_t results[4])
@@ -63,7 +64,7 @@ TFLMGEN_SHARED const tflmgen_u32 *tflmgen_fully_connected_s16_dsp_group(const tf
     return r1;
 }
 
-/* bias, words and multiplier of one unit. */
+/* The result of one unit, whose record `stream` begins with. */
 TFLMGEN_HELPER int32_t tflmgen_fully_connected_s16_dsp_unit(const tflmgen_s16 *row, const tflmgen_u32 *stream,
                                                             int32_t steps)
 {
@@ -82,7 +83,7 @@ TFLMGEN_SHARED void tflmgen_fully_connected_s16_dsp(const tflmgen_s16 *input, co
 {
     const int32_t steps = (p->depth + 3) / 4;
     for (int32_t batch = 0; batch < p->batches; ++batch) {
-        const tflmgen_u32 *next = stream;
+        const tflmgen_u32 *record = stream;
         const tflmgen_s16 *row = input;
         int16_t on_stack[TFLMGEN_FULLY_CONNECTED_S16_DSP_STACK];
         tflmgen_s16 *const copy = scratch ? scratch : on_stack;
@@ -95,13 +96,13 @@ TFLMGEN_SHARED void tflmgen_fully_connected_s16_dsp(const tflmgen_s16 *input, co
         for (; unit + TFLMGEN_FULLY_CONNECTED_S16_DSP_UNITS <= p->units;
              unit += TFLMGEN_FULLY_CONNECTED_S16_DSP_UNITS) {
             int32_t results[TFLMGEN_FULLY_CONNECTED_S16_DSP_UNITS];
-            next = tflmgen_fully_connected_s16_dsp_group(row, next, steps, results);
+            record = tflmgen_fully_connected_s16_dsp_group(row, record, steps, results);
             for (int32_t i = 0; i < TFLMGEN_FULLY_CONNECTED_S16_DSP_UNITS; ++i) {
                 *output++ = (int16_t)tflmgen_clamp_s32(results[i], p->output_min, p->output_max);
             }
         }
-        for (; unit < p->units; ++unit, next += steps + 2) {
-            const int32_t result = tflmgen_fully_connected_s16_dsp_unit(row, next, steps);
+        for (; unit < p->units; ++unit, record += steps + 2) {
+            const int32_t result = tflmgen_fully_connected_s16_dsp_unit(row, record, steps);
             *output++ = (int16_t)tflmgen_clamp_s32(result, p->output_min, p->output_max);
         }
         input += p->depth;

@@ -81,7 +81,8 @@ struct tflmgen_binary {
         do {                                                                                                          \
             const type *row1 = (input1) + nest_cursor.offset1;                                                        \
             const type *row2 = (input2) + nest_cursor.offset2;                                                        \
-            for (int32_t nest_left = nest_rows; nest_left > 0; --nest_left, row1 += nest_step1, row2 += nest_step2) { \
+            for (int32_t nest_remaining = nest_rows; nest_remaining > 0;                                              \
+                 --nest_remaining, row1 += nest_step1, row2 += nest_step2) {                                          \
                 STATEMENT;                                                                                            \
                 (output) += (params)->extent[nest_inner];                                                             \
             }                                                                                                         \

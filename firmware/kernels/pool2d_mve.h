@@ -141,6 +141,8 @@ TFLMGEN_SHARED void tflmgen_average_pool2d_mve_pixel(const int8_t *window_begin,
         const int32_t channels = tflmgen_min_s32(remaining, 32);
         int16_t sums[32];
         tflmgen_average_pool2d_mve_32(window_begin, channels, sums, window);
+        /* Eight outputs at a time, the last ones first: the vector of the first eight may have some of the one before
+         * again, and none is beyond the last channel. */
         for (int32_t k = channels; k > 0; k -= 8) {
             const int32_t first = tflmgen_max_s32(k - 8, 0);
             vstrbq_s16(output + first, tflmgen_average_pool2d_mve_means(vld1q_s16(sums + first), mean));

@@ -19,35 +19,37 @@ TFLMGEN_HELPER int32_t tflmgen_squared_difference_finish(int32_t difference, con
 TFLMGEN_KERNEL void tflmgen_squared_difference_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
                                                   const struct tflmgen_add_quantized *params)
 {
-    const bool one1 = !params->stride1[params->rank - 1];
-    const bool one2 = !params->stride2[params->rank - 1];
-    const bool second = one1 || (!one2 && params->multiplier1 == 1 << 30 && params->shift1 == 0);
+    const bool is_scalar1 = !params->stride1[params->rank - 1];
+    const bool is_scalar2 = !params->stride2[params->rank - 1];
+    const bool requantizes_second =
+        is_scalar1 || (!is_scalar2 && params->multiplier1 == 1 << 30 && params->shift1 == 0);
     const struct tflmgen_squares_s8 p = {
         params->extent[params->rank - 1],
-        second ? params->offset2 : params->offset1,
-        second ? tflmgen_scale_mve_of(params->multiplier2, params->shift2)
-               : tflmgen_scale_mve_of(params->multiplier1, params->shift1),
+        requantizes_second ? params->offset2 : params->offset1,
+        requantizes_second ? tflmgen_scale_mve_of(params->multiplier2, params->shift2)
+                           : tflmgen_scale_mve_of(params->multiplier1, params->shift1),
         1 << 6,
-        (second ? params->offset1 : params->offset2) * (1 << 6),
+        (requantizes_second ? params->offset1 : params->offset2) * (1 << 6),
         tflmgen_scale_mve_of(params->multiplier_output, params->shift_output),
         params->output_offset,
     };
     if (params->shift_output > 0) {
         TFLMGEN_EACH_BINARY_ROW(
             int8_t, input1, input2, output, params, for (int32_t i = 0; i < p.elements; ++i) {
-                const int32_t a = tflmgen_add_scale1(row1[one1 ? 0 : i], params);
+                const int32_t a = tflmgen_add_scale1(row1[is_scalar1 ? 0 : i], params);
                 output[i] = (int8_t)tflmgen_squared_difference_finish(
-                    a - tflmgen_add_scale2(row2[one2 ? 0 : i], params), params);
+                    a - tflmgen_add_scale2(row2[is_scalar2 ? 0 : i], params), params);
             });
-    } else if (one1) {
+    } else if (is_scalar1) {
         TFLMGEN_EACH_BINARY_ROW(int8_t, input1, input2, output, params,
                                 tflmgen_squared_one_s8(row2, tflmgen_add_scale1(*row1, params), output, &p));
-    } else if (one2) {
+    } else if (is_scalar2) {
         TFLMGEN_EACH_BINARY_ROW(int8_t, input1, input2, output, params,
                                 tflmgen_squared_one_s8(row1, tflmgen_add_scale2(*row2, params), output, &p));
     } else {
-        TFLMGEN_EACH_BINARY_ROW(int8_t, input1, input2, output, params,
-                                tflmgen_squared_rows_s8(second ? row2 : row1, second ? row1 : row2, output, &p));
+        TFLMGEN_EACH_BINARY_ROW(
+            int8_t, input1, input2, output, params,
+            tflmgen_squared_rows_s8(requantizes_second ? row2 : row1, requantizes_second ? row1 : row2, output, &p));
     }
 }
 #else

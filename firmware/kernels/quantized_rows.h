@@ -1,8 +1,12 @@
 /* Rows of quantised elements by vectors: the innermost loops of arithmetic.h, quantized_binary.h and quantize.h on
  * cores with MVE.
  *
- * Four elements at a time, in 32 bits; LETP stops at the last one. Of operators on two tensors, a row meets a row, or a
- * single element.
+ * Four elements at a time, in 32 bits; LETP stops at the last one. Of operators on two tensors, a row meets a row
+ * (`rows` in the names), or a single element (`one`), the scalar. The operands are named for what is done with them,
+ * whichever of them is the operator's first:
+ *
+ *     requantized    its elements are shifted to the left, for precision, and requantised to the other one's scale
+ *     multiplied     its elements are multiplied by a power of two, which is exact
  */
 #ifndef TFLMGEN_KERNELS_QUANTIZED_ROWS_H
 #define TFLMGEN_KERNELS_QUANTIZED_ROWS_H
@@ -14,168 +18,171 @@
 /* What all rows of a call of ADD, SUB or MUL in int16 have in common. */
 struct tflmgen_rows_s16 {
     int32_t elements;
-    struct tflmgen_scale_mve scale; /* of the row, 2^15 times its elements */
-    int32_t sign;                   /* of the row in the sum */
-    int32_t factor;                 /* of the other row */
-    struct tflmgen_scale_mve result;
+    struct tflmgen_scale_mve scale; /* of 2^15 times the elements of `requantized` */
+    int32_t sign;                   /* of these in the sum: 1 or -1 */
+    int32_t factor;                 /* of `multiplied` */
+    struct tflmgen_scale_mve output_scale;
     int32_t least;
     int32_t greatest;
 };
 
-#define TFLMGEN_RESULTS_S16                                                                                      \
-    [multiplier2] "r"(p->result.multiplier), [shift2] "r"(p->result.shift), [sign_fix2] "r"(p->result.sign_fix), \
-        [least] "w"(vdupq_n_s32(p->least)), [greatest] "w"(vdupq_n_s32(p->greatest)), [elements] "r"(p->elements)
+#define TFLMGEN_RESULTS_S16                                                                         \
+    [output_multiplier] "r"(p->output_scale.multiplier), [output_shift] "r"(p->output_scale.shift), \
+        [output_sign_fix] "r"(p->output_scale.sign_fix), [least] "w"(vdupq_n_s32(p->least)),        \
+        [greatest] "w"(vdupq_n_s32(p->greatest)), [elements] "r"(p->elements)
 
 /* clang-format off */
-/* 3 to requantise, VMAX, VMIN, VSTRH, LETP. */
-#define TFLMGEN_FINISH_S16                                                        \
-    TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier2]", "%[shift2]", "%[sign_fix2]")   \
-    "vmax.s32 q0, q0, %q[least]\n\t"                                              \
-    "vmin.s32 q0, q0, %q[greatest]\n\t"                                           \
-    "vstrh.32 q0, [%[output]], #8\n\t"                                            \
-    "letp lr, 1b\n"                                                               \
+/* The end of a loop: q0 becomes outputs. 3 to requantise, VMAX, VMIN, VSTRH, LETP. */
+#define TFLMGEN_FINISH_S16                                                                        \
+    TFLMGEN_REQUANTIZE_MVE("q0", "%[output_multiplier]", "%[output_shift]", "%[output_sign_fix]") \
+    "vmax.s32 q0, q0, %q[least]\n\t"                                                              \
+    "vmin.s32 q0, q0, %q[greatest]\n\t"                                                           \
+    "vstrh.32 q0, [%[output]], #8\n\t"                                                            \
+    "letp lr, 1b\n"                                                                               \
     "2:"
 
-/* Results of factor * other + sign * (2^15 * row, requantised). Four: 2 VLDRH, VSHL, VMUL, 3, VMLA, 7. */
-TFLMGEN_SHARED void tflmgen_add_rows_s16(const tflmgen_s16 *row, const tflmgen_s16 *other, tflmgen_s16 *output,
-                                         const struct tflmgen_rows_s16 *p)
+/* Outputs of factor * multiplied + sign * (2^15 * requantized, requantised). Four: 2 VLDRH, VSHL, VMUL, 3, VMLA, 7. */
+TFLMGEN_SHARED void tflmgen_add_rows_s16(const tflmgen_s16 *requantized, const tflmgen_s16 *multiplied,
+                                         tflmgen_s16 *output, const struct tflmgen_rows_s16 *p)
 {
     __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"
                      "1:\n\t"
-                     "vldrh.s32 q1, [%[row]], #8\n\t"
-                     "vldrh.s32 q0, [%[other]], #8\n\t"
+                     "vldrh.s32 q1, [%[requantized]], #8\n\t"
+                     "vldrh.s32 q0, [%[multiplied]], #8\n\t"
                      "vshl.i32 q1, q1, #15\n\t"
                      "vmul.i32 q0, q0, %[factor]\n\t"
                      TFLMGEN_REQUANTIZE_MVE("q1", "%[multiplier]", "%[shift]", "%[sign_fix]")
                      "vmla.s32 q0, q1, %[sign]\n\t"
                      TFLMGEN_FINISH_S16
-                     : [row] "+l"(row), [other] "+l"(other), [output] "+l"(output)
+                     : [requantized] "+l"(requantized), [multiplied] "+l"(multiplied), [output] "+l"(output)
                      : [multiplier] "r"(p->scale.multiplier), [shift] "r"(p->scale.shift),
                        [sign_fix] "r"(p->scale.sign_fix), [factor] "r"(p->factor), [sign] "r"(p->sign),
                        TFLMGEN_RESULTS_S16
                      : "lr", "q0", "q1", "memory");
 }
 
-/* Results of one + sign * (2^15 * row, requantised). Four: VLDRH, VSHL, 3, VMLAS, 7. */
-TFLMGEN_SHARED void tflmgen_add_one_s16(const tflmgen_s16 *row, int32_t one, tflmgen_s16 *output,
+/* Outputs of scalar + sign * (2^15 * requantized, requantised). Four: VLDRH, VSHL, 3, VMLAS, 7. */
+TFLMGEN_SHARED void tflmgen_add_one_s16(const tflmgen_s16 *requantized, int32_t scalar, tflmgen_s16 *output,
                                         const struct tflmgen_rows_s16 *p)
 {
     __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"
                      "1:\n\t"
-                     "vldrh.s32 q0, [%[row]], #8\n\t"
+                     "vldrh.s32 q0, [%[requantized]], #8\n\t"
                      "vshl.i32 q0, q0, #15\n\t"
                      TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier]", "%[shift]", "%[sign_fix]")
-                     "vmlas.s32 q0, %q[sign], %[one]\n\t"
+                     "vmlas.s32 q0, %q[sign], %[scalar]\n\t"
                      TFLMGEN_FINISH_S16
-                     : [row] "+l"(row), [output] "+l"(output)
+                     : [requantized] "+l"(requantized), [output] "+l"(output)
                      : [multiplier] "r"(p->scale.multiplier), [shift] "r"(p->scale.shift),
-                       [sign_fix] "r"(p->scale.sign_fix), [sign] "w"(vdupq_n_s32(p->sign)), [one] "r"(one),
+                       [sign_fix] "r"(p->scale.sign_fix), [sign] "w"(vdupq_n_s32(p->sign)), [scalar] "r"(scalar),
                        TFLMGEN_RESULTS_S16
                      : "lr", "q0", "memory");
 }
 
-/* Results of row * other * factor. Four: 2 VLDRH, 2 VMUL, 7. */
-TFLMGEN_SHARED void tflmgen_mul_rows_s16(const tflmgen_s16 *row, const tflmgen_s16 *other, tflmgen_s16 *output,
+/* Outputs of first * second * factor. Four: 2 VLDRH, 2 VMUL, 7. */
+TFLMGEN_SHARED void tflmgen_mul_rows_s16(const tflmgen_s16 *first, const tflmgen_s16 *second, tflmgen_s16 *output,
                                          const struct tflmgen_rows_s16 *p)
 {
     __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"
                      "1:\n\t"
-                     "vldrh.s32 q0, [%[row]], #8\n\t"
-                     "vldrh.s32 q1, [%[other]], #8\n\t"
+                     "vldrh.s32 q0, [%[first]], #8\n\t"
+                     "vldrh.s32 q1, [%[second]], #8\n\t"
                      "vmul.i32 q0, q0, q1\n\t"
                      "vmul.i32 q0, q0, %[factor]\n\t"
                      TFLMGEN_FINISH_S16
-                     : [row] "+l"(row), [other] "+l"(other), [output] "+l"(output)
+                     : [first] "+l"(first), [second] "+l"(second), [output] "+l"(output)
                      : [factor] "r"(p->factor), TFLMGEN_RESULTS_S16
                      : "lr", "q0", "q1", "memory");
 }
 
-/* Results of row * one. Four: VLDRH, VMUL, 7. */
-TFLMGEN_SHARED void tflmgen_mul_one_s16(const tflmgen_s16 *row, int32_t one, tflmgen_s16 *output,
+/* Outputs of row * scalar. Four: VLDRH, VMUL, 7. */
+TFLMGEN_SHARED void tflmgen_mul_one_s16(const tflmgen_s16 *row, int32_t scalar, tflmgen_s16 *output,
                                         const struct tflmgen_rows_s16 *p)
 {
     __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"
                      "1:\n\t"
                      "vldrh.s32 q0, [%[row]], #8\n\t"
-                     "vmul.i32 q0, q0, %[one]\n\t"
+                     "vmul.i32 q0, q0, %[scalar]\n\t"
                      TFLMGEN_FINISH_S16
                      : [row] "+l"(row), [output] "+l"(output)
-                     : [one] "r"(one), TFLMGEN_RESULTS_S16
+                     : [scalar] "r"(scalar), TFLMGEN_RESULTS_S16
                      : "lr", "q0", "memory");
 }
 
 /* What all rows of a call of SQUARED_DIFFERENCE in int8 have in common. */
 struct tflmgen_squares_s8 {
     int32_t elements;
-    int32_t offset; /* of the row, whose elements are multiplied by 2^7 and requantised */
-    struct tflmgen_scale_mve scale;
-    int32_t factor; /* of the other row */
-    int32_t start;  /* its offset, multiplied */
-    struct tflmgen_scale_mve result; /* of the square */
+    int32_t offset;                 /* of `requantized` */
+    struct tflmgen_scale_mve scale; /* of 2^7 times its elements with the offset */
+    int32_t factor;                 /* of `multiplied` */
+    int32_t factored_offset;        /* the offset of `multiplied`, times the factor */
+    struct tflmgen_scale_mve output_scale; /* of the square */
     int32_t output_offset;
 };
 
-/* VMUL, 3 to requantise, VADD, 2 to narrow, VSTRB, LETP. */
-#define TFLMGEN_FINISH_SQUARES_S8                                                 \
-    "vmul.i32 q0, q0, q0\n\t"                                                     \
-    TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier2]", "%[shift2]", "%[sign_fix2]")   \
-    "vadd.i32 q0, q0, %q[output_offset]\n\t"                                      \
-    "vqmovnb.s32 q0, q0\n\t"                                                      \
-    "vqmovnb.s16 q0, q0\n\t"                                                      \
-    "vstrb.32 q0, [%[output]], #4\n\t"                                            \
-    "letp lr, 1b\n"                                                               \
+/* The end of a loop: the squares of q0 become outputs. VMUL, 3 to requantise, VADD, 2 to narrow, VSTRB, LETP. */
+#define TFLMGEN_FINISH_SQUARES_S8                                                                 \
+    "vmul.i32 q0, q0, q0\n\t"                                                                     \
+    TFLMGEN_REQUANTIZE_MVE("q0", "%[output_multiplier]", "%[output_shift]", "%[output_sign_fix]") \
+    "vadd.i32 q0, q0, %q[output_offset]\n\t"                                                      \
+    "vqmovnb.s32 q0, q0\n\t"                                                                      \
+    "vqmovnb.s16 q0, q0\n\t"                                                                      \
+    "vstrb.32 q0, [%[output]], #4\n\t"                                                            \
+    "letp lr, 1b\n"                                                                               \
     "2:"
 #define TFLMGEN_SQUARES_S8                                                                                       \
     [offset] "r"(p->offset), [multiplier] "r"(p->scale.multiplier), [shift] "r"(p->scale.shift),                 \
-        [sign_fix] "r"(p->scale.sign_fix), [multiplier2] "r"(p->result.multiplier),                              \
-        [shift2] "r"(p->result.shift), [sign_fix2] "r"(p->result.sign_fix),                                      \
+        [sign_fix] "r"(p->scale.sign_fix), [output_multiplier] "r"(p->output_scale.multiplier),                  \
+        [output_shift] "r"(p->output_scale.shift), [output_sign_fix] "r"(p->output_scale.sign_fix),              \
         [output_offset] "w"(vdupq_n_s32(p->output_offset)), [elements] "r"(p->elements)
 
-/* Four: 2 VLDRB, VADD, VMLAS, VSHL, 3, VSUB, 9. */
-TFLMGEN_SHARED void tflmgen_squared_rows_s8(const int8_t *row, const int8_t *other, int8_t *output,
+/* Outputs of factor * multiplied + factored_offset - (2^7 * (requantized + offset), requantised), squared. Four: 2
+ * VLDRB, VADD, VMLAS, VSHL, 3, VSUB, 9. */
+TFLMGEN_SHARED void tflmgen_squared_rows_s8(const int8_t *requantized, const int8_t *multiplied, int8_t *output,
                                             const struct tflmgen_squares_s8 *p)
 {
     __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"
                      "1:\n\t"
-                     "vldrb.s32 q1, [%[row]], #4\n\t"
-                     "vldrb.s32 q0, [%[other]], #4\n\t"
+                     "vldrb.s32 q1, [%[requantized]], #4\n\t"
+                     "vldrb.s32 q0, [%[multiplied]], #4\n\t"
                      "vadd.i32 q1, q1, %[offset]\n\t"
-                     "vmlas.s32 q0, %q[factor], %[start]\n\t"
+                     "vmlas.s32 q0, %q[factor], %[factored_offset]\n\t"
                      "vshl.i32 q1, q1, #7\n\t"
                      TFLMGEN_REQUANTIZE_MVE("q1", "%[multiplier]", "%[shift]", "%[sign_fix]")
                      "vsub.i32 q0, q0, q1\n\t"
                      TFLMGEN_FINISH_SQUARES_S8
-                     : [row] "+l"(row), [other] "+l"(other), [output] "+l"(output)
-                     : [factor] "w"(vdupq_n_s32(p->factor)), [start] "r"(p->start), TFLMGEN_SQUARES_S8
+                     : [requantized] "+l"(requantized), [multiplied] "+l"(multiplied), [output] "+l"(output)
+                     : [factor] "w"(vdupq_n_s32(p->factor)), [factored_offset] "r"(p->factored_offset),
+                       TFLMGEN_SQUARES_S8
                      : "lr", "q0", "q1", "memory");
 }
 
-/* Four: VLDRB, VADD, VSHL, 3, VSUB, 9. */
-TFLMGEN_SHARED void tflmgen_squared_one_s8(const int8_t *row, int32_t one, int8_t *output,
+/* Outputs of (2^7 * (requantized + offset), requantised) - scalar, squared. Four: VLDRB, VADD, VSHL, 3, VSUB, 9. */
+TFLMGEN_SHARED void tflmgen_squared_one_s8(const int8_t *requantized, int32_t scalar, int8_t *output,
                                            const struct tflmgen_squares_s8 *p)
 {
     __asm__ volatile("wlstp.32 lr, %[elements], 2f\n"
                      "1:\n\t"
-                     "vldrb.s32 q0, [%[row]], #4\n\t"
+                     "vldrb.s32 q0, [%[requantized]], #4\n\t"
                      "vadd.i32 q0, q0, %[offset]\n\t"
                      "vshl.i32 q0, q0, #7\n\t"
                      TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier]", "%[shift]", "%[sign_fix]")
-                     "vsub.i32 q0, q0, %[one]\n\t"
+                     "vsub.i32 q0, q0, %[scalar]\n\t"
                      TFLMGEN_FINISH_SQUARES_S8
-                     : [row] "+l"(row), [output] "+l"(output)
-                     : [one] "r"(one), TFLMGEN_SQUARES_S8
+                     : [requantized] "+l"(requantized), [output] "+l"(output)
+                     : [scalar] "r"(scalar), TFLMGEN_SQUARES_S8
                      : "lr", "q0", "memory");
 }
 
-/* Four elements of a type, widened to 32 bits; or narrowed. */
-#define TFLMGEN_LOAD_MVE_int8_t(values, at) "vldrb.s32 " values ", [" at "], #4\n\t"
-#define TFLMGEN_LOAD_MVE_uint8_t(values, at) "vldrb.u32 " values ", [" at "], #4\n\t"
-#define TFLMGEN_LOAD_MVE_tflmgen_s16(values, at) "vldrh.s32 " values ", [" at "], #8\n\t"
-#define TFLMGEN_LOAD_MVE_tflmgen_s32(values, at) "vldrw.u32 " values ", [" at "], #16\n\t"
-#define TFLMGEN_STORE_MVE_int8_t(values, at) "vstrb.32 " values ", [" at "], #4\n\t"
-#define TFLMGEN_STORE_MVE_uint8_t(values, at) "vstrb.32 " values ", [" at "], #4\n\t"
-#define TFLMGEN_STORE_MVE_tflmgen_s16(values, at) "vstrh.32 " values ", [" at "], #8\n\t"
-#define TFLMGEN_STORE_MVE_tflmgen_s32(values, at) "vstrw.32 " values ", [" at "], #16\n\t"
+/* Loads of four elements of a type, widened to 32 bits each, and stores, narrowed from there. */
+#define TFLMGEN_LOAD_MVE_int8_t(values, pointer) "vldrb.s32 " values ", [" pointer "], #4\n\t"
+#define TFLMGEN_LOAD_MVE_uint8_t(values, pointer) "vldrb.u32 " values ", [" pointer "], #4\n\t"
+#define TFLMGEN_LOAD_MVE_tflmgen_s16(values, pointer) "vldrh.s32 " values ", [" pointer "], #8\n\t"
+#define TFLMGEN_LOAD_MVE_tflmgen_s32(values, pointer) "vldrw.u32 " values ", [" pointer "], #16\n\t"
+#define TFLMGEN_STORE_MVE_int8_t(values, pointer) "vstrb.32 " values ", [" pointer "], #4\n\t"
+#define TFLMGEN_STORE_MVE_uint8_t(values, pointer) "vstrb.32 " values ", [" pointer "], #4\n\t"
+#define TFLMGEN_STORE_MVE_tflmgen_s16(values, pointer) "vstrh.32 " values ", [" pointer "], #8\n\t"
+#define TFLMGEN_STORE_MVE_tflmgen_s32(values, pointer) "vstrw.32 " values ", [" pointer "], #16\n\t"
 
 /* QUANTIZE between integers. Four: a load, VADD, VSHL, 3 to requantise, VADD, VMAX, VMIN, a store, LETP. */
 #define TFLMGEN_REQUANTIZED_ROW_MVE(input, input_type, output, output_type, least_result, greatest_result, p)     \

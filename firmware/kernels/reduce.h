@@ -74,8 +74,17 @@ TFLMGEN_HELPER int32_t tflmgen_reduced_count(const tflmgen_s32 *reduced)
                    sum)
 
 #if (defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE) || (defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP)
-/* The same by the loops of reduced_rows.h: of rows, or of columns where the innermost loop is a kept one. FINISH makes
- * outputs of up to 64 bytes of results. */
+/* The same by the loops of reduced_rows.h: of rows, or of columns where the innermost loop is a kept one. 64 bytes of
+ * results at a time become outputs.
+ *
+ *   name, params               the kernel, and the struct of its parameters
+ *   element, output_element    types of the input's and of the output's elements
+ *   accumulator                type of a result in memory
+ *   word                       type of a result in a register: what ROW takes and returns
+ *   start                      a result before the first element, in each accumulator of a word
+ *   ROW(row, elements, result) the result with the elements of a row
+ *   COLUMNS(first, count, columns, start, results)    `count` results, of neighbouring columns
+ *   FINISH(results, output, count)                    makes outputs of results */
 #define TFLMGEN_REDUCE_BY_ROWS(name, params, element, output_element, accumulator, word, start, ROW, COLUMNS, FINISH) \
     TFLMGEN_KERNEL void name(const element *input, output_element *output, const struct params *p)                    \
     {                                                                                                                 \
@@ -183,9 +192,9 @@ TFLMGEN_REDUCE(tflmgen_requantized_sum_s16, tflmgen_reduce_quantized, tflmgen_s1
 
 #if TFLMGEN_HAS_MVE_F32
 #define TFLMGEN_RESULTS_DIVIDED(results, output, count)                                                 \
-    const uint32x4_t divisor = tflmgen_lanes_f32((float)tflmgen_reduced_count(p->reduced));             \
+    const uint32x4_t divisor = tflmgen_splat_f32((float)tflmgen_reduced_count(p->reduced));             \
     TFLMGEN_ROW_MVE("32", results, results, output, count, divisor, divisor, divisor, TFLMGEN_WIDEN_32, \
-                    "vmov q2, q0\n\tvmov q1, %q[va]\n\t" TFLMGEN_DIVIDE_q2_BY_q1, TFLMGEN_WRITE_f32)
+                    "vmov q2, q0\n\tvmov q1, %q[constant1]\n\t" TFLMGEN_DIVIDE_q2_BY_q1, TFLMGEN_WRITE_f32)
 #define TFLMGEN_SUMS_BY_ROWS_F32(name, FINISH)                                                           \
     TFLMGEN_REDUCE_BY_ROWS(name, tflmgen_reduce, tflmgen_f32, tflmgen_f32, tflmgen_f32, tflmgen_f32, 0u, \
                            tflmgen_row_sum_f32, tflmgen_column_sums_f32, FINISH)

@@ -25,19 +25,20 @@ struct tflmgen_columns {
 
 #if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
 
-/* What a row's elements and `result` make. A vector: VLDR, VADDVA, VMAXV or VMINV, LETP. */
-#define TFLMGEN_DEFINE_REDUCED_ROW(name, element, bits, kind, operation)                                   \
-    TFLMGEN_HELPER bits name(const element *row, int32_t elements, bits result)                            \
-    {                                                                                                      \
-        __asm__ volatile("wlstp." TFLMGEN_LANES_##kind " lr, %[elements], 2f\n"                            \
-                                                       "1:\n\t" TFLMGEN_READ_##kind("q0", "row") operation \
-                         " %[result], q0\n\t"                                                              \
-                         "letp lr, 1b\n"                                                                   \
-                         "2:"                                                                              \
-                         : [row] "+r"(row), [result] "+Te"(result)                                         \
-                         : [elements] "r"(elements)                                                        \
-                         : "lr", "q0", "memory");                                                          \
-        return result;                                                                                     \
+/* What a row's elements and `result` make, of the type `bits`. suffix: the elements' (element_rows.h). A vector: VLDR,
+ * VADDVA, VMAXV or VMINV, LETP. */
+#define TFLMGEN_DEFINE_REDUCED_ROW(name, element, bits, suffix, operation)                                         \
+    TFLMGEN_HELPER bits name(const element *row, int32_t elements, bits result)                                    \
+    {                                                                                                              \
+        __asm__ volatile("wlstp." TFLMGEN_LANE_BITS_##suffix " lr, %[elements], 2f\n"                              \
+                                                             "1:\n\t" TFLMGEN_READ_##suffix("q0", "row") operation \
+                         " %[result], q0\n\t"                                                                      \
+                         "letp lr, 1b\n"                                                                           \
+                         "2:"                                                                                      \
+                         : [row] "+r"(row), [result] "+Te"(result)                                                 \
+                         : [elements] "r"(elements)                                                                \
+                         : "lr", "q0", "memory");                                                                  \
+        return result;                                                                                             \
     }
 
 /* One vector of columns, `offset` bytes from the first one. */
@@ -46,11 +47,11 @@ struct tflmgen_columns {
 
 /* Down the innermost loop: COLUMNS, and the last vector, `offset` bytes on, which need not be full. An element of four
  * vectors: 4 VLDR, 4 VADD, VPST, ADD, LE. */
-#define TFLMGEN_COLUMNS_LOOP_MVE(size, COLUMNS, load, suffix, operation, offset)                                      \
+#define TFLMGEN_COLUMNS_LOOP_MVE(lane_bits, COLUMNS, load, load_type, operation, offset)                              \
     __asm__ volatile(                                                                                                 \
-        "vctp." size " %[last]\n\t"                                                                                   \
+        "vctp." lane_bits " %[last]\n\t"                                                                              \
         "wls lr, %[count], 2f\n"                                                                                      \
-        "1:\n\t" COLUMNS "vpst\n\t" load "t" suffix " q0, [%[row], #" offset "]\n\t" operation                        \
+        "1:\n\t" COLUMNS "vpst\n\t" load "t" load_type " q0, [%[row], #" offset "]\n\t" operation                     \
         " %q[last_sums], %q[last_sums], q0\n\t"                                                                       \
         "add %[row], %[row], %[stride]\n\t"                                                                           \
         "le lr, 1b\n"                                                                                                 \
@@ -60,69 +61,77 @@ struct tflmgen_columns {
         : "lr", "q0", "cc", "memory")
 
 /* Results of up to four vectors of columns, the last of which need not be full, from `start` on in each word, to
- * `results`. `step`: bytes of a vector's elements, of `lanes` each. */
-#define TFLMGEN_DEFINE_COLUMNS(name, element, size, load, suffix, operation, step, lanes)                          \
-    TFLMGEN_SHARED void name(const element *input, int32_t count, const struct tflmgen_columns *columns,           \
-                             uint32_t start, void *results)                                                        \
-    {                                                                                                              \
-        const int32_t vectors = (count + (lanes) - 1) / (lanes), last = count - (vectors - 1) * (lanes);           \
-        const int32_t stride = columns->stride[2] * (int32_t)sizeof(element);                                      \
-        uint32x4_t sums0 = vdupq_n_u32(start), sums1 = sums0, sums2 = sums0, last_sums = sums0;                    \
-        for (int32_t i = 0; i < columns->extent[0]; ++i) {                                                         \
-            for (int32_t j = 0; j < columns->extent[1]; ++j) {                                                     \
-                const element *row = input + i * columns->stride[0] + j * columns->stride[1];                      \
-                if (vectors == 4) {                                                                                \
-                    TFLMGEN_COLUMNS_LOOP_MVE(                                                                      \
-                        size,                                                                                      \
-                        TFLMGEN_COLUMN_MVE(load suffix " q0", operation, "0", "sums0")                             \
-                            TFLMGEN_COLUMN_MVE(load suffix " q0", operation, step, "sums1")                        \
-                                TFLMGEN_COLUMN_MVE(load suffix " q0", operation, step "*2", "sums2"),              \
-                        load, suffix, operation, step "*3");                                                       \
-                } else if (vectors == 3) {                                                                         \
-                    TFLMGEN_COLUMNS_LOOP_MVE(size,                                                                 \
-                                             TFLMGEN_COLUMN_MVE(load suffix " q0", operation, "0", "sums0")        \
-                                                 TFLMGEN_COLUMN_MVE(load suffix " q0", operation, step, "sums1"),  \
-                                             load, suffix, operation, step "*2");                                  \
-                } else if (vectors == 2) {                                                                         \
-                    TFLMGEN_COLUMNS_LOOP_MVE(size, TFLMGEN_COLUMN_MVE(load suffix " q0", operation, "0", "sums0"), \
-                                             load, suffix, operation, step);                                       \
-                } else {                                                                                           \
-                    TFLMGEN_COLUMNS_LOOP_MVE(size, "", load, suffix, operation, "0");                              \
-                }                                                                                                  \
-            }                                                                                                      \
-        }                                                                                                          \
-        vst1q_u32((tflmgen_u32 *)results, sums0);                                                                  \
-        vst1q_u32((tflmgen_u32 *)results + 4, sums1);                                                              \
-        vst1q_u32((tflmgen_u32 *)results + 8, sums2);                                                              \
-        vst1q_u32((tflmgen_u32 *)results + 4 * (vectors - 1), last_sums);                                          \
+ * `results`.
+ *
+ *   lane_bits         of a result, a string, as VCTP has it
+ *   load, load_type   a load of elements, which it may widen to lanes: "vldrb" and ".s32"
+ *   operation         of two vectors: "vadd.i32"
+ *   vector_bytes      of the elements that a vector is loaded from, a string
+ *   lanes             of a vector */
+#define TFLMGEN_DEFINE_COLUMNS(name, element, lane_bits, load, load_type, operation, vector_bytes, lanes)             \
+    TFLMGEN_SHARED void name(const element *input, int32_t count, const struct tflmgen_columns *columns,              \
+                             uint32_t start, void *results)                                                           \
+    {                                                                                                                 \
+        const int32_t vectors = (count + (lanes) - 1) / (lanes), last = count - (vectors - 1) * (lanes);              \
+        const int32_t stride = columns->stride[2] * (int32_t)sizeof(element);                                         \
+        uint32x4_t sums0 = vdupq_n_u32(start), sums1 = sums0, sums2 = sums0, last_sums = sums0;                       \
+        for (int32_t i = 0; i < columns->extent[0]; ++i) {                                                            \
+            for (int32_t j = 0; j < columns->extent[1]; ++j) {                                                        \
+                const element *row = input + i * columns->stride[0] + j * columns->stride[1];                         \
+                if (vectors == 4) {                                                                                   \
+                    TFLMGEN_COLUMNS_LOOP_MVE(                                                                         \
+                        lane_bits,                                                                                    \
+                        TFLMGEN_COLUMN_MVE(load load_type " q0", operation, "0", "sums0")                             \
+                            TFLMGEN_COLUMN_MVE(load load_type " q0", operation, vector_bytes, "sums1")                \
+                                TFLMGEN_COLUMN_MVE(load load_type " q0", operation, vector_bytes "*2", "sums2"),      \
+                        load, load_type, operation, vector_bytes "*3");                                               \
+                } else if (vectors == 3) {                                                                            \
+                    TFLMGEN_COLUMNS_LOOP_MVE(                                                                         \
+                        lane_bits,                                                                                    \
+                        TFLMGEN_COLUMN_MVE(load load_type " q0", operation, "0", "sums0")                             \
+                            TFLMGEN_COLUMN_MVE(load load_type " q0", operation, vector_bytes, "sums1"),               \
+                        load, load_type, operation, vector_bytes "*2");                                               \
+                } else if (vectors == 2) {                                                                            \
+                    TFLMGEN_COLUMNS_LOOP_MVE(lane_bits,                                                               \
+                                             TFLMGEN_COLUMN_MVE(load load_type " q0", operation, "0", "sums0"), load, \
+                                             load_type, operation, vector_bytes);                                     \
+                } else {                                                                                              \
+                    TFLMGEN_COLUMNS_LOOP_MVE(lane_bits, "", load, load_type, operation, "0");                         \
+                }                                                                                                     \
+            }                                                                                                         \
+        }                                                                                                             \
+        vst1q_u32((tflmgen_u32 *)results, sums0);                                                                     \
+        vst1q_u32((tflmgen_u32 *)results + 4, sums1);                                                                 \
+        vst1q_u32((tflmgen_u32 *)results + 8, sums2);                                                                 \
+        vst1q_u32((tflmgen_u32 *)results + 4 * (vectors - 1), last_sums);                                             \
     }
 
 /* What REQUANTIZED_SUMS of rounded_sums.h are: the sums of `count` elements, requantised. Four: VLDRW, VADD, VSHL, 4 to
  * requantise, VADD, VMAX, VMIN, VSTR, LETP. */
 /* clang-format off */
-#define TFLMGEN_DEFINE_REQUANTIZED_ROW(name, element, least, greatest, write)                                         \
-    TFLMGEN_SHARED void name(const tflmgen_s32 *sums, element *to, int32_t count, int32_t offset, int32_t multiplier, \
-                             int32_t shift, int32_t zero_point)                                                       \
-    {                                                                                                                 \
-        const struct tflmgen_scale_mve scale = tflmgen_scale_mve_of(multiplier, tflmgen_min_s32(shift, 0));           \
-        __asm__ volatile("wlstp.32 lr, %[count], 2f\n"                                                                \
-                         "1:\n\t"                                                                                     \
-                         "vldrw.32 q0, [%[sums]], #16\n\t"                                                            \
-                         "vadd.i32 q0, q0, %q[offset]\n\t"                                                            \
-                         "vshl.s32 q0, %[left_shift]\n\t"                                                             \
-                         TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier]", "%[shift]", "%[sign_fix]")                     \
-                         "vadd.i32 q0, q0, %q[zero_point]\n\t"                                                        \
-                         "vmax.s32 q0, q0, %q[low]\n\t"                                                               \
-                         "vmin.s32 q0, q0, %q[high]\n\t" write                                                        \
-                         "letp lr, 1b\n"                                                                              \
-                         "2:"                                                                                         \
-                         : [sums] "+r"(sums), [to] "+l"(to)                                                           \
-                         : [count] "r"(count), [offset] "w"(vdupq_n_s32(offset)),                                     \
-                           [left_shift] "r"(tflmgen_max_s32(shift, 0)), [multiplier] "r"(scale.multiplier),           \
-                           [shift] "r"(scale.shift), [sign_fix] "r"(scale.sign_fix),                                  \
-                           [zero_point] "w"(vdupq_n_s32(zero_point)), [low] "w"(vdupq_n_s32(least)),                  \
-                           [high] "w"(vdupq_n_s32(greatest))                                                          \
-                         : "lr", "q0", "q1", "memory");                                                               \
+#define TFLMGEN_DEFINE_REQUANTIZED_ROW(name, element, least, greatest, WRITE)                               \
+    TFLMGEN_SHARED void name(const tflmgen_s32 *sums, element *results, int32_t count, int32_t offset,      \
+                             int32_t multiplier, int32_t shift, int32_t zero_point)                         \
+    {                                                                                                       \
+        const struct tflmgen_scale_mve scale = tflmgen_scale_mve_of(multiplier, tflmgen_min_s32(shift, 0)); \
+        __asm__ volatile("wlstp.32 lr, %[count], 2f\n"                                                      \
+                         "1:\n\t"                                                                           \
+                         "vldrw.32 q0, [%[sums]], #16\n\t"                                                  \
+                         "vadd.i32 q0, q0, %q[offset]\n\t"                                                  \
+                         "vshl.s32 q0, %[left_shift]\n\t"                                                   \
+                         TFLMGEN_REQUANTIZE_MVE("q0", "%[multiplier]", "%[shift]", "%[sign_fix]")           \
+                         "vadd.i32 q0, q0, %q[zero_point]\n\t"                                              \
+                         "vmax.s32 q0, q0, %q[low]\n\t"                                                     \
+                         "vmin.s32 q0, q0, %q[high]\n\t" WRITE                                              \
+                         "letp lr, 1b\n"                                                                    \
+                         "2:"                                                                               \
+                         : [sums] "+r"(sums), [result] "+l"(results)                                        \
+                         : [count] "r"(count), [offset] "w"(vdupq_n_s32(offset)),                           \
+                           [left_shift] "r"(tflmgen_max_s32(shift, 0)), [multiplier] "r"(scale.multiplier), \
+                           [shift] "r"(scale.shift), [sign_fix] "r"(scale.sign_fix),                        \
+                           [zero_point] "w"(vdupq_n_s32(zero_point)), [low] "w"(vdupq_n_s32(least)),        \
+                           [high] "w"(vdupq_n_s32(greatest))                                                \
+                         : "lr", "q0", "q1", "memory");                                                     \
     }
 /* clang-format on */
 
@@ -134,15 +143,15 @@ TFLMGEN_DEFINE_REQUANTIZED_ROW(tflmgen_requantized_row_s16, tflmgen_s16, INT16_M
  * n / divisor = n * factor >> 32 + shift, rounded down, for 0 <= n < 2^31 (Granlund and Montgomery 1994): 2^shift is
  * the greatest power of two below the divisor, and factor is 2^(32 + shift) / divisor rounded down, plus 1. Four:
  * VLDRW, VSHR, VABS, VADD, VMULH, VSHL, VEOR, VSUB, VMAX, VMIN, VSTR, LETP. */
-#define TFLMGEN_DEFINE_AVERAGED_ROW(name, element, write)                                                              \
-    TFLMGEN_SHARED void name(const tflmgen_s32 *sums, element *to, int32_t count, int32_t divisor, int32_t least,      \
+#define TFLMGEN_DEFINE_AVERAGED_ROW(name, element, WRITE)                                                              \
+    TFLMGEN_SHARED void name(const tflmgen_s32 *sums, element *results, int32_t count, int32_t divisor, int32_t least, \
                              int32_t greatest)                                                                         \
     {                                                                                                                  \
         if (divisor < 2 || divisor > 65535) {                                                                          \
             for (int32_t i = 0; i < count; ++i) {                                                                      \
                 const int32_t sum = sums[i];                                                                           \
-                to[i] = (element)tflmgen_clamp_s32((sum > 0 ? sum + divisor / 2 : sum - divisor / 2) / divisor, least, \
-                                                   greatest);                                                          \
+                results[i] = (element)tflmgen_clamp_s32((sum > 0 ? sum + divisor / 2 : sum - divisor / 2) / divisor,   \
+                                                        least, greatest);                                              \
             }                                                                                                          \
             return;                                                                                                    \
         }                                                                                                              \
@@ -161,9 +170,9 @@ TFLMGEN_DEFINE_REQUANTIZED_ROW(tflmgen_requantized_row_s16, tflmgen_s16, INT16_M
                          "veor q0, q0, q1\n\t"                                                                         \
                          "vsub.i32 q0, q0, q1\n\t"                                                                     \
                          "vmax.s32 q0, q0, %q[low]\n\t"                                                                \
-                         "vmin.s32 q0, q0, %q[high]\n\t" write "letp lr, 1b\n"                                         \
+                         "vmin.s32 q0, q0, %q[high]\n\t" WRITE "letp lr, 1b\n"                                         \
                          "2:"                                                                                          \
-                         : [sums] "+r"(sums), [to] "+l"(to)                                                            \
+                         : [sums] "+r"(sums), [result] "+l"(results)                                                   \
                          : [count] "r"(count), [half] "r"(divisor / 2), [factor] "w"(vdupq_n_u32(factor)),             \
                            [shift] "r"(-shift), [low] "w"(vdupq_n_s32(least)), [high] "w"(vdupq_n_s32(greatest))       \
                          : "lr", "q0", "q1", "memory");                                                                \
@@ -173,8 +182,8 @@ TFLMGEN_DEFINE_AVERAGED_ROW(tflmgen_averaged_row_s8, int8_t, TFLMGEN_NARROW_8)
 TFLMGEN_DEFINE_AVERAGED_ROW(tflmgen_averaged_row_s16, tflmgen_s16, TFLMGEN_NARROW_16)
 
 /* Columns of four lanes. */
-#define TFLMGEN_DEFINE_SUMS(kind, element, load, suffix, add, step) \
-    TFLMGEN_DEFINE_COLUMNS(tflmgen_column_sums_##kind, element, "32", load, suffix, add, step, 4)
+#define TFLMGEN_DEFINE_SUMS(suffix, element, load, load_type, add, step) \
+    TFLMGEN_DEFINE_COLUMNS(tflmgen_column_sums_##suffix, element, "32", load, load_type, add, step, 4)
 TFLMGEN_DEFINE_SUMS(s8, int8_t, "vldrb", ".s32", "vadd.i32", "4")
 TFLMGEN_DEFINE_SUMS(s16, tflmgen_s16, "vldrh", ".s32", "vadd.i32", "8")
 TFLMGEN_DEFINE_SUMS(s32, tflmgen_s32, "vldrw", ".u32", "vadd.i32", "16")
@@ -182,13 +191,13 @@ TFLMGEN_DEFINE_REDUCED_ROW(tflmgen_row_sum_s8, int8_t, tflmgen_s32, s8, "vaddva.
 TFLMGEN_DEFINE_REDUCED_ROW(tflmgen_row_sum_s16, tflmgen_s16, tflmgen_s32, s16, "vaddva.s16")
 TFLMGEN_DEFINE_REDUCED_ROW(tflmgen_row_sum_s32, tflmgen_s32, tflmgen_s32, s32, "vaddva.s32")
 
-#define TFLMGEN_DEFINE_COLUMN_EXTREMES(kind, element, load, suffix, lanes)                                        \
-    TFLMGEN_DEFINE_COLUMNS(tflmgen_column_max_##kind, element, TFLMGEN_LANES_##kind, load, suffix, "vmax." #kind, \
-                           "16", lanes)                                                                           \
-    TFLMGEN_DEFINE_COLUMNS(tflmgen_column_min_##kind, element, TFLMGEN_LANES_##kind, load, suffix, "vmin." #kind, \
-                           "16", lanes)                                                                           \
-    TFLMGEN_DEFINE_REDUCED_ROW(tflmgen_row_max_of_##kind, element, tflmgen_s32, kind, "vmaxv." #kind)             \
-    TFLMGEN_DEFINE_REDUCED_ROW(tflmgen_row_min_of_##kind, element, tflmgen_s32, kind, "vminv." #kind)
+#define TFLMGEN_DEFINE_COLUMN_EXTREMES(suffix, element, load, load_type, lanes)                               \
+    TFLMGEN_DEFINE_COLUMNS(tflmgen_column_max_##suffix, element, TFLMGEN_LANE_BITS_##suffix, load, load_type, \
+                           "vmax." #suffix, "16", lanes)                                                      \
+    TFLMGEN_DEFINE_COLUMNS(tflmgen_column_min_##suffix, element, TFLMGEN_LANE_BITS_##suffix, load, load_type, \
+                           "vmin." #suffix, "16", lanes)                                                      \
+    TFLMGEN_DEFINE_REDUCED_ROW(tflmgen_row_max_of_##suffix, element, tflmgen_s32, suffix, "vmaxv." #suffix)   \
+    TFLMGEN_DEFINE_REDUCED_ROW(tflmgen_row_min_of_##suffix, element, tflmgen_s32, suffix, "vminv." #suffix)
 TFLMGEN_DEFINE_COLUMN_EXTREMES(s8, int8_t, "vldrb", ".u8", 16)
 TFLMGEN_DEFINE_COLUMN_EXTREMES(s16, tflmgen_s16, "vldrh", ".u16", 8)
 TFLMGEN_DEFINE_COLUMN_EXTREMES(s32, tflmgen_s32, "vldrw", ".u32", 4)

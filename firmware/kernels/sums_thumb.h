@@ -22,7 +22,7 @@
     "str r0, [sp, #16]\n\t"
 
 TFLMGEN_FULLY_CONNECTED_THUMB_GROUPS(tflmgen_sums_thumb_groups, "", "",
-                                     TFLMGEN_FULLY_CONNECTED_THUMB_EACH(TFLMGEN_FULLY_CONNECTED_THUMB_COPIED),
+                                     TFLMGEN_FULLY_CONNECTED_THUMB_LOOP(TFLMGEN_FULLY_CONNECTED_THUMB_COPIED),
                                      TFLMGEN_SUMS_THUMB_STORE, "")
 
 /* A row, and where the next group of weights begins. */
@@ -40,9 +40,9 @@ TFLMGEN_HELPER void tflmgen_sums_thumb_start(struct tflmgen_sums_thumb *sums, ui
     const int32_t skipped = -values & 7;
     /* Before the copy begins, which is no pointer in C; the first pass skips what is there. */
     sums->groups.first = (const uint8_t *)((uintptr_t)copy - (uint32_t)skipped);
-    sums->groups.skip = skipped / 2 * TFLMGEN_FULLY_CONNECTED_THUMB_COPIED_BYTES;
+    sums->groups.skip_bytes = skipped / 2 * TFLMGEN_FULLY_CONNECTED_THUMB_COPIED_BYTES;
     sums->groups.row_end = copy + values;
-    sums->groups.start = 0u - 128u * tflmgen_fully_connected_thumb_sum(copy, NULL, row, depth);
+    sums->groups.s2_start = 0u - 128u * tflmgen_fully_connected_thumb_sum(copy, NULL, row, depth);
     sums->stream = stream;
     sums->group_words = values + 4;
 }
@@ -50,7 +50,7 @@ TFLMGEN_HELPER void tflmgen_sums_thumb_start(struct tflmgen_sums_thumb *sums, ui
 /* The next sums, `groups` times four. */
 TFLMGEN_HELPER void tflmgen_sums_thumb_next(struct tflmgen_sums_thumb *sums, tflmgen_s32 *results, int32_t groups)
 {
-    sums->groups.end = (int8_t *)(void *)(results + 4 * groups);
+    sums->groups.output_end = (int8_t *)(void *)(results + 4 * groups);
     tflmgen_sums_thumb_groups(sums->stream, (int8_t *)(void *)results, &sums->groups);
     sums->stream += groups * sums->group_words;
 }

@@ -67,7 +67,7 @@ TFLMGEN_SHARED void tflmgen_transpose_conv_thumb_s8(const int8_t *input, const t
                 for (int32_t out_y = y.first; out_y < p->output_height; out_y += p->stride_height, ++at_y) {
                     int32_t at_x = x.origin;
                     for (int32_t out_x = x.first; out_x < p->output_width; out_x += p->stride_width, ++at_x) {
-                        groups.start = 0u - 128u * tflmgen_pixel_thumb_gather(copy, image, at_y, at_x, &window);
+                        groups.s2_start = 0u - 128u * tflmgen_pixel_thumb_gather(copy, image, at_y, at_x, &window);
                         tflmgen_fully_connected_thumb_units(stream, result + out_y * row + out_x * channels, channels,
                                                             group_words, &groups,
                                                             tflmgen_fully_connected_thumb_copied_signed,

@@ -26,13 +26,14 @@ struct tflmgen_unary_alpha {
         }                                                                                         \
     }
 
-/* The same by vectors: OPERATION on q0, with the vectors va and vb. */
+/* The same by vectors (element_rows.h): OPERATION on q0, with two floats that become the vectors constant1 and
+ * constant2. */
 #if TFLMGEN_HAS_MVE_F32
-#define TFLMGEN_DEFINE_UNARY_F32(name, params_struct, expression, OPERATION, va, vb)                               \
+#define TFLMGEN_DEFINE_UNARY_F32(name, params_struct, expression, OPERATION, constant1, constant2)                 \
     TFLMGEN_DEFINE_UNARY_ROW_MVE(name, tflmgen_f32, tflmgen_f32, params_struct, "32", TFLMGEN_WIDEN_32, OPERATION, \
-                                 TFLMGEN_WRITE_f32, tflmgen_lanes_f32(va), tflmgen_lanes_f32(vb))
+                                 TFLMGEN_WRITE_f32, tflmgen_splat_f32(constant1), tflmgen_splat_f32(constant2))
 #else
-#define TFLMGEN_DEFINE_UNARY_F32(name, params_struct, expression, OPERATION, va, vb) \
+#define TFLMGEN_DEFINE_UNARY_F32(name, params_struct, expression, OPERATION, constant1, constant2) \
     TFLMGEN_DEFINE_UNARY(name, tflmgen_f32, params_struct, expression)
 #endif
 #define TFLMGEN_DEFINE_CLAMP_F32(name, least, greatest)                                                               \
@@ -52,7 +53,8 @@ TFLMGEN_DEFINE_UNARY(tflmgen_sign_f32, tflmgen_f32, tflmgen_unary, x > 0.0f ? 1.
 TFLMGEN_DEFINE_UNARY_F32(tflmgen_square_f32, tflmgen_unary, x *x, "vmul.f32 q0, q0, q0\n\t", 0.0f, 0.0f)
 TFLMGEN_DEFINE_UNARY_F32(tflmgen_sqrt_f32, tflmgen_unary, sqrtf(x), TFLMGEN_ROOTS_OF_q0, 0.0f, 0.0f)
 TFLMGEN_DEFINE_UNARY_F32(tflmgen_rsqrt_f32, tflmgen_unary, 1.0f / sqrtf(x),
-                         TFLMGEN_ROOTS_OF_q0 "vmov q2, %q[va]\n\tvmov q1, q0\n\t" TFLMGEN_DIVIDE_q2_BY_q1, 1.0f, 0.0f)
+                         TFLMGEN_ROOTS_OF_q0 "vmov q2, %q[constant1]\n\tvmov q1, q0\n\t" TFLMGEN_DIVIDE_q2_BY_q1, 1.0f,
+                         0.0f)
 TFLMGEN_DEFINE_UNARY_ROW(tflmgen_exp_f32, tflmgen_exp_row_f32)
 TFLMGEN_DEFINE_UNARY(tflmgen_log_f32, tflmgen_f32, tflmgen_unary, logf(x))
 TFLMGEN_DEFINE_UNARY(tflmgen_sin_f32, tflmgen_f32, tflmgen_unary, sinf(x))
@@ -63,17 +65,18 @@ TFLMGEN_DEFINE_UNARY_F32(tflmgen_round_f32, tflmgen_unary, rintf(x), "vrintn.f32
                          0.0f) /* halves to even */
 
 TFLMGEN_DEFINE_UNARY_F32(tflmgen_relu_f32, tflmgen_unary, x < 0.0f ? 0.0f : x,
-                         "vcmp.f32 gt, %q[va], q0\n\tvpsel q0, %q[va], q0\n\t", 0.0f, 0.0f)
+                         "vcmp.f32 gt, %q[constant1], q0\n\tvpsel q0, %q[constant1], q0\n\t", 0.0f, 0.0f)
 TFLMGEN_DEFINE_CLAMP_F32(tflmgen_relu6_f32, 0.0f, 6.0f)
 TFLMGEN_DEFINE_CLAMP_F32(tflmgen_relu_n1_to_1_f32, -1.0f, 1.0f)
 TFLMGEN_DEFINE_CLAMP_F32(tflmgen_relu_0_to_1_f32, 0.0f, 1.0f)
 TFLMGEN_DEFINE_UNARY_F32(tflmgen_leaky_relu_f32, tflmgen_unary_alpha, x > 0.0f ? x : x * params->alpha,
-                         "vmul.f32 q1, q0, %q[va]\n\tvcmp.f32 gt, q0, zr\n\tvpsel q0, q0, q1\n\t", params->alpha, 0.0f)
+                         "vmul.f32 q1, q0, %q[constant1]\n\tvcmp.f32 gt, q0, zr\n\tvpsel q0, q0, q1\n\t", params->alpha,
+                         0.0f)
 TFLMGEN_DEFINE_UNARY(tflmgen_elu_f32, tflmgen_f32, tflmgen_unary, x < 0.0f ? expm1f(x) : x)
 TFLMGEN_DEFINE_UNARY(tflmgen_tanh_f32, tflmgen_f32, tflmgen_unary, tflmgen_tanh_exact_f32(x))
 #define TFLMGEN_HARD_SWISH_q0                                                                                    \
     "vmov q3, q0\n\tvmov.f32 q1, #3.0\n\tvadd.f32 q0, q0, q1\n\t" TFLMGEN_CLAMP_q0_f32 "vmul.f32 q2, q3, q0\n\t" \
-    "vmov q1, %q[vb]\n\t" TFLMGEN_DIVIDE_q2_BY_q1
+    "vmov q1, %q[constant2]\n\t" TFLMGEN_DIVIDE_q2_BY_q1
 TFLMGEN_DEFINE_UNARY_F32(tflmgen_hard_swish_f32, tflmgen_unary, x *tflmgen_clamp_f32(x + 3.0f, 0.0f, 6.0f) / 6.0f,
                          TFLMGEN_HARD_SWISH_q0, 0.0f, 6.0f)
 TFLMGEN_DEFINE_UNARY_ROW(tflmgen_logistic_f32, tflmgen_logistic_row_f32)

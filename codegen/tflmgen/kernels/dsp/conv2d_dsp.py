@@ -208,7 +208,7 @@ def _edge_starts(
 def channel_pairs(
     words: NDArray[np.uint32], starts: NDArray[np.uint32], requantisation: Requantisations
 ) -> NDArray[np.uint32]:
-    """Records of pairs of channels, see conv2d_block_dsp.h, as one array. words: [channels, steps]; starts:
+    """Records of pairs of channels, see conv2d_steps_dsp.h, as one array. words: [channels, steps]; starts:
     [channels].
     """
     channels, steps = words.shape
@@ -227,7 +227,7 @@ def channel_pairs(
 
 
 def read_pairs(data: bytes, channels: int, signed: bool, uniform: bool = False) -> tuple[Integers, Outputs]:
-    """Weights [channels, 4 steps] and requantisation of a stream of channel pairs, see conv2d_block_dsp.h."""
+    """Weights [channels, 4 steps] and requantisation of a stream of channel pairs, see conv2d_steps_dsp.h."""
     count, behind = -(-channels // 2), 4 if uniform else 5
     steps = (len(data) // 4 // count - 2 - behind) // 2
     control = [] if uniform else [("shifts", "u1", (2,)), ("next", "<u2", (1,))]

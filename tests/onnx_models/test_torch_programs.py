@@ -220,6 +220,37 @@ def test_convert_and_quantize_take_a_function(tmp_path: Path, monkeypatch: pytes
     assert f"{count(tmp_path.joinpath('make.tflite').stat().st_size)} before" in done.out
 
 
+@pytest.mark.parametrize(
+    ("result", "names"),
+    [
+        ("{'policy': {'mean': y.mean(), 'std': torch.tanh(y)}, 'h': (y, None, x)}", "policy_mean policy_std h_0 h_2"),
+        ("(namedtuple('Out', 'logits value')(torch.tanh(y), y + 1), y - 1)", "logits value sub"),
+        ("({'a': torch.tanh(y)}, {'a': y + 1}, {'sub': y * 3}, y - 1)", "tanh add mul_1 sub"),
+    ],
+)
+def test_outputs_have_the_keys_and_fields_of_what_forward_returns(result: str, names: str, tmp_path: Path) -> None:
+    """Those without a key, and those whose key another output has, too, are called as torch.onnx does."""
+    source = _written(tmp_path, result)
+    file = tmp_path / "net.py"
+    file.write_text(f"from collections import namedtuple\n{file.read_text()}")
+    done = tflmgen("convert", source, "-o", tmp_path / "net.tflite")
+    assert done.code == 0, done.err
+    assert [line.split()[1] for line in done.out.splitlines() if line.startswith("output ")] == names.split()
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+def test_means_of_elements_stored_at_one_place(include_self: bool, tmp_path: Path) -> None:
+    """torch.onnx writes a store that keeps the last of them."""
+    arguments = f"torch.tensor([[0, 1, 1, 3], [3, 1, 3, 0]]), y, 'mean', include_self={include_self}"
+    source = _written(tmp_path, f"torch.full((2, 5), 7.0).scatter_reduce(1, {arguments})")
+    x = torch.linspace(-1, 1, 8).reshape(2, 4)
+    indices = torch.tensor([[0, 1, 1, 3], [3, 1, 3, 0]])
+    expected = torch.full((2, 5), 7.0).scatter_reduce(1, indices, x * 2, "mean", include_self=include_self)
+    np.savez(tmp_path / "v.npz", s0_in_0=x.numpy(), s0_out_0=expected.numpy())
+    done = tflmgen("test", source, "--board", "host", "--vectors", tmp_path / "v.npz", "--rtol", "1e-6")
+    assert done.code == 0, done.out + done.err
+
+
 @pytest.mark.parametrize("weights", ["torch.randn(4, 3)", "torch.tensor(np.random.randn(4, 3).astype('f'))"])
 def test_random_weights_are_the_same_in_each_process(weights: str, tmp_path: Path) -> None:
     """convert() compares in another process, which calls the function anew."""
@@ -259,6 +290,7 @@ def test_an_error_names_the_line_of_the_program(tmp_path: Path) -> None:
         ("y.no_such_method()", "(torch.randn(2, 4),)", "net.py"),
         ("y", "()", "net.py"),
         ("y", "1 / 0", "net.py:10: make() raises ZeroDivisionError: division by zero"),
+        ("(y, 3)", "(torch.randn(2, 4),)", "cannot export it to ONNX: forward() returns 3, which is no tensor"),
         (
             "torch.cumprod(y, 1)",
             "(torch.randn(2, 4),)",

@@ -15,6 +15,7 @@ from tflmgen.frontend.onnx.laid_out import Array, Graph, Value, constant
 from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.frontend.onnx.merged_layers import with_merged_layers
 from tflmgen.frontend.onnx.node import dtype_of
+from tflmgen.frontend.onnx.output_keys import output_names
 from tflmgen.frontend.onnx.state_variables import read_state, write_state
 from tflmgen.frontend.onnx.stateful_inputs import state_pairs
 from tflmgen.frontend.onnx.walk import Scope, Walker
@@ -59,11 +60,12 @@ def to_tflite(model: onnx.ModelProto, path: str, options: OnnxOptions, sha256: s
     next_state = {after: before for before, after in state.items()}
     after_invoke: dict[str, Value] = {}
     outputs: list[tuple[str, int]] = []
+    shown = output_names(model)
     for name, value in results:
         if name in next_state:
             after_invoke[next_state[name]] = value
         else:
-            outputs.append((name, _output(graph, value, [tensor for _, tensor in (*names, *outputs)])))
+            outputs.append((shown[name], _output(graph, value, [tensor for _, tensor in (*names, *outputs)])))
     write_state(graph, after_invoke)
     graph.builder.outputs = [tensor for _, tensor in outputs]
     walker.builder.signature("serving_default", 0, names, outputs)

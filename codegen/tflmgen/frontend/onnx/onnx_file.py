@@ -17,6 +17,7 @@ from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.onnx.convert_graph import OnnxOptions, to_tflite
 from tflmgen.frontend.onnx.laid_out import Array
 from tflmgen.frontend.onnx.node import ONNX_DTYPES
+from tflmgen.frontend.onnx.output_keys import output_names
 from tflmgen.frontend.onnx.stateful_inputs import state_pairs
 from tflmgen.frontend.onnx.torch_export import TorchRunner, onnx_of_torch, runner_of
 from tflmgen.frontend.onnx_program import OnnxProgram
@@ -86,10 +87,10 @@ def inputs_of(path: Path) -> dict[str, bool]:
 def types_of(path: Path) -> tuple[dict[str, str], dict[str, str]]:
     """Types of a model's inputs without those that have a value, and of its outputs: float[n,3,32,32]."""
     model = _loaded(path)
-    graph, next_state = model.graph, state_pairs(model).values()
+    graph, next_state, shown = model.graph, state_pairs(model).values(), output_names(model)
     return (
         {entry.name: _type_text(entry) for entry in _open_inputs(graph)},
-        {entry.name: _type_text(entry) for entry in graph.output if entry.name not in next_state},
+        {shown[entry.name]: _type_text(entry) for entry in graph.output if entry.name not in next_state},
     )
 
 

@@ -24,7 +24,9 @@ import numpy as np
 from onnx import numpy_helper
 
 from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.frontend.onnx.output_keys import keys_of_outputs, name_outputs
 from tflmgen.frontend.onnx.stateful_inputs import mark_state
+from tflmgen.frontend.onnx.torch_decompositions import with_exact_operators
 
 TorchRunner = Callable[[Sequence[Sequence[Any]]], list[list[Any]]]
 """Function from the input arrays of consecutive invokes, which begin at the first state, to their outputs."""
@@ -118,15 +120,18 @@ def _agreeing_versions() -> Iterator[None]:
 
 def _exported_to_onnx(torch: Any, program: Any, **ports: list[str]) -> Any:
     with _agreeing_versions():
-        return torch.onnx.export(program, dynamo=True, verbose=False, **ports).model_proto
+        return torch.onnx.export(with_exact_operators(torch, program), dynamo=True, verbose=False, **ports).model_proto
 
 
 def _onnx_with_state(torch: Any, program: Any) -> Any:
     """The ONNX model of an exported program. Buffers that it mutates are state of the model."""
     signature = program.run_decompositions({}).graph_signature
     names = list(dict.fromkeys(signature.buffers_to_mutate.values()))
+    keys = keys_of_outputs(torch, program)
     if not names:
-        return _exported_to_onnx(torch, program)
+        model = _exported_to_onnx(torch, program)
+        name_outputs(model, [entry.name for entry in model.graph.output], keys)
+        return model
     if program.example_inputs is None:
         raise ValueError("it mutates buffers, and was saved without example inputs")
     inner = program.module()
@@ -146,6 +151,7 @@ def _onnx_with_state(torch: Any, program: Any) -> Any:
     model = _exported_to_onnx(torch, stateless, **ports)
     initial = [numpy_helper.from_array(buffers[name].numpy(), f"state.{name}") for name in names]
     mark_state(model, list(zip(before, after, strict=True)), initial)
+    name_outputs(model, [entry.name for entry in model.graph.output if entry.name not in after], keys)
     return model
 
 

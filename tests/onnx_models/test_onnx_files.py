@@ -169,3 +169,24 @@ def test_a_weight_without_a_value_stays_an_operand(tmp_path: Path) -> None:
     del model.graph.initializer[:]
     onnx.save(model, tmp_path / "m.onnx")
     _compared(tmp_path / "m.onnx", tmp_path, w=WEIGHTS)
+
+
+@pytest.mark.parametrize(
+    ("domain", "operator", "advice"),
+    [
+        ("com.microsoft", "FusedConv", "ONNX Runtime's optimisations write such operators: give the model before them"),
+        ("ai.onnx.ml", "Normalizer", "See docs/use/onnx-operators.md"),
+    ],
+)
+def test_an_operator_of_another_domain_is_named_with_it(
+    domain: str, operator: str, advice: str, tmp_path: Path
+) -> None:
+    node = helper.make_node(operator, ["x"], ["y"], domain=domain, name="n")
+    value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 3]) for name in ("x", "y")]
+    graph = helper.make_graph([node], "g", value[:1], value[1:])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(domain, 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "m.onnx")
+    done = tflmgen("inspect", tmp_path / "m.onnx")
+    assert done.code == 1
+    sentence = f"node 'n' ({operator}): is an operator of {domain} that tflmgen has no lowering for. {advice}"
+    assert sentence in " ".join(done.err.split())

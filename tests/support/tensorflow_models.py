@@ -22,6 +22,12 @@ def python_in_a_layer() -> Any:
     return keras.Model(x, layers.Lambda(lambda v: v * 2.0)(x))
 
 
+def layer_without_arguments() -> Any:
+    """A layer that Keras builds, and that raises an error when it is called."""
+    x = keras.Input((3,))
+    return keras.Model(x, layers.Activation("threshold")(x))
+
+
 def angles() -> Any:
     """Operands of two shapes, which TensorFlow's converter refuses, in branches."""
 
@@ -52,6 +58,11 @@ def named_keras_results() -> Any:
     inputs = keras.Input((3,), batch_size=1)
     outputs = {"y": layers.Dense(2, name="a")(inputs), "count": layers.Dense(1, name="b")(inputs)}
     return keras.Model(inputs, outputs)
+
+
+def sequential() -> Any:
+    """A model that Keras makes of a list of layers."""
+    return keras.Sequential([keras.Input((3,), batch_size=1), layers.Dense(2, name="head")])
 
 
 class Subclass(keras.Model):  # type: ignore[misc]

@@ -99,20 +99,6 @@ def test_what_the_converter_breaks_is_mended(
     assert taken == count
 
 
-def test_results_in_a_dictionary_keep_their_names(tensorflow: TensorFlowProcess) -> None:
-    for name, shapes in (("named_results", [(), (3,)]), ("named_keras_results", [(1, 1), (1, 2)])):
-        model = converted(tensorflow, f"{MODELS}:{name}").model
-        (signature,) = model.signatures
-        tensors = model.subgraphs[signature.subgraph].tensors
-        assert [name for name, _ in signature.outputs] == ["count", "y"]
-        assert [tuple(tensors[index].shape) for _, index in signature.outputs] == shapes
-
-
-def test_keras_models_that_do_not_say_what_their_inputs_are(tensorflow: TensorFlowProcess) -> None:
-    with pytest.raises(ModelError, match=r"does not say what its inputs are.*convert FOLDER"):
-        converted(tensorflow, f"{MODELS}:Subclass")
-
-
 def test_what_tensorflow_refuses_is_said_with_its_place(tensorflow: TensorFlowProcess) -> None:
     with pytest.raises(ModelError, match=r"(?s)shape.*tensorflow_models\.py") as raised:
         converted(tensorflow, f"{MODELS}:growing_variable")
@@ -370,14 +356,6 @@ def test_what_the_converter_says_is_located() -> None:
         words, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT / "codegen")}
     )
     assert done.stdout.strip() == "TensorFlow's converter fails in 'Atan2': 'tfl.atan2' op requires the same type"
-
-
-def test_a_keras_file_with_python_in_a_layer(tensorflow: TensorFlowProcess, tmp_path: Path) -> None:
-    """Keras loads no code unless it is told to: what can be done is said."""
-    path = tmp_path / "net.keras"
-    subprocess.run([interpreter() or "", str(MODELS), f"python_in_a_layer={path}"], check=True, capture_output=True)
-    with pytest.raises(ModelError, match=r"is a Python lambda\. Give a Python file .* loaded with safe_mode=False$"):
-        converted(tensorflow, path)
 
 
 def test_one_command_from_keras_to_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

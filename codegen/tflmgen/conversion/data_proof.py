@@ -264,9 +264,10 @@ class _Comparison:
             equal, undecided = equal + (not rounded), undecided + rounded
             entry = self._entries[sample.inputs.entry]
             for n, row in enumerate(wanted) if self._quantized or not rounded else ():
+                magnitude = magnitude_of(sample.inputs.sequence[n])
                 for port, actual, expected in zip(entry.outputs, sample.outputs[n], row, strict=True):
                     key = (entry.key, port.name)
-                    errors[key] = max(errors.get(key, 0.0), relative_error(actual, expected))
+                    errors[key] = max(errors.get(key, 0.0), relative_error(actual, expected, magnitude))
         if self._undefined and not equal + undecided:
             return Proof(unsupported=f"the source defines no result for any of {self._undefined} input sets")
         branches = (len(self._sides), sum(self._branches.values()))
@@ -329,7 +330,7 @@ class _Comparison:
         if actual.shape != expected.shape:
             fact = f"{output} has the shape {list(actual.shape)} instead of {list(expected.shape)}"
         else:
-            error = relative_error(actual, expected)
+            error = relative_error(actual, expected, magnitude_of(sample.inputs.sequence[n]))
             fact = f"{output} differs by {error:.3g} of its magnitude ({self._tolerance:g} allowed)"
         first = self._first_tensor(sample.inputs, source) if n == 0 else ""
         rule = f"the converted model is not the source: {place}: {fact}"

@@ -23,10 +23,10 @@ def is_within(actual: Array, expected: Array, tolerance: float, magnitude: float
         return bool(np.allclose(actual, expected, rtol=tolerance, atol=allowed, equal_nan=True))
 
 
-def relative_error(actual: Array, expected: Array) -> float:
-    """Greatest difference, relative to the greatest finite magnitude."""
+def relative_error(actual: Array, expected: Array, magnitude: float) -> float:
+    """Greatest difference, relative to the magnitude by which is_within() judges. magnitude: of the inputs."""
     actual, expected = _without_limit(actual), _without_limit(expected)
-    scale = _scale(expected)
+    scale = max(_scale(expected), FLOOR * magnitude) if expected.dtype.kind == "f" else _scale(expected)
     return largest_distance(expected, actual) / scale if scale else largest_distance(expected, actual)
 
 

@@ -81,7 +81,9 @@ def _keras_model(model: Any, request: Request) -> Program:
     def run(*tensors: Any) -> Any:
         return model(tf.nest.pack_sequence_as(struct, list(tensors)), training=False)
 
-    outputs = [str(name) for name in getattr(model, "output_names", ())]
+    # A Sequential model keeps the names in the functional model that it builds.
+    layered = model if hasattr(model, "output_names") else getattr(model, "_functional", None)
+    outputs = [str(name) for name in getattr(layered, "output_names", ())]
     return Program([_entry("serving_default", names, specs, run, outputs)], model)
 
 

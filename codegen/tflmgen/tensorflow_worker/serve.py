@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -23,6 +24,10 @@ OLDEST = (2, 16)
 NO_MEMORY = "there is not enough memory for it"
 _UNLOADED = "failed to map segment"
 """What the loader says of a library for which there is no address space."""
+_CALLING = "Exception encountered when calling "
+"""How Keras begins an error that a layer raises."""
+_BOLD = re.compile(r"\x1b\[\d+m")
+"""Escape sequences of a terminal."""
 
 
 def serve(folder: str) -> None:
@@ -62,9 +67,8 @@ class _Worker:
         except Exception as error:
             if type(error).__name__ == "ResourceExhaustedError" or _UNLOADED in str(error):
                 return {"error": NO_MEMORY, "advice": ""}
-            # TensorFlow may raise any exception; its first line names the problem.
-            lines = [line for line in str(error).strip().splitlines() if line.strip()] or [""]
-            return {"error": f"TensorFlow cannot {request['do']} it: {type(error).__name__}: {lines[0]}", "advice": ""}
+            text = f"TensorFlow cannot {request['do']} it: {type(error).__name__}: {_sentence_of(error)}"
+            return {"error": text, "advice": ""}
 
     def _load(self, request: Mapping[str, Any]) -> Answer:
         _check_version()
@@ -105,3 +109,14 @@ def _check_version() -> None:
     if tuple(int(part) for part in tf.__version__.split(".")[:2]) < OLDEST:
         rule = f"TensorFlow is {tf.__version__}, but at least {'.'.join(map(str, OLDEST))} is needed"
         raise SourceError(rule, "Update it: pip install -U 'tflmgen[tensorflow]'")
+
+
+def _sentence_of(error: Exception) -> str:
+    """The first line of an error, which names the problem; of one that a layer of Keras raises, the reason, too.
+
+    TensorFlow may raise any exception. Keras prints the reason in bold letters, after a line that ends with the call.
+    """
+    lines = [line.strip() for line in _BOLD.sub("", str(error)).splitlines() if line.strip()]
+    if lines[1:] and lines[0].startswith(_CALLING):
+        return f"{lines[0].rstrip('.')}: {lines[1]}"
+    return lines[0] if lines else ""

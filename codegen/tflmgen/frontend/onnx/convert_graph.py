@@ -101,8 +101,16 @@ def _shape(entry: onnx.ValueInfoProto, shape: Sequence[int] | None) -> tuple[int
     dynamic = [d.dim_param or "?" for d in proto.shape.dim if not d.HasField("dim_value")]
     if not proto.HasField("shape") or dynamic:
         lack = f"dynamic dimensions ({', '.join(dynamic)})" if proto.HasField("shape") else "no shape"
-        raise NodeError(f"has {lack}", f"Give its shape: --shape {entry.name}=...")
+        raise NodeError(f"has {lack}", f"Give its shape, as --shape {entry.name}={_example_shape(proto)}")
     return tuple(d.dim_value for d in proto.shape.dim)
+
+
+def _example_shape(proto: onnx.TypeProto.Tensor) -> str:
+    """A shape as --shape takes it: an open first dimension, as a rule the batch, is 1; others keep their names."""
+    sizes = [str(d.dim_value) if d.HasField("dim_value") else d.dim_param or "?" for d in proto.shape.dim]
+    if sizes and not proto.shape.dim[0].HasField("dim_value"):
+        sizes[0] = "1"
+    return ",".join(sizes) or "..."
 
 
 def _output(graph: Graph, value: Value, taken: Sequence[int]) -> int:

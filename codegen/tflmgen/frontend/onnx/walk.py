@@ -33,6 +33,8 @@ RANDOM = frozenset(
 LARGEST_FOLDED = 1 << 24
 """Elements up to which a node without run-time operands is evaluated at build time."""
 
+RUNTIME_DOMAIN = "com.microsoft"
+"""Domain of ONNX Runtime's own operators."""
 FOLDABLE_DOMAINS = ("ai.onnx.preview.training", "ai.onnx.ml")
 """Domains beside ONNX's own that its reference evaluator knows."""
 
@@ -175,7 +177,7 @@ class Walker:
         """The results of the operator's definition in ONNX."""
         function = _definition(node, domain)
         if function is None:
-            raise NodeError("is an operator that tflmgen has no lowering for", "See docs/use/onnx-operators.md")
+            raise _no_lowering(domain)
         inner: Scope = dict.fromkeys(function.input)
         inner.update(zip(function.input, node.inputs, strict=False))
         versions = {opset.domain: opset.version for opset in function.opset_import}
@@ -218,12 +220,20 @@ def _is_foldable(node: Node) -> bool:
     return sum(value.size for value in node.inputs if value is not None) <= LARGEST_FOLDED
 
 
+def _no_lowering(domain: str) -> NodeError:
+    """The error of an operator of ONNX, or of a domain of its own."""
+    advice = "See docs/use/onnx-operators.md"
+    if domain == RUNTIME_DOMAIN:
+        advice = "ONNX Runtime's optimisations write such operators: give the model before them"
+    return NodeError(f"is an operator{f' of {domain}' if domain else ''} that tflmgen has no lowering for", advice)
+
+
 def _definition(node: Node, domain: str) -> onnx.FunctionProto | None:
     """The function body by which ONNX defines the operator for these operands; None if there is none."""
     try:
         schema: Any = onnx.defs.get_schema(node.op, node.version, domain)
     except onnx.defs.SchemaError:
-        raise NodeError("is no operator of ONNX" if not domain else f"is of the unknown domain '{domain}'") from None
+        raise (_no_lowering(domain) if domain else NodeError("is no operator of ONNX")) from None
     function = onnx.FunctionProto()
     if schema.has_context_dependent_function:
         types = []

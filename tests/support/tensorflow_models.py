@@ -72,6 +72,11 @@ class Subclass(keras.Model):  # type: ignore[misc]
         return x * 2.0
 
 
+def unknown_function() -> Any:
+    """What is no function of TensorFlow raises an AttributeError where it is traced."""
+    return _function(lambda x: tf.math.no_such_function(x), (3,))
+
+
 def growing_variable() -> Any:
     """TensorFlow refuses it: a variable of a loop changes its shape."""
 

@@ -103,6 +103,9 @@ def test_what_tensorflow_refuses_is_said_with_its_place(tensorflow: TensorFlowPr
     with pytest.raises(ModelError, match=r"(?s)shape.*tensorflow_models\.py") as raised:
         converted(tensorflow, f"{MODELS}:growing_variable")
     assert "input_signature" not in str(raised.value)
+    sentence = r"cannot be traced: AttributeError: .* 'no_such_function' \(File .*tensorflow_models\.py"
+    with pytest.raises(ModelError, match=sentence):
+        converted(tensorflow, f"{MODELS}:unknown_function")
 
 
 @pytest.mark.parametrize(

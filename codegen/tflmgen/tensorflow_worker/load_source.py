@@ -20,6 +20,8 @@ from tflmgen.tensorflow_worker.version_1_saved_model import FrozenSignature, fro
 Request = Mapping[str, Any]
 KERAS_SIGNATURES = {"serve", "serving_default"}
 """Two names of one function, in what Keras exports."""
+_IN_USER_CODE = "in user code:"
+"""First line of an error that AutoGraph passes on."""
 _CAUSE = "Exception encountered: "
 
 
@@ -205,7 +207,10 @@ def _traced(function: Any, request: Request, owner: Any) -> Program:
     if hasattr(function, "get_concrete_function"):
         try:
             concrete = function.get_concrete_function()
-        except (ValueError, TypeError) as error:
+        except Exception as error:
+            # The function may raise any exception, of which AutoGraph says where in the user's code it comes from.
+            if not isinstance(error, (ValueError, TypeError)) and _IN_USER_CODE not in str(error):
+                raise
             advice = (
                 "" if getattr(function, "input_signature", None) else "Give it an input_signature=[tf.TensorSpec(...)]"
             )

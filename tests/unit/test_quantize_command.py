@@ -151,6 +151,19 @@ def test_bad_data_and_limits(words: tuple[str, ...], error: str) -> None:
     assert not Path("model-int8.tflite").exists()
 
 
+def test_limits_hold_on_all_samples_not_on_those_alone_that_are_held_out() -> None:
+    samples = np.random.default_rng(0).uniform(-2, 2, (40, 1, 4)).astype(np.float32)
+    samples[3::4] = 0
+    np.savez("zeros_held_out.npz", x=samples)
+    words = ("quantize", "model.tflite", "--calibration", "zeros_held_out.npz")
+    finished = tflmgen(*words, "--json", "-o", "any.tflite")
+    assert finished.json["held_out"] < finished.json["samples"]
+    assert finished.json["evaluation"]["outputs"][0]["max_error"] == 0
+    finished = tflmgen(*words, "--max-error", "1e-4")
+    assert "beyond the limits" in finished.err
+    assert not Path("model-int8.tflite").exists()
+
+
 def test_strict_refuses_operators_in_float() -> None:
     write_model_of(["TANH", "EXP"])
     finished = tflmgen("quantize", "model.tflite", "--calibration", "good.npz", "--strict")

@@ -71,7 +71,7 @@ def _warnings(result: QuantizedFile) -> Iterator[str]:
         )
         yield f"{unreached}, so that {consequence}. Add samples that reach it"
     if result.types is not None and not result.types.is_within:
-        agreement = min(result.evaluation.agreement, result.evaluation.branch_agreement)
+        agreement = min(result.on_all.agreement, result.on_all.branch_agreement)
         yield f"no types reach the agreement of 99 % that auto aims at; these reach {agreement:.1%}"
 
 

@@ -48,6 +48,7 @@ class QuantizedFile:
     method  how most ranges were chosen
     trials  measures against noise that were tried, in order
     types   the search for types, with auto: on all sets, since a decision flips seldom
+    on_all  errors on all sets, on which limits are to hold; those on held-out sets where nobody asks for limits
     lstm    loops with an LSTM cell, by the subgraph of their body: why one is no layer that the fused operator
             computes; empty if it is one
     keeps_state  as in QuantizationChoice
@@ -60,6 +61,7 @@ class QuantizedFile:
     evaluation: Evaluation
     method: RangeMethod
     trials: tuple[Trial, ...]
+    on_all: Evaluation
     types: TypeChoice | None = None
     lstm: Mapping[int, str] = field(default_factory=dict)
     keeps_state: bool = True
@@ -172,9 +174,18 @@ def _best(best: Refinement, data: CalibrationData, settings: QuantizeOptions, pr
         best.evaluation,
         best.method,
         tuple(best.trials),
+        types.evaluation if types is not None else _errors_for_limits(best, data, settings),
         types,
         costs=_type_costs(best),
     )
+
+
+def _errors_for_limits(best: Refinement, data: CalibrationData, settings: QuantizeOptions) -> Evaluation:
+    """Errors on all sets if the user has limits for these."""
+    if _limits(settings) is None or data.held_out is data.everything:
+        return best.evaluation
+    reference = run_sets(best.build, data.everything)
+    return evaluate(best.build, reference, best.quantized.model, data.everything)
 
 
 def _choice(settings: QuantizeOptions, keeps_state: bool) -> QuantizationChoice:
@@ -258,7 +269,7 @@ def _refuse_float(quantized: QuantizedModel) -> None:
 
 def _check_limits(path: Path, result: QuantizedFile, settings: QuantizeOptions) -> None:
     """Raises LimitError for loops that do not end, and for errors beyond the user's limits."""
-    limits, evaluation = _limits(settings), result.evaluation
+    limits, evaluation = _limits(settings), result.on_all
     if evaluation.endless:
         raise LimitError(_endless(path, result.quantized.source, evaluation, settings))
     if limits is not None and not limits.allow(evaluation):

@@ -13,7 +13,7 @@ from support.quantize_models import decaying_loop, f32
 from tflmgen.emulators import Vectors, VectorSet
 from tflmgen.frontend import Model, ModelBuilder, TensorKey
 from tflmgen.ir import DType, Quantization
-from tflmgen.quantize import compare_runs, observed_build, run_sets
+from tflmgen.quantize import compare_runs, observed_build, run_sets, type_search
 from tflmgen.quantize.calibration import measure
 from tflmgen.quantize.evaluation import rows_that_agree
 from tflmgen.quantize.observed_build import ObservedBuild
@@ -171,6 +171,45 @@ def test_the_search_takes_as_few_wide_webs_as_the_limit_wants(max_error: float, 
         evaluation = evaluate(build, run_sets(build, held_out), quantized(choice.wanted), held_out)
         assert evaluation == choice.evaluation
     assert all(tried.count(wanted) == 1 for wanted in tried)
+
+
+@pytest.mark.parametrize(
+    ("coarse", "step", "costs", "expected"),
+    [
+        ((0, 2), 1 / 16, (1, 1, 100), {(0, 0): DType.INT16, (0, 1): DType.INT16, (0, 2): DType.FLOAT32}),
+        ((0, 0), 1 / 4096, (1, 100, 100), {(0, 0): DType.FLOAT32}),
+    ],
+    ids=["int16 for float32", "int8 for int16"],
+)
+def test_a_web_in_float32_makes_no_others_wider_than_they_need(
+    coarse: TensorKey,
+    step: float,
+    costs: tuple[int, int, int],
+    expected: dict[TensorKey, DType],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The web `coarse` has steps of 1/16 in int16, too. It ranks last or first, by costs; the others have `step` in
+    int8. The second case has no removals, as if the model had hundreds of webs.
+    """
+    if len(expected) == 1:
+        monkeypatch.setattr(type_search, "_MAX_REMOVALS", 0)
+
+    def width(root: TensorKey, dtype: DType) -> float:
+        if dtype is DType.FLOAT32:
+            return 0.0
+        return 1 / 16 if root == coarse else {DType.INT8: step, DType.INT16: 1 / 4096}[dtype]
+
+    def quantize(wanted: Mapping[TensorKey, DType]) -> Model:
+        return _rounded_model({name: width(root, wanted.get(root, DType.INT8)) for root, name in ROOTS.items()})
+
+    held_out = scaled_inputs((1, 1, 1))
+    with observed_build(_rounded_model({})) as build:
+        webs = web_values(measure(build, held_out), {root: [root] for root in ROOTS})
+        measured = measure_sensitivity(build, held_out, list(webs.values()))
+        by_root = dict(zip(ROOTS, costs, strict=True))
+        choice = choose_types(build, held_out, webs, lambda: measured, quantize, Limits(0.01, None), costs=by_root)
+    assert choice.is_within
+    assert choice.wanted == expected
 
 
 def test_limits_of_nobody_s_leave_most_of_the_work_in_integers() -> None:

@@ -2,8 +2,8 @@
 
 Everything is int8 at first. Webs become int16, and where that is not enough float32, in the order of the error that
 they cause for their cost, until the quantised model, compiled and run on held-out sets, is within the limits. Then
-those that turn out not to be needed become int8 again. Where the user sets no limits, float32 is not for most of the
-work of a model: int16 is, as long as it keeps the decisions.
+those that turn out not to be needed become int8 again, or int16 in place of float32. Where the user sets no limits,
+float32 is not for most of the work of a model: int16 is, as long as it keeps the decisions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ Wanted = Mapping[TensorKey, DType]
 """Element type by web root, where it is not int8."""
 
 _MAX_REMOVALS = 8
-"""Webs, the most expensive first, that are tried in int8 again; each is a quantisation, a compilation and a run."""
+"""Webs, the most expensive first, that are tried in narrower types again; each is a quantisation, a compilation and a
+run."""
 
 _MOST_WORK = 1 / 2
 """Part of the work of all webs from which on float32 leaves nothing of a quantised model: it is larger than the float
@@ -109,8 +110,15 @@ def _is_mostly_float(chosen: Wanted, costs: Mapping[TensorKey, int]) -> bool:
 def _fewest_webs(
     order: Sequence[TensorKey], base: Wanted, dtype: DType, costs: Mapping[TensorKey, int], search: _Search
 ) -> dict[TensorKey, DType]:
-    """Types within the limits with as few webs of `dtype`, the first ones of `order`, as do; with all of them it is."""
+    """Types within the limits with as few webs of `dtype`, the first ones of `order`, as do; with all of them it is.
+
+    base  types of the others; as few of these webs as do have them, the rest are int8
+    """
     candidates = [{**base, **dict.fromkeys(order[:count], dtype)} for count in range(len(order) + 1)]
+    chosen = candidates[_fewest(candidates, search)]
+    widest = {root: own for root, own in chosen.items() if own is dtype}
+    others = [root for root in order if root in base and root not in widest]
+    candidates = [widest | {root: base[root] for root in others[:count]} for count in range(len(others) + 1)]
     return _without_needless(candidates[_fewest(candidates, search)], costs, search)
 
 
@@ -131,8 +139,8 @@ def promotion_order(
 
 
 def _fewest(candidates: Sequence[Wanted], search: _Search) -> int:
-    """Index of the first candidate that is good, by bisection; the first is known not to be, the last to be."""
-    low, high = 0, len(candidates) - 1
+    """Index of the first candidate that is good, by bisection; the last is known to be."""
+    low, high = -1, len(candidates) - 1
     while high - low > 1:
         middle = (low + high) // 2
         if search.is_good(candidates[middle]):
@@ -145,12 +153,13 @@ def _fewest(candidates: Sequence[Wanted], search: _Search) -> int:
 def _without_needless(
     chosen: dict[TensorKey, DType], costs: Mapping[TensorKey, int], search: _Search
 ) -> dict[TensorKey, DType]:
-    """The choice without webs that may be int8 after all, the most expensive tried first."""
+    """The choice with int8, or else int16, for webs that may have it after all, the most expensive tried first."""
     by_cost = sorted(chosen, key=lambda root: (-costs.get(root, 0), root))
     for root in by_cost[:_MAX_REMOVALS]:
-        fewer = {key: dtype for key, dtype in chosen.items() if key != root}
-        if search.is_good(fewer):
-            chosen = fewer
+        narrower = [{key: dtype for key, dtype in chosen.items() if key != root}]
+        if chosen[root] is DType.FLOAT32:
+            narrower.append({**chosen, root: DType.INT16})
+        chosen = next((wanted for wanted in narrower if search.is_good(wanted)), chosen)
     return chosen
 
 

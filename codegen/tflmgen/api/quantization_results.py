@@ -36,7 +36,7 @@ def quantization_lines(result: QuantizedFile) -> Iterator[str]:
     for body, reason in sorted(result.lstm.items()):
         yield f"The loop of subgraph {body} has an LSTM cell{_lstm_line(result, body, reason)}"
     for cost in result.costs:
-        cycles = f"{count(cost.cycles)} cycles on {CORE} without those on float32"
+        cycles = f"{count(cost.cycles)} cycles on {CORE} in kernels with a cost model"
         yield f"Estimated, {cost.types}: {cycles}, {count(cost.bytes)} bytes."
     for warning in _warnings(result):
         yield f"warning: {warning}"

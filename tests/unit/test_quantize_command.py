@@ -233,6 +233,13 @@ def test_nothing_is_written_after_an_error(words: tuple[str, ...]) -> None:
     assert sorted(Path().iterdir()) == before
 
 
+def test_an_unknown_board_is_an_error_before_anything_is_quantised() -> None:
+    before = sorted(Path().iterdir())
+    finished = tflmgen("build", "model.tflite", "--quantize", "good.npz", "--board", "nosuch")
+    assert "unknown board 'nosuch'" in finished.err
+    assert sorted(Path().iterdir()) == before
+
+
 def test_build_writes_nothing_after_an_error() -> None:
     before = sorted(Path().iterdir())
     finished = tflmgen("build", "model.tflite", "--quantize", "shape.npz", "--board", "host", "--no-compile")

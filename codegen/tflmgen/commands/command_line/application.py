@@ -38,13 +38,18 @@ def _print_version(requested: bool) -> None:
         raise typer.Exit
 
 
-def prepared(models: Sequence[Path], options: BuildOptions, output: OutputOptions) -> tuple[Path, BuildOptions]:
+def prepared(
+    models: Sequence[Path], options: BuildOptions, output: OutputOptions, board: str | None = None
+) -> tuple[Path, BuildOptions]:
     """The file to go on with and the options that remain: a source of TensorFlow's is converted, --quantize done.
 
-    Models after the first become the option --also.
+    Models after the first become the option --also. A `board` that does not exist is an error before any of this.
     """
     from tflmgen.commands.convert_first import prepared
+    from tflmgen.project import load_board
 
+    if board is not None:
+        load_board(board)
     also = [*models[1:], *(options.also or ())]
     return prepared(models[0], replace(options, also=also or None), output)
 

@@ -42,7 +42,7 @@ def build(
     """Write a PlatformIO project with MODEL as C, compile it, and compare its memory with the board's."""
     from tflmgen.commands.build import build_command
 
-    model, options = prepared(models, options, output)
+    model, options = prepared(models, options, output, board)
     build_command(model, board, directory, not no_compile, options, output)
 
 
@@ -63,7 +63,7 @@ def run(
     """
     from tflmgen.commands.run import run_command
 
-    model, options = prepared(models, options, output)
+    model, options = prepared(models, options, output, board)
     run_command(model, board, inputs, outputs, options, session, output)
 
 
@@ -95,7 +95,7 @@ def compare(
     from tflmgen.commands.test_layers import layers_command
     from tflmgen.compare import Tolerance
 
-    model, options = prepared(models, options, output)
+    model, options = prepared(models, options, output, board)
     if expect is not None:
         from tflmgen.commands.test_decisions import decisions_command
 
@@ -126,7 +126,7 @@ def bench(
     from tflmgen.api import Supply
     from tflmgen.commands.bench import bench_command
 
-    model, options = prepared(models, options, output)
+    model, options = prepared(models, options, output, board)
     supply = None if current is None else Supply(current, idle_current, volts)
     bench_command(model, board, inputs, report, options, session, output, supply, flash_of)
 
@@ -149,7 +149,7 @@ def flash(
     """Build MODEL's firmware and put it on an attached board."""
     from tflmgen.commands.flash import flash_command
 
-    model, options = prepared(models, options, output)
+    model, options = prepared(models, options, output, board)
     flash_command(model, board, port, directory, options, output)
 
 

@@ -31,7 +31,7 @@ def inspect(
     output: OutputOptions,
 ) -> None:
     """Show MODEL's subgraphs, operators, tensors and signatures, and the plan of its arena."""
-    model, options = prepared(models, options, output)
+    model, options = prepared(models, options, output, board)
     if pareto:
         from tflmgen.commands.pareto import pareto_command
 
@@ -63,7 +63,7 @@ def export_library(
     """Write MODEL as a C library for a build system, with an example that runs it."""
     from tflmgen.commands.export import export_command
 
-    model, options = prepared(models, options, output)
+    model, options = prepared(models, options, output, board)
     export_command(model, board, form, directory, options, output)
 
 

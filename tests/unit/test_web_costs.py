@@ -6,7 +6,7 @@ import numpy as np
 from support.quantize_models import FEATURES, STEPS, UNITS, recurrent_loop
 from tflmgen.emulators import Vectors, VectorSet
 from tflmgen.quantize.calibration import calibrate
-from tflmgen.quantize.cycle_estimates import cycles_of_invoke, operator_cycles
+from tflmgen.quantize.cycle_estimates import cost_of_invoke, operator_cycles
 from tflmgen.quantize.model_quantization import prepare_float
 from tflmgen.quantize.web_constraints import find_webs
 from tflmgen.quantize.web_costs import widening_costs
@@ -40,7 +40,7 @@ def test_cycles_count_where_they_are_known() -> None:
 
 def test_the_cycles_of_an_invoke_follow_the_runs_of_its_loop() -> None:
     source = prepare_float(recurrent_loop())
-    once, twice = (cycles_of_invoke(source, {}, {0: 1, 1: n + 1, 2: n}, 1) for n in (1, 2))
+    once, twice = (cost_of_invoke("", source, {}, {0: 1, 1: n + 1, 2: n}, 1).cycles for n in (1, 2))
     per_operator = operator_cycles(source, {})
     inside = sum(cycles for (graph, _), cycles in per_operator.items() if graph in (1, 2))
     assert inside > 0

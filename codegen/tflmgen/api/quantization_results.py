@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from tflmgen.quantize import CORE, QuantizedFile, WebSummary, summarize_webs
@@ -36,7 +37,9 @@ def quantization_lines(result: QuantizedFile) -> Iterator[str]:
     for body, reason in sorted(result.lstm.items()):
         yield f"The loop of subgraph {body} has an LSTM cell{_lstm_line(result, body, reason)}"
     for cost in result.costs:
-        cycles = f"{count(cost.cycles)} cycles on {CORE} in kernels with a cost model"
+        cycles = f"{count(cost.cycles)} cycles on {CORE}"
+        if cost.not_counted:
+            cycles += f" beside {cost.not_counted} operators without an estimate"
         yield f"Estimated, {cost.types}: {cycles}, {count(cost.bytes)} bytes."
     for warning in _warnings(result):
         yield f"warning: {warning}"
@@ -107,7 +110,7 @@ def quantization_json(result: QuantizedFile) -> dict[str, Any]:
             {"subgraph": key[0], "tensor": key[1], "type": dtype.label}
             for key, dtype in sorted((result.types.wanted if result.types else {}).items())
         ],
-        "estimates": [{"types": c.types, "cycles": c.cycles, "bytes": c.bytes} for c in result.costs],
+        "estimates": [asdict(cost) for cost in result.costs],
         "warnings": list(_warnings(result)),
     }
 

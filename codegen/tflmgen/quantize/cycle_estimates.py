@@ -8,8 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tflmgen.frontend import Model, Operator, OperatorKey, Shape, SubGraph, TensorKey, find_bounds, import_model
-from tflmgen.ir import Op, Target, walk
+from tflmgen.frontend import (
+    Model,
+    Operator,
+    OperatorKey,
+    Shape,
+    SubGraph,
+    TensorKey,
+    find_bounds,
+    import_model,
+    write_model,
+)
+from tflmgen.ir import Op, Pieces, Target, View, walk
 from tflmgen.kernels import OPERATORS, Selector, cycles_of, traits_of
 from tflmgen.passes import run_passes
 
@@ -21,30 +31,39 @@ Shapes = Mapping[TensorKey, Shape]
 
 @dataclass(frozen=True, slots=True)
 class TypeCost:
-    """What a model costs with certain types: bytes of the file, and estimated cycles of a typical invoke."""
+    """What a model costs with certain types: bytes of the file, and estimated cycles of a typical invoke.
+
+    not_counted  operators whose kernels have no cost model: their cycles are not among these
+    """
 
     types: str
     cycles: int
+    not_counted: int
     bytes: int
 
 
 def operator_cycles(model: Model, shapes: Shapes, rewrites: bool = False) -> dict[OperatorKey, int]:
-    """Cycles of one run of each operator, or after the passes (`rewrites`) of what each has become."""
+    """Cycles of one run of each operator that calls a kernel, or after the passes (`rewrites`) of what it has become; 0
+    where the kernel has no cost model.
+    """
     module = import_model(model, find_bounds(model, (), None, shapes), OPERATORS)
     module = run_passes(module) if rewrites else module
     selection = Selector(_TARGET).select(module)
     cycles: dict[OperatorKey, int] = {}
     for node in (n for function in module.functions for n in walk(function.body)):
         if isinstance(node, Op):
-            key = node.origin.subgraph, node.origin.operator
-            cycles[key] = cycles.get(key, 0) + cycles_of(selection.selected(node))
+            selected = selection.selected(node)
+            if not isinstance(selected, (View, Pieces)):
+                key = node.origin.subgraph, node.origin.operator
+                cycles[key] = cycles.get(key, 0) + cycles_of(selected)
     return cycles
 
 
-def cycles_of_invoke(model: Model, shapes: Shapes, runs: Mapping[int, int], samples: int) -> int:
-    """Mean cycles of an invoke. runs: how often each subgraph ran in all samples together."""
+def cost_of_invoke(types: str, model: Model, shapes: Shapes, runs: Mapping[int, int], samples: int) -> TypeCost:
+    """What a model costs. runs: how often each subgraph ran in all samples together."""
     cycles = operator_cycles(model, shapes, rewrites=True)
-    return round(sum(count * runs.get(graph, 0) for (graph, _), count in cycles.items()) / max(samples, 1))
+    mean = round(sum(count * runs.get(graph, 0) for (graph, _), count in cycles.items()) / max(samples, 1))
+    return TypeCost(types, mean, sum(count == 0 for count in cycles.values()), len(write_model(model)))
 
 
 def by_source(source: Model, rewritten: Model, cycles: Mapping[OperatorKey, int]) -> dict[OperatorKey, int]:

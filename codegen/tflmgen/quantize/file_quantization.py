@@ -9,12 +9,12 @@ from pathlib import Path
 
 from tflmgen.emulators import arrays_by_name, shapes_of_inputs
 from tflmgen.errors import Location, ModelError, Problem, TflmgenError
-from tflmgen.frontend import TFLITE_ONLY, Model, Shape, TensorKey, read_source, write_model
+from tflmgen.frontend import TFLITE_ONLY, Model, Shape, TensorKey, read_source
 from tflmgen.ir import DType
 from tflmgen.options import Activations, QuantizedIo, QuantizeOptions, SourceOptions
 from tflmgen.quantize.calibration import measure
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration
-from tflmgen.quantize.cycle_estimates import TypeCost, by_source, cycles_of_invoke, operator_cycles
+from tflmgen.quantize.cycle_estimates import TypeCost, by_source, cost_of_invoke, operator_cycles
 from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, max_trips, run_sets
 from tflmgen.quantize.float_simplification import lstm_loops_of
 from tflmgen.quantize.mask_constants import with_bounded_masks
@@ -243,11 +243,7 @@ def _type_costs(best: Refinement) -> tuple[TypeCost, ...]:
         models["int8 alone"] = narrow.model
     models["quantised"] = best.quantized.model
     return tuple(
-        TypeCost(
-            types,
-            cycles_of_invoke(model, moved_shapes(build, model), calibration.runs, calibration.samples),
-            len(write_model(model)),
-        )
+        cost_of_invoke(types, model, moved_shapes(build, model), calibration.runs, calibration.samples)
         for types, model in models.items()
     )
 

@@ -48,7 +48,7 @@ ALL = BuildOptions(**{field.name: _typed(field) for field in fields(BuildOptions
 def _read_back(line: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, ...]:
     """The model, the board and the options that `tflmgen test` gets from the shell."""
     seen: list[tuple[Any, ...]] = []
-    monkeypatch.setattr("tflmgen.commands.convert_first.prepared", lambda model, options, _: (model, options))
+    monkeypatch.setattr("tflmgen.commands.convert_first.prepared", lambda model, options, *_: (model, options))
     monkeypatch.setattr("tflmgen.commands.test.test_command", lambda *values: seen.append(values))
     program, *words = shlex.split(line)
     assert program == "tflmgen"

@@ -8,11 +8,19 @@ from pathlib import Path
 from tflmgen.conversion import TensorFlowSource, tensorflow_source
 from tflmgen.errors import UsageError
 from tflmgen.options import BuildOptions, ConvertOptions, OutputOptions, SourceOptions
+from tflmgen.project import load_board
 from tflmgen.terminal import Console
 
 
-def prepared(model: Path, options: BuildOptions, output: OutputOptions) -> tuple[Path, BuildOptions]:
-    """The file to go on with, converted and quantised where that is asked for, and the options that remain."""
+def prepared(
+    model: Path, options: BuildOptions, output: OutputOptions, board: str | None = None
+) -> tuple[Path, BuildOptions]:
+    """The file to go on with, converted and quantised where that is asked for, and the options that remain.
+
+    A `board` that does not exist is an error before any of this.
+    """
+    if board is not None:
+        load_board(board)
     path, source = convert_source_first(model, options.source, output, options.plugin)
     also = [convert_source_first(other, options.source, output, options.plugin)[0] for other in options.also or ()]
     options = replace(options, **{field.name: getattr(source, field.name) for field in fields(source)})

@@ -43,15 +43,12 @@ def prepared(
 ) -> tuple[Path, BuildOptions]:
     """The file to go on with and the options that remain: a source of TensorFlow's is converted, --quantize done.
 
-    Models after the first become the option --also. A `board` that does not exist is an error before any of this.
+    Models after the first become the option --also. board: see convert_first.prepared().
     """
     from tflmgen.commands.convert_first import prepared
-    from tflmgen.project import load_board
 
-    if board is not None:
-        load_board(board)
     also = [*models[1:], *(options.also or ())]
-    return prepared(models[0], replace(options, also=also or None), output)
+    return prepared(models[0], replace(options, also=also or None), output, board)
 
 
 @app.callback()

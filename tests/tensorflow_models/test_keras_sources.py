@@ -6,21 +6,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from support.tensorflow_conversions import converted
 from support.tensorflow_environment import file_beside, interpreter, requires_tensorflow
-from tflmgen.conversion import Conversion, ConversionSettings, tensorflow_source
-from tflmgen.conversion.source_conversion import convert_in
 from tflmgen.conversion.tensorflow_process import TensorFlowProcess
 from tflmgen.errors import ModelError
 
 pytestmark = [requires_tensorflow, pytest.mark.xdist_group("tensorflow")]
 
 MODELS = file_beside("tensorflow_models.py")
-
-
-def converted(tensorflow: TensorFlowProcess, source: Path | str) -> Conversion:
-    recognized = tensorflow_source(Path(source))
-    assert recognized is not None
-    return convert_in(tensorflow, recognized, ConversionSettings(), lambda _: None)
 
 
 @pytest.mark.parametrize(

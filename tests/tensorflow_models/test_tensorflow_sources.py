@@ -14,9 +14,9 @@ import pytest
 from support.commands import tflmgen
 from support.corpus import CORPUS, requires_corpus
 from support.repository import ROOT
+from support.tensorflow_conversions import converted
 from support.tensorflow_environment import VARIABLE, file_beside, interpreter, requires_tensorflow
-from tflmgen.conversion import Conversion, ConversionSettings, source_conversion, tensorflow_source
-from tflmgen.conversion.source_conversion import convert_in
+from tflmgen.conversion import ConversionSettings, source_conversion
 from tflmgen.conversion.tensorflow_process import TensorFlowProcess
 from tflmgen.errors import ModelError
 from tflmgen.frontend import Model, Tensor, import_model, parse_model
@@ -57,21 +57,6 @@ STRUCTURES = {
 """How often If and While, and operators of branches, are in each graph."""
 ARRAYS = {"mapped": 2, "array_in_cond": 1, "cond_in_array": 1, "library_array": 2, "library_in_branches": 1}
 """Arrays of which loops write one row after another."""
-
-
-def converted(
-    tensorflow: TensorFlowProcess, source: Path | str, choices: ConversionSettings | None = None
-) -> Conversion:
-    recognized = tensorflow_source(Path(source))
-    assert recognized is not None
-    try:
-        return convert_in(tensorflow, recognized, choices or ConversionSettings(), lambda _: None)
-    except ModelError as error:
-        # Functions that TensorFlow names alike in two sources are one to it: such a source has a process of its own.
-        if "duplicate function" not in str(error):
-            raise
-    with TensorFlowProcess("") as own:
-        return convert_in(own, recognized, choices or ConversionSettings(), lambda _: None)
 
 
 @pytest.mark.parametrize(

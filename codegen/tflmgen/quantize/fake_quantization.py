@@ -21,6 +21,7 @@ from tflmgen.quantize.graph_writer import GraphWriter
 from tflmgen.quantize.integer_forms import Array
 from tflmgen.quantize.quantization_scales import quantized, representable_range
 from tflmgen.quantize.value_ranges import Range
+from tflmgen.quantize.value_sources import own_values
 
 FAKE_QUANT = "FAKE_QUANT"
 
@@ -48,7 +49,7 @@ def _without(graph: SubGraph, is_entry: bool, moved: dict[int, int]) -> SubGraph
     roundings = {op.index: rounding for op in graph.operators if (rounding := _rounding_of(op, graph)) is not None}
     if not roundings:
         return graph
-    writer, own = GraphWriter(graph), _own_values(graph, is_entry)
+    writer, own = GraphWriter(graph), own_values(graph, is_entry)
     for op in graph.operators:
         rounding = roundings.get(op.index)
         if rounding is None:
@@ -73,12 +74,6 @@ def _without(graph: SubGraph, is_entry: bool, moved: dict[int, int]) -> SubGraph
 
 def _rounding_of(op: Operator, graph: SubGraph) -> _Rounding | None:
     return _pair(op, graph) or _fake_quant(op, graph)
-
-
-def _own_values(graph: SubGraph, is_entry: bool) -> set[int]:
-    """Tensors whose values have no other name, in a subgraph that runs this one, in one that it runs, or a variable."""
-    computed = {t for op in graph.operators if not bindings(op) and op.name != "READ_VARIABLE" for t in op.outputs}
-    return computed | set(graph.inputs if is_entry else ())
 
 
 def _is_only_reader(graph: SubGraph, rounding: _Rounding, roundings: Mapping[int, _Rounding]) -> bool:

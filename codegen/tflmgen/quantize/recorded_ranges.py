@@ -6,11 +6,12 @@ an If or the first value of a loop variable, may lie beyond it.
 
 from __future__ import annotations
 
-from tflmgen.frontend import Model, SubGraph, TensorKey, bindings, constant_values
+from tflmgen.frontend import Model, TensorKey, constant_values
 from tflmgen.ir import DType
 from tflmgen.quantize.integer_forms import finite_range
 from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.value_ranges import NOTHING, Range, hull
+from tflmgen.quantize.value_sources import own_values
 from tflmgen.quantize.web_constraints import Webs
 
 
@@ -22,7 +23,7 @@ def recorded_ranges(model: Model, webs: Webs, calibration: Calibration) -> dict[
     """
     ranges: dict[TensorKey, Range] = {}
     whole: set[TensorKey] = set()
-    computed = {graph.index: _own_values(graph, webs) for graph in model.subgraphs}
+    computed = {graph.index: own_values(graph, graph.index not in webs.called) for graph in model.subgraphs}
     for graph in model.subgraphs:
         for tensor in graph.tensors:
             if tensor.recorded_range is not None and tensor.data is None:
@@ -39,9 +40,3 @@ def recorded_ranges(model: Model, webs: Webs, calibration: Calibration) -> dict[
         if root in ranges and root not in whole and tensor.dtype is DType.FLOAT32 and tensor.data:
             ranges[root] = hull(ranges[root], finite_range(constant_values(tensor)) or NOTHING)
     return ranges
-
-
-def _own_values(graph: SubGraph, webs: Webs) -> set[int]:
-    """Tensors whose values come from no other name: results of operators, and the inputs of an entry."""
-    results = {t for op in graph.operators if not bindings(op) and op.name != "READ_VARIABLE" for t in op.outputs}
-    return results | set(() if graph.index in webs.called else graph.inputs)

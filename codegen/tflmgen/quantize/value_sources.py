@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from tflmgen.frontend import CONTROL_FLOW, Model, Operator, SubGraph, TensorKey
+from tflmgen.frontend import CONTROL_FLOW, Model, Operator, SubGraph, TensorKey, bindings
 from tflmgen.kernels import traits_of
 
 Edges = Mapping[TensorKey, frozenset[TensorKey]]
@@ -29,6 +29,15 @@ def value_sources(model: Model) -> Edges:
     for target, source in _edges(model):
         sources.setdefault(target, set()).add(source)
     return {target: frozenset(origins) for target, origins in sources.items()}
+
+
+def own_values(graph: SubGraph, is_entry: bool) -> set[int]:
+    """Tensors whose values come from no other name in this subgraph, one that runs it, one that it runs, or a variable.
+
+    is_entry  no operator runs the subgraph: its inputs are values of their own
+    """
+    computed = {t for op in graph.operators if not bindings(op) and op.name != "READ_VARIABLE" for t in op.outputs}
+    return computed | set(graph.inputs if is_entry else ())
 
 
 def origins(tensor: TensorKey, sources: Edges, is_known: Iterable[TensorKey]) -> list[TensorKey]:

@@ -94,13 +94,13 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
     assert text(tmp_path / "none.tflite") == "there is no such file. Give the path of a .tflite file"
     assert text(tmp_path) == "it is a directory. Give the path of a .tflite file"
-    assert text(Path("/dev/null")) == "it is not a regular file. Give the path of a .tflite file"
+    assert text(Path("/dev/null")) == "it cannot be read: it is no regular file"
     (tmp_path / "file").touch()
     assert text(tmp_path / "file" / "model.tflite") == "it cannot be read: Not a directory"
     assert text(tmp_path / "file") == "the file is empty"
     with (tmp_path / "big").open("wb") as big:
         big.truncate(1 << 30)
-    assert text(tmp_path / "big") == "it has 1,073,741,824 bytes; at most 536,870,912 are read"
+    assert text(tmp_path / "big") == "it cannot be read: it has 1,073,741,824 bytes, and may have 536,870,912"
 
 
 def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -175,7 +175,7 @@ def test_files_that_are_no_archives(tmp_path: Path) -> None:
 
 
 def test_pickles_are_refused(tmp_path: Path) -> None:
-    np.savez(tmp_path / "v.npz", x=np.array([{}], dtype=object), w=W_DATA)
+    np.savez(tmp_path / "v.npz", x=np.array([{}, {}], dtype=object), w=W_DATA)
     with pytest.raises(VectorsError, match=r"'x' cannot be read: .*allow_pickle"):
         _read(tmp_path / "v.npz")
 

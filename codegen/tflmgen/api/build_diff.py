@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tflmgen.emulators import read_arrays
+from tflmgen.emulators import ArrayFile
 from tflmgen.errors import TflmgenError, UsageError
 from tflmgen.project import state_bytes
 
@@ -210,7 +210,7 @@ def _output_errors(old: Path, new: Path) -> Iterator[tuple[str, float]]:
 
     Arrays of texts are no outputs: archives of vectors have labels.
     """
-    before, after = ({k: a for k, a in read_arrays(file).items() if a.dtype.kind in "biuf"} for file in (old, new))
+    before, after = ({k: a for k, a in ArrayFile(file).items() if a.dtype.kind in "biuf"} for file in (old, new))
     for name in sorted({*before, *after}):
         if name not in before or name not in after or before[name].shape != after[name].shape:
             yield name, float("inf")

@@ -18,7 +18,7 @@ import numpy as np
 from tflmgen.compare import largest_distance
 from tflmgen.conversion.output_differences import is_within, relative_error
 from tflmgen.conversion.port_names import SourceEntry
-from tflmgen.emulators import read_arrays
+from tflmgen.emulators import ArrayFile
 from tflmgen.errors import Location, ModelError, Problem, TflmgenError
 from tflmgen.frontend import Model, Tensor
 from tflmgen.ir import Port
@@ -160,7 +160,7 @@ def prove(
     """Compares. Raises ModelError that names the first tensor that differs, if a set differs and not for rounding."""
     run = _Comparison(model, entries, tolerance, INVOKES if stateful else 1)
     try:
-        sets = run.sets(read_arrays(calibration) if calibration is not None else {})
+        sets = run.sets(ArrayFile(calibration) if calibration is not None else {})
         results = source.run([sample.inputs for sample in sets])
     except UnsupportedError as error:
         return Proof(unsupported=f"{error} is not evaluated")

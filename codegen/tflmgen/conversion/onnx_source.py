@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tflmgen.conversion.data_proof import InputSet, Outputs, SourceRunError
-from tflmgen.emulators import read_arrays
+from tflmgen.emulators import ArrayFile
 from tflmgen.frontend import ONNX_WORKER, OnnxProgram
 from tflmgen.reference import Array
 
@@ -120,4 +120,4 @@ class OnnxSource:
             if done.returncode or not answer.exists():
                 last = [line for line in done.stderr.splitlines() if line.strip()][-1:]
                 raise SourceRunError(f"{self.title} does not run it: {''.join(last).strip()}")
-            return json.loads(answer.read_text()), read_arrays(folder / "outputs.npz")
+            return json.loads(answer.read_text()), dict(ArrayFile(folder / "outputs.npz"))

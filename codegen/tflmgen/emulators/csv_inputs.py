@@ -7,6 +7,7 @@ NAME[k] for its element k; other columns of such a header are ignored. A header 
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from collections.abc import Sequence
@@ -15,9 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tflmgen.emulators.npz import Array, VectorsError
+from tflmgen.emulators.array_file import Array, VectorsError
 from tflmgen.frontend import printable
 from tflmgen.ir import DType, Port
+from tflmgen.user_files import MEGABYTE, open_regular
+
+TABLE_LIMIT = 128 * MEGABYTE
+"""Bytes of the largest table that is read: its cells take some 20 times as much memory."""
 
 _DELIMITERS = ",;\t"
 _INTEGERS = {DType.BOOL: (0, 1), DType.INT4: (-8, 7)}
@@ -57,7 +62,7 @@ def csv_sets(path: Path, ports: Sequence[Port]) -> list[tuple[Array, ...]]:
 
 def _rows(path: Path) -> list[_Row]:
     try:
-        with path.open(encoding="utf-8-sig", newline="") as text:
+        with io.TextIOWrapper(open_regular(path, TABLE_LIMIT), encoding="utf-8-sig", newline="") as text:
             first = text.readline()
             text.seek(0)
             delimiter = next((d for d in _DELIMITERS if d in first), ",")

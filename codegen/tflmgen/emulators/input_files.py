@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tflmgen.emulators.array_file import Array, ArrayFile, VectorsError
 from tflmgen.emulators.csv_inputs import csv_sets
 from tflmgen.emulators.media_inputs import png_set, wav_sets
-from tflmgen.emulators.npz import Array, Vectors, VectorsError, VectorSet, choose_signature, read_arrays, read_vectors
+from tflmgen.emulators.npz import Vectors, VectorSet, choose_signature, read_vectors
 from tflmgen.ir import Port, Signature
 
 _SUFFIXES = (".csv", ".wav", ".png")
@@ -20,7 +21,12 @@ def has_inputs_only(path: Path) -> bool:
 
 def arrays_by_name(path: Path) -> Mapping[str, Array]:
     """Arrays of an archive; none for other kinds of files. Raises VectorsError if an archive cannot be read."""
-    return {} if has_inputs_only(path) else read_arrays(path)
+    return {} if has_inputs_only(path) else ArrayFile(path)
+
+
+def array_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """Shapes of an archive's arrays, none of which is read; empty for other kinds of files. Raises VectorsError."""
+    return {} if has_inputs_only(path) else {name: header.shape for name, header in ArrayFile(path).headers.items()}
 
 
 def read_input_sets(

@@ -10,34 +10,22 @@ one more dimension in front of each array, or with more than one sample in a fir
 from __future__ import annotations
 
 import io
+import math
 import re
-import struct
 import zipfile
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tflmgen.errors import TflmgenError
+from tflmgen.emulators.array_file import Array, ArrayFile, VectorsError
 from tflmgen.frontend import printable
 from tflmgen.ir import DType, Port, Signature, TensorType
 from tflmgen.project import write_whole
 
-Array = NDArray[Any]
-
-DAMAGED = (ValueError, EOFError, MemoryError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile)
-"""Exceptions that zipfile and NumPy raise for malformed files."""
-
 _STATEFUL = "stateful"
 """Name of the array that says whether state carries over between sets."""
-
-
-class VectorsError(TflmgenError):
-    """An invalid file of inputs or expected outputs; the text names the file and the array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +78,7 @@ def read_vectors(
 
     frozen  positions of inputs that became constants, which the sets still have
     """
-    return _Reader(path, read_arrays(path), signatures, key, expected, frozen).read()
+    return _Reader(path, ArrayFile(path), signatures, key, expected, frozen).read()
 
 
 def vector_set_of(label: str, arrays: Mapping[str, Array], signatures: Sequence[Signature], number: int) -> VectorSet:
@@ -119,42 +107,20 @@ def write_outputs(
     write_whole(path, archive.getvalue())
 
 
-def read_arrays(path: Path) -> Mapping[str, Array]:
-    """Arrays of a file by name. Raises VectorsError if it cannot be read."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = [m for m in archive.namelist() if m.endswith(".npy")]
-            return {member.removesuffix(".npy"): _read_array(path, archive, member) for member in members}
-    except OSError as error:
-        raise VectorsError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except DAMAGED as error:
-        raise VectorsError(f"{path}: not an .npz file, or a damaged one. Make one with numpy.savez") from error
-
-
-def _read_array(path: Path, archive: zipfile.ZipFile, member: str) -> Array:
-    try:
-        with archive.open(member) as data:
-            array: Array = np.lib.format.read_array(data, allow_pickle=False)
-            return array
-    except DAMAGED as error:
-        raise VectorsError(f"{path}: array '{member.removesuffix('.npy')}' cannot be read: {error}") from error
-
-
-def _has_shape(array: Array, type_: TensorType) -> bool:
+def _has_shape(shape: tuple[int, ...], type_: TensorType) -> bool:
     """Whether the shape fits; a dynamic dimension may have any size up to its bound."""
     dynamic = type_.dynamic_axes
-    return len(array.shape) == len(type_.shape) and all(
+    return len(shape) == len(type_.shape) and all(
         size <= maximum if axis in dynamic else size == maximum
-        for axis, (size, maximum) in enumerate(zip(array.shape, type_.max_shape, strict=True))
+        for axis, (size, maximum) in enumerate(zip(shape, type_.max_shape, strict=True))
     )
 
 
-def _sample_count(port: Port, array: Array | None) -> int | None:
-    """Number of samples in the array of a port; None if it is a single one, or does not fit."""
+def _sample_count(port: Port, shape: tuple[int, ...] | None) -> int | None:
+    """Number of samples in an array of that shape for a port; None if it is a single one, or does not fit."""
     own = port.type.max_shape
-    if array is None or not port.type.is_static:
+    if shape is None or not port.type.is_static:
         return None
-    shape: tuple[int, ...] = array.shape
     if len(shape) == len(own) + 1 and shape[1:] == own:
         return shape[0]
     if len(shape) == len(own) and own[:1] == (1,) and shape[1:] == own[1:] and shape[0] != 1:
@@ -196,7 +162,7 @@ class _Reader:
     def _samples(self, number: int) -> tuple[VectorSet, ...]:
         """A set for each sample; none if the inputs are not those of several samples."""
         signature = self._signatures[number]
-        counts = {_sample_count(port, self._arrays.get(port.name)) for port in signature.inputs} or {None}
+        counts = {_sample_count(port, self._shape(port.name)) for port in signature.inputs} or {None}
         count = counts.pop()
         if counts or not count:
             return ()
@@ -212,10 +178,9 @@ class _Reader:
     def _stacked(self, port: Port, count: int, role: str) -> Array:
         """The array of a port's samples, with one more dimension in front for them."""
         samples = Port(port.name, TensorType(port.type.dtype, (count, *port.type.max_shape)))
-        array = self._arrays.get(port.name)
-        if array is not None and _sample_count(port, array) == count:
-            array = array.reshape(samples.type.max_shape)
-        return self._port(samples, port.name, role, array)
+        if _sample_count(port, self._shape(port.name)) == count:
+            return self._port(samples, port.name, role, self._arrays[port.name].reshape(samples.type.max_shape))
+        return self._port(samples, port.name, role)
 
     def named(self, number: int) -> VectorSet:
         """The set whose arrays have the names of inputs and outputs."""
@@ -246,13 +211,19 @@ class _Reader:
             expected = self._ports(signature.outputs, names, "output")
         return VectorSet(printable(str(self._scalar(f"s{k}_label", ""))), number, inputs, expected)
 
-    def _scalar(self, name: str, default: object) -> object:
+    def _shape(self, name: str) -> tuple[int, ...] | None:
+        """Shape of an array, None if it is absent. An array in a file is not read for it."""
         if name not in self._arrays:
+            return None
+        return (self._arrays.headers if isinstance(self._arrays, ArrayFile) else self._arrays)[name].shape
+
+    def _scalar(self, name: str, default: object) -> object:
+        shape = self._shape(name)
+        if shape is None:
             return default
-        array = self._arrays[name]
-        if array.size != 1:
-            raise VectorsError(f"{self._path}: array '{name}' must hold one value, and has shape {list(array.shape)}")
-        return array.reshape(()).item()
+        if math.prod(shape) != 1:
+            raise VectorsError(f"{self._path}: array '{name}' must hold one value, and has shape {list(shape)}")
+        return self._arrays[name].reshape(()).item()
 
     def _ports(self, ports: Iterable[Port], names: Sequence[str], role: str) -> tuple[Array, ...]:
         return tuple(self._port(port, name, role) for port, name in zip(ports, names, strict=True))
@@ -260,16 +231,22 @@ class _Reader:
     def _port(self, port: Port, name: str, role: str, array: Array | None = None) -> Array:
         label = f"{role} '{port.name}'" if port.name != name else role
         dtype = port.type.dtype.numpy
-        array = self._arrays.get(name) if array is None else array
-        if array is None:
+        shape = self._shape(name)
+        if shape is None:
             raise VectorsError(
                 f"{self._path}: array '{name}' is missing: {label} is {port.type}{self._contents_hint(role)}"
             )
-        array = _of_type(array, port.type.dtype)
-        if array.dtype.newbyteorder("=") != dtype.newbyteorder("=") or not _has_shape(array, port.type):
-            actual = f"{array.dtype}[{','.join(map(str, array.shape))}]"
-            raise VectorsError(f"{self._path}: array '{name}' is {actual}, but {label} is {port.type}")
+        if array is None and not _has_shape(shape, port.type):
+            header = self._arrays.headers[name] if isinstance(self._arrays, ArrayFile) else self._arrays[name]
+            raise self._misfit(name, header.dtype, shape, label, port)
+        array = _of_type(self._arrays[name] if array is None else array, port.type.dtype)
+        if array.dtype.newbyteorder("=") != dtype.newbyteorder("="):
+            raise self._misfit(name, array.dtype, array.shape, label, port)
         return np.ascontiguousarray(array, dtype=dtype).reshape(array.shape)
+
+    def _misfit(self, name: str, dtype: object, shape: Sequence[int], label: str, port: Port) -> VectorsError:
+        actual = f"{printable(str(dtype))}[{','.join(map(str, shape))}]"
+        return VectorsError(f"{self._path}: array '{name}' is {actual}, but {label} is {port.type}")
 
     def _contents_hint(self, role: str) -> str:
         names = sorted(self._arrays)
@@ -282,7 +259,7 @@ class _Reader:
                 ". The file has inputs only: add the outputs that are expected, or let `tflmgen run` write those of now"
             )
             return hint if is_without else ""
-        listed = ", ".join(f"'{name}'" for name in names[:8])
+        listed = ", ".join(f"'{printable(name)}'" for name in names[:8])
         return f". The file holds {listed}{' ...' if len(names) > 8 else ''}"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import stat
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +18,7 @@ from tflmgen.frontend.tflite.operator_reader import OperatorReader
 from tflmgen.frontend.tflite.problems import Complain, ProblemList
 from tflmgen.frontend.tflite.tensor_uses import order_operators
 from tflmgen.frontend.tflite.tensors import read_tensor
+from tflmgen.user_files import read_limited
 
 _MAX_FILE_BYTES = 1 << 29
 """Largest file that is read: far beyond the flash of any microcontroller."""
@@ -37,14 +37,9 @@ def read_model(path: Path) -> Model:
     """Model in the file `path`. Raises ModelError with every problem of the file."""
     name = str(path)
     try:
-        status = path.stat()
-        if stat.S_ISDIR(status.st_mode):
-            raise _error(name, "it is a directory", "Give the path of a .tflite file")
-        if not stat.S_ISREG(status.st_mode):
-            raise _error(name, "it is not a regular file", "Give the path of a .tflite file")
-        if status.st_size > _MAX_FILE_BYTES:
-            raise _error(name, f"it has {status.st_size:,} bytes; at most {_MAX_FILE_BYTES:,} are read")
-        data = path.read_bytes()
+        data = read_limited(path, _MAX_FILE_BYTES)
+    except IsADirectoryError:
+        raise _error(name, "it is a directory", "Give the path of a .tflite file") from None
     except FileNotFoundError:
         raise _error(name, "there is no such file", "Give the path of a .tflite file") from None
     except OSError as error:

@@ -44,6 +44,7 @@ ONLY_IN = {
     "torch": {"frontend"},
     "tensorflow": {"tensorflow_worker"},
     "keras": {"tensorflow_worker"},
+    "h5py": {"tensorflow_worker"},
     "tflite": {"frontend"},
     "jsonschema": {"project"},
     "elftools": {"emulators"},

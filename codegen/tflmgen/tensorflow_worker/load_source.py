@@ -13,6 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from tflmgen.tensorflow_worker.frozen_graph import load_frozen
+from tflmgen.tensorflow_worker.keras_file import load_keras
 from tflmgen.tensorflow_worker.loaded_source import Entry, Program, port_of
 from tflmgen.tensorflow_worker.source_error import SourceError
 from tflmgen.tensorflow_worker.version_1_saved_model import FrozenSignature, frozen_signatures, reference_tags
@@ -33,12 +34,12 @@ def load_source(request: Request) -> Program:
 
 
 def _keras_file(request: Request) -> Program:
-    import keras
-
     path = Path(request["source"])
     objects = _objects_of(request.get("objects"))
     try:
-        model = keras.models.load_model(path, compile=False, custom_objects=objects)
+        model = load_keras(path, objects)
+    except SourceError:
+        raise
     except Exception as error:
         lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         # Keras nests its errors: the innermost says which class it is about.

@@ -34,7 +34,7 @@ def diff_command(old_path: Path, new_path: Path, choices: DiffOptions, output: O
     if (before is None) != (after is None):
         raise UsageError("--old-outputs and --new-outputs are compared with each other: give both, or none")
     if markdown is not None:
-        check_writable(markdown, old_path, new_path, before, after)
+        check_writable(markdown)
     both = None if before is None or after is None else (before, after)
     diff = compare_builds(read_build(old_path), read_build(new_path), allowances, both, choices.max_error)
     console.json(_json(diff))

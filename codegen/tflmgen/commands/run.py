@@ -38,7 +38,7 @@ def run_command(
     console = Console(output)
     board = board_for(board_name, options)
     check_session_options(board, session_options)
-    check_writable(outputs, model, inputs, options.quantize)
+    check_writable(outputs)
     key, is_attached = session_options.signature, session_options.port is not None
     planned = plan_file(model, board, options, console, inputs=inputs, signature=key, is_attached=is_attached)
     if not is_attached:

@@ -35,7 +35,7 @@ def run_application_command(
     board = board_for(board_name, options)
     check_session_options(board, session)
     if outputs is not None:
-        check_writable(outputs, model, inputs)
+        check_writable(outputs)
     is_attached = session.port is not None
     planned = plan_file(model, board, options, console, inputs=inputs, is_attached=is_attached)
     if not is_attached:

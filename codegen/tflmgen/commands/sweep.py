@@ -46,7 +46,7 @@ def sweep_command(sources: Sequence[Path], results: str, choices: SweepOptions, 
     console = Console(output)
     limits = Limits(choices.timeout, _bytes(choices.memory))
     if choices.report is not None:
-        check_writable(choices.report, *sources)
+        check_writable(choices.report)
     space = read_space(sources)
     tasks = list(tasks_of(space.candidates, _boards(space, choices), _options(space, choices), choices.measure))
     if not tasks:

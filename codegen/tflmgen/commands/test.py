@@ -29,7 +29,7 @@ def test_command(
     board = board_for(board_name, options)
     check_session_options(board, session)
     if junit is not None:
-        check_writable(junit, model, vectors_path)
+        check_writable(junit)
     is_attached = session.port is not None
     planned = plan_file(
         model, board, options, console, inputs=vectors_path, signature=session.signature, is_attached=is_attached

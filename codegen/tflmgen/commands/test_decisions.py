@@ -50,7 +50,7 @@ def decisions_command(
     board = board_for(board_name, options)
     check_session_options(board, session)
     if junit is not None:
-        check_writable(junit, model, inputs, expected)
+        check_writable(junit)
     is_attached = session.port is not None
     planned = plan_file(model, board, options, console, inputs=inputs, is_attached=is_attached)
     if not is_attached:

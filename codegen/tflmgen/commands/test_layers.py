@@ -33,7 +33,7 @@ def layers_command(
             "--layers needs a firmware of its own, which the board at --port doesn't run: leave --port out"
         )
     if junit is not None:
-        check_writable(junit, model, vectors_path)
+        check_writable(junit)
     planned = plan_file(model, board, options, console)
     check_static(model, planned.compilation)
     require_compiler(board)

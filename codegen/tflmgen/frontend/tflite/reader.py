@@ -15,6 +15,7 @@ from tflmgen.frontend.tflite.flatbuffer import DamagedFileError, Decoder
 from tflmgen.frontend.tflite.model import Model, Signature, SubGraph
 from tflmgen.frontend.tflite.names import CUSTOM, IDENTIFIER, VERSION, printable
 from tflmgen.frontend.tflite.operator_reader import OperatorReader
+from tflmgen.frontend.tflite.other_formats import other_format
 from tflmgen.frontend.tflite.problems import Complain, ProblemList
 from tflmgen.frontend.tflite.tensor_uses import order_operators
 from tflmgen.frontend.tflite.tensors import read_tensor
@@ -23,14 +24,8 @@ from tflmgen.user_files import read_limited
 _MAX_FILE_BYTES = 1 << 29
 """Largest file that is read: far beyond the flash of any microcontroller."""
 
-_CONVERT = "Convert the model with tf.lite.TFLiteConverter"
 _DECODE = f"{CUSTOM}TFLM_DECODE"
 """Operator whose inputs are encoded bytes with the quantisation of the decoded tensor."""
-_OTHER_FORMATS = (
-    (b"PK\x03\x04", f"It is a zip archive, perhaps a .keras file. {_CONVERT}"),
-    (b"\x89HDF", f"It is an HDF5 file, perhaps Keras weights. {_CONVERT}"),
-    (b"\x1f\x8b", "It is compressed with gzip. Unpack it first"),
-)
 
 
 def read_model(path: Path) -> Model:
@@ -54,9 +49,8 @@ def parse_model(data: bytes, name: str) -> Model:
     try:
         decoder = Decoder(data)
         if decoder.identifier not in (IDENTIFIER, CIRCLE_IDENTIFIER):
-            advice = next((text for start, text in _OTHER_FORMATS if data.startswith(start)), "")
             rule = f"this is not a TensorFlow Lite file: it lacks the identifier {IDENTIFIER.decode()}"
-            raise _error(name, rule, advice)
+            raise _error(name, rule, other_format(data))
         return _model(decoder, name)
     except DamagedFileError as error:
         raise _error(name, f"the file is damaged: {error}", "Get it again or convert the model anew") from None

@@ -18,7 +18,7 @@ from tflmgen.kernels import OPERATORS
 PACKAGE = ROOT / "codegen" / "tflmgen"
 
 ORDER = (
-    "errors options user_cache",
+    "errors options strict_json user_cache",
     "ir kernels frontend applications reference passes memory explore backend proof plugins",
     "settings compiler",
     "terminal project emulators compare conversion tensorflow_worker quantize report api sweep",

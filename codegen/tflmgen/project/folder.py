@@ -80,12 +80,22 @@ def write_folder(content: Content, directory: Path) -> tuple[str, ...]:
     """
     try:
         check_folder(directory, content.format)
+        _check_inside({**content.files, **content.shared, **content.once}, directory)
         if directory.exists():
             return _update(content, directory)
         _create(content, directory)
     except OSError as error:
         raise FolderError(f"{directory}: cannot write: {error.strerror or error}") from error
     return ()
+
+
+def _check_inside(paths: Iterable[str], directory: Path) -> None:
+    """Raises FolderError for a path that leaves `directory`, by its own parts or through a link in the folder."""
+    root = directory.resolve()
+    for path in paths:
+        parts = path.split("/")
+        if not {"", ".", ".."}.isdisjoint(parts) or not (root / path).parent.resolve().is_relative_to(root):
+            raise FolderError(f"{directory}: {path!r} leads out of the folder: nothing is written")
 
 
 def read_about(directory: Path) -> Mapping[str, str]:
@@ -208,7 +218,7 @@ def _merge(old: bytes, new: bytes, path: Path) -> bytes:
 
 
 def _bytes_of(path: Path) -> bytes | None:
-    return path.read_bytes() if path.exists() else None
+    return path.read_bytes() if path.is_file() else None
 
 
 def _write(path: Path, data: bytes) -> None:

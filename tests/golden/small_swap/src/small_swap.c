@@ -11,7 +11,7 @@
 #pragma GCC optimize("fp-contract=off", "no-delete-null-pointer-checks")
 #endif
 
-#include "small_swap.h"
+#include "small_swap_model.h"
 
 #include <stdbool.h>
 #include <stddef.h>

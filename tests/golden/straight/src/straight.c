@@ -11,7 +11,7 @@
 #pragma GCC optimize("fp-contract=off", "no-delete-null-pointer-checks")
 #endif
 
-#include "straight.h"
+#include "straight_model.h"
 
 #include <stdbool.h>
 #include <stddef.h>

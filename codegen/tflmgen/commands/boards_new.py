@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from dataclasses import replace
@@ -12,6 +11,7 @@ import typer
 
 from tflmgen.options import NewBoardOptions, OutputOptions
 from tflmgen.project import CORES, missing, new_board
+from tflmgen.strict_json import parse_json
 from tflmgen.terminal import Console
 
 
@@ -49,4 +49,4 @@ def _ask(answers: NewBoardOptions) -> NewBoardOptions:
 
 
 def _written(directory: Path) -> object:
-    return json.loads((directory / "board.json").read_text(encoding="utf-8"))
+    return parse_json((directory / "board.json").read_text(encoding="utf-8"))

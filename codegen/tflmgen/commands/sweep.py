@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from tflmgen.api import named_boards
 from tflmgen.errors import UsageError
 from tflmgen.options import BuildOptions, OutputOptions, SweepOptions
 from tflmgen.project import check_writable
+from tflmgen.strict_json import parse_json
 from tflmgen.sweep import (
     Limits,
     Row,
@@ -113,7 +113,7 @@ def _set(text: str) -> dict[str, Any]:
         if not equals:
             raise UsageError(f"--options {text!r}: '{word}' is not KEY=VALUE")
         try:
-            values[key] = json.loads(value)
+            values[key] = parse_json(value)
         except ValueError:
             values[key] = value
     return values

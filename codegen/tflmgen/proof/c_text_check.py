@@ -29,6 +29,7 @@ from tflmgen.proof.c_library_text import (
 )
 from tflmgen.proof.c_stream import stream_form
 from tflmgen.proof.c_syntax import Node, UnreadableError, arrays, field, parse, text_of, words_of
+from tflmgen.proof.refusals import refusing
 from tflmgen.proof.signature_functions import Entry
 from tflmgen.proof.statements import (
     CallOf,
@@ -45,6 +46,7 @@ from tflmgen.proof.statements import (
 STREAM_PARAMETERS = "( const void * input , void * scratch , void * output )"
 
 
+@refusing
 def check_text(
     program: Program, name: str, files: Mapping[str, str], entries: Sequence[Entry], checks: DeviceChecks = NO_CHECKS
 ) -> None:

@@ -1,4 +1,4 @@
-"""Reading files that people give: regular files only, and never more than a limit of bytes.
+"""Reading what people give: regular files only, never more than a limit of bytes, and JSON of finite numbers.
 
 A path may be a FIFO, a device or a link to one; reading such a file whole hangs or fills the memory. What is refused
 is an OSError, as for a file that is missing or may not be read.
@@ -7,13 +7,15 @@ is an OSError, as for a file that is missing or may not be read.
 from __future__ import annotations
 
 import errno
+import json
+import math
 import os
 import stat
 import struct
 import zipfile
 import zlib
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 DAMAGED_ZIP = (
     zipfile.BadZipFile,
@@ -40,6 +42,10 @@ MODEL_LIMIT = 2**31
 
 DATA_LIMIT = 2**31
 """Largest file of samples that is read: an .npz array, a table, a recording or a picture."""
+
+
+LONGEST_INTEGER = 1000
+"""Digits of the longest integer: reading takes time that grows with their square."""
 
 
 def open_regular(path: Path, limit: int = DATA_LIMIT) -> BinaryIO:
@@ -81,3 +87,43 @@ def read_member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
     if len(contents) > limit:
         raise ValueError(f"'{name}' has more than {limit:,} bytes")
     return contents
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text. Raises ValueError, with the place or the offending word, if it is none."""
+    try:
+        return json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=_finite_float,
+            parse_int=_short_integer,
+            object_pairs_hook=_object,
+        )
+    except RecursionError:
+        raise ValueError("its values are nested too deeply") from None
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _finite_float(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(f"{digits[:40]} is beyond the range of floats")
+    return value
+
+
+def _short_integer(digits: str) -> int:
+    if len(digits) > LONGEST_INTEGER:
+        raise ValueError(f"an integer of {len(digits):,} digits")
+    return int(digits)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!r} occurs twice")
+    return values

@@ -26,7 +26,7 @@ DOORS: dict[str, Callable[[str], tuple[str, ...]]] = {
     "in.csv": lambda file: ("run", "adder.tflite", "--board", "host", "--inputs", file, "--outputs", "o.npz"),
     "in.wav": lambda file: ("run", "one.tflite", "--board", "host", "--inputs", file, "--outputs", "o.npz"),
     "in.png": lambda file: ("run", "one.tflite", "--board", "host", "--inputs", file, "--outputs", "o.npz"),
-    "old.json": lambda file: ("diff", file, "plan.json"),
+    "old.json": lambda file: ("diff", file, file),
     "space.py": lambda file: ("sweep", file, "--boards", "host", "-o", "r.parquet"),
 }
 

@@ -55,12 +55,10 @@ def test_what_a_layer_of_keras_raises_is_said(tensorflow: TensorFlowProcess) -> 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of files that tensorflow_models.py writes of its models, in one process."""
+    """A folder of files that keras_files.py writes."""
     folder = tmp_path_factory.mktemp("keras")
-    names = [
-        f"{name}={folder}/{name}.{suffix}" for name in ("layers_of_keras_2", "dense") for suffix in ("h5", "keras")
-    ]
-    subprocess.run([interpreter() or "", str(MODELS), *names], check=True, capture_output=True)
+    script = file_beside("keras_files.py")
+    subprocess.run([interpreter() or "", str(script), str(folder)], check=True, capture_output=True)
     return folder
 
 

@@ -124,3 +124,14 @@ def test_damaged_files(text: str, problem: str) -> None:
     Path("damaged.json").write_text(text, encoding="utf-8")
     done = tflmgen("diff", "damaged.json", "ram")
     assert (done.code, problem in done.err) == (1, True), done.err
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e400", "-5", "1.5", "1" + "0" * 400, "1" + "0" * 20, "true"])
+def test_figures_that_no_build_has_are_errors_and_never_passed(number: str) -> None:
+    text = json.dumps(bench(1, 1, arena_bytes=12345678))
+    Path("odd.json").write_text(text.replace("12345678", number), encoding="utf-8")
+    for words in (("odd.json", "ram"), ("ram", "odd.json")):
+        done = tflmgen("diff", *words)
+        assert done.code == 1
+        assert "odd.json: is " in done.err
+        assert "passed" not in done.out

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tflmgen.api.model_session import ModelSession
     from tflmgen.api.output_comparison import Check, Comparison, MismatchError, compare_outputs
     from tflmgen.api.plan_records import Buffer, Operator, Plan, Signature, Tensor
-    from tflmgen.api.planned_model import plan_file
+    from tflmgen.api.planned_model import PlannedModel, plan_file
     from tflmgen.api.project_build import (
         check_export,
         export_library,
@@ -71,7 +71,7 @@ _MODULES = {
     "convert_tensorflow": "ConvertedPort converted digest_of is_conversion ports_of proof_json proof_lines",
     "invokes": "GENERATED bench_attached bench_inputs bench_sets check_countable invoke_sets",
     "layer_comparison": "LayerCheck LayerComparison check_static compare_layers",
-    "planned_model": "plan_file",
+    "planned_model": "PlannedModel plan_file",
     "project_build": "check_export export_library flash_project save_project",
     "quantization_results": "quantization_json quantization_lines",
     "ram_curve": "pareto_points",
@@ -104,6 +104,7 @@ __all__ = [
     "Operator",
     "OperatorCost",
     "Plan",
+    "PlannedModel",
     "Records",
     "Signature",
     "Stream",

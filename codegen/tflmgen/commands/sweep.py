@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from tflmgen.sweep import (
     write_reports,
 )
 from tflmgen.terminal import Column, Console, Table, count, readable
+from tflmgen.user_files import parse_json
 
 COLUMNS = (
     Column("model", min_width=16),
@@ -113,7 +113,7 @@ def _set(text: str) -> dict[str, Any]:
         if not equals:
             raise UsageError(f"--options {text!r}: '{word}' is not KEY=VALUE")
         try:
-            values[key] = json.loads(value)
+            values[key] = parse_json(value)
         except ValueError:
             values[key] = value
     return values

@@ -19,7 +19,7 @@ PACKAGE = ROOT / "codegen" / "tflmgen"
 
 ORDER = (
     "errors options user_cache",
-    "ir kernels frontend applications reference passes memory explore backend proof plugins",
+    "ir kernels frontend applications reference source_proof passes memory explore backend proof plugins",
     "settings compiler",
     "terminal project emulators compare conversion tensorflow_worker quantize report api sweep",
     "crash_site failure plugin commands cli __main__",

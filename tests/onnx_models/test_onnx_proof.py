@@ -151,7 +151,7 @@ def test_what_onnx_leaves_open_is_no_difference(name: str, tmp_path: Path) -> No
 
 
 STUBS = {
-    "raise ImportError": "Compared with ONNX's evaluator: 12 input sets equal",
+    "raise ImportError": "Compared with onnx's evaluator on 12 sets: 12 input sets equal",
     "import os; os.kill(os.getpid(), 11)": r"Not compared: ONNX crashed \(SIGSEGV\)",
     "import sys; sys.exit('broken')": "Not compared: ONNX does not run it: broken",
 }

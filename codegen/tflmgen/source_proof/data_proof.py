@@ -243,10 +243,8 @@ class _Comparison:
             return wanted, True
         if self._definitions is None:
             self._definitions = source.run_by_definition([each.inputs for each in sets])
-        if number >= len(self._definitions):
-            return wanted, False
-        defined = self._definitions[number]
-        return (wanted, True) if defined is None else (defined, False)
+        defined = self._definitions[number] if number < len(self._definitions) else ()
+        return (wanted, True) if defined is None else (defined or wanted, False)
 
     def _leaves_range(self, sample: _Evaluated, wanted: Outputs, open_rows: bool) -> bool:
         """Whether the source leaves float32, or has more rows than it declares; what remains is equal."""

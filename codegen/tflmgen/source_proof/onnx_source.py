@@ -47,12 +47,12 @@ class OnnxSource:
 
     def run(self, sets: Sequence[InputSet]) -> Sequence[Outputs | None]:
         """Outputs of input sets by the source's own framework; None where it fails."""
-        self.title, results = self._run(sets, by_definition=False)
+        self.title, results, _ = self._run(sets, by_definition=False)
         self.is_authority = self.title != DEFINITION
         return results
 
     def run_by_definition(self, sets: Sequence[InputSet]) -> Sequence[Outputs | None]:
-        """Outputs by ONNX's reference evaluator, which defines them: ONNX Runtime differs in corners, as of Resize.
+        """Outputs by ONNX's evaluator, which says what ONNX defines: ONNX Runtime differs in corners, as of Resize.
 
         A program of PyTorch is defined by PyTorch, but for results that it leaves open. Those of programs with state
         would have to be looked for in each invoke's state, which the ONNX model does not hold.
@@ -60,11 +60,15 @@ class OnnxSource:
         if not self.is_authority or (self._program.is_torch and self.is_stateful):
             return []
         try:
-            return self._run(sets, by_definition=True)[1]
+            _, results, open_sets = self._run(sets, by_definition=True)
         except SourceRunError:
             return []
+        return [None if k in open_sets else outputs or () for k, outputs in enumerate(results)]
 
-    def _run(self, sets: Sequence[InputSet], by_definition: bool) -> tuple[str, Sequence[Outputs | None]]:
+    def _run(
+        self, sets: Sequence[InputSet], by_definition: bool
+    ) -> tuple[str, Sequence[Outputs | None], Sequence[int]]:
+        """Who ran the sets, their outputs, and sets whose outputs are left open."""
         arrays = {
             f"s{k}_{n}_in_{i}": self._source_order(array)
             for k, sample in enumerate(sets)
@@ -73,12 +77,13 @@ class OnnxSource:
         }
         invokes = [len(sample.sequence) for sample in sets]
         answer, results = self._ask(arrays, asks="run", invokes=invokes, by_definition=by_definition)
-        return answer["title"], [
+        outputs = [
             [[results[f"s{k}_{n}_out_{j}"] for j in range(answer["outputs"])] for n in range(count)]
             if answer["ran"][k]
             else None
             for k, count in enumerate(invokes[: len(answer["ran"])])
         ]
+        return answer["title"], outputs, answer["open"]
 
     def trace(self, operands: Sequence[Array], names: Sequence[str]) -> Mapping[str, Sequence[Array]]:
         """The file names the tensors of a node by the node and a number; the last one is the node's result."""

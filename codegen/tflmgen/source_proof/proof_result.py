@@ -42,7 +42,8 @@ class Source(Protocol):
     def run_by_definition(self, sets: Sequence[InputSet]) -> Sequence[Outputs | None]:
         """Outputs as run() returns them, computed by the definitions of the source's operators.
 
-        None, too, for a set whose outputs the definitions leave open. As many sets as there was time for.
+        None for a set whose outputs the definitions leave open, nothing for one on which they say nothing. As many sets
+        as there was time for.
 
         Nothing at all where there is no other definition than what run() does.
         """

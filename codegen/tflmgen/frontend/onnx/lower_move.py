@@ -123,9 +123,22 @@ def slice_(node: Node) -> Value:
     for axis, start, end, step in zip(axes, starts, ends, steps or [1] * len(axes), strict=True):
         if step == 0:
             raise NodeError("has a step of 0")
-        begins[axis], stop, strides[axis] = slice(start, end, step).indices(value.shape[axis])
-        sizes[axis] = len(range(begins[axis], stop, step))
+        begins[axis], sizes[axis] = _span(start, end, step, value.shape[axis])
+        strides[axis] = step
     return m.slices(node.graph, value, begins, sizes, strides)
+
+
+def _span(start: int, end: int, step: int, count: int) -> tuple[int, int]:
+    """The first element of a slice of an axis, and how many there are.
+
+    ONNX clamps a start to the axis, also where it lies before it and the step is negative: Python's slice is empty.
+    """
+    first, last = (place + count if place < 0 else place for place in (start, end))
+    if step > 0:
+        first, stop = min(max(first, 0), count), min(max(last, 0), count)
+    else:
+        first, stop = min(max(first, 0), count - 1), min(max(last, -1), count - 1)
+    return max(first, 0), len(range(first, stop, step)) if count else 0
 
 
 def _moving_slice(node: Node) -> Value:

@@ -33,6 +33,10 @@ EVALUATOR = "onnx's evaluator"
 """Who ran the model where ONNX Runtime is absent, or does not support it."""
 
 
+class OpenResultError(Exception):
+    """The source's framework defines no result for these inputs."""
+
+
 def main(folder: Path) -> None:
     """Answers the request in the folder."""
     request = json.loads((folder / "request.json").read_text())
@@ -46,17 +50,22 @@ def main(folder: Path) -> None:
         return
     title, run = _torch_runner(request, model) if request["torch"] else _onnx_runner(model, request["by_definition"])
     rows_of: list[Sequence[Sequence[Any]]] = []
+    open_sets: list[int] = []
 
     def answer() -> None:
         rows = {f"s{k}_{n}": row for k, ran in enumerate(list(rows_of)) for n, row in enumerate(ran)}
         results = {f"{place}_out_{j}": np.asarray(array) for place, row in rows.items() for j, array in enumerate(row)}
         ran = [bool(rows) for rows in list(rows_of)]
-        _answer(folder, {"title": title, "ran": ran, "outputs": max(map(len, rows.values()), default=0)}, results)
+        outputs = max(map(len, rows.values()), default=0)
+        _answer(folder, {"title": title, "ran": ran, "open": list(open_sets), "outputs": outputs}, results)
 
     with _ended_in_time(request["evaluator_seconds"] if title == EVALUATOR else None, answer):
         for k, invokes in enumerate(request["invokes"]):
             try:
                 rows = run([{**_named(request, arrays, k, n), **constants} for n in range(invokes)])
+            except OpenResultError:
+                open_sets.append(k)
+                rows = []
             except Exception as error:
                 # A runtime may raise any exception. The model may not allow the inputs of this set.
                 print(f"{title}: {error}", file=sys.stderr)
@@ -123,24 +132,24 @@ def _defined(model: onnx.ModelProto) -> tuple[str, Evaluate]:
 
 
 def _where_defined(model: onnx.ModelProto) -> tuple[str, Evaluate]:
-    """ONNX's evaluator, which raises ValueError for inputs for which ONNX defines no result."""
+    """ONNX's evaluator, which raises OpenResultError for inputs for which ONNX defines no result."""
     title, evaluate = _defined(model)
 
     def evaluate_defined(feeds: Mapping[str, Any]) -> Sequence[Any]:
         if has_open_results(model, _traced(model, operands_to_look_at(model), feeds)):
-            raise ValueError("a result is open")
+            raise OpenResultError
         return evaluate(feeds)
 
     return title, evaluate_defined
 
 
 def _torch_runner(request: Mapping[str, Any], model: onnx.ModelProto) -> tuple[str, Run]:
-    """Runs a program, which is `model` in ONNX; by definition, with ValueError for inputs with an open result."""
+    """Runs a program, which is `model` in ONNX; by definition, with an error for inputs with an open result."""
     torch_run = torch_runner(Path(request["torch"]))
 
     def run(invokes: Sequence[Mapping[str, Any]]) -> Sequence[Sequence[Any]]:
         if request["by_definition"] and any(_is_open_in_torch(model, feeds) for feeds in invokes):
-            raise ValueError("a result is open")
+            raise OpenResultError
         return torch_run([[feeds[name] for name in request["order"]] for feeds in invokes])
 
     return "PyTorch", run

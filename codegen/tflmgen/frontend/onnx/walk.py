@@ -15,10 +15,11 @@ import onnx
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.errors import Location, ModelError, Problem, TflmgenError
 from tflmgen.frontend.onnx.all_lowerings import LOWERINGS
+from tflmgen.frontend.onnx.constant_layers import LOWERED
 from tflmgen.frontend.onnx.laid_out import NUMPY_DTYPES, Array, Graph, Value, constant
-from tflmgen.frontend.onnx.located import NodeError
+from tflmgen.frontend.onnx.located import NodeError, ShapeInputError
 from tflmgen.frontend.onnx.node import ONNX_DTYPES, Node
 from tflmgen.frontend.onnx.torch_export import source_line
 from tflmgen.frontend.tflite.builder import ModelBuilder
@@ -185,8 +186,23 @@ class Walker:
         for default in (*function.attribute_proto, *_defaults(node, domain)):
             attributes.setdefault(default.name, default)
         for proto in function.node:
-            self.node(_with_attributes(proto, attributes), node.graph, inner, versions)
+            try:
+                self.node(_with_attributes(proto, attributes), node.graph, inner, versions)
+            except ModelError as error:
+                raise _of_definition(proto.op_type, error) from error
         return [inner.get(name) for name in function.output]
+
+
+def _of_definition(op: str, error: ModelError) -> TflmgenError:
+    """The error of a definition's operator as one of the node that is defined: names inside are not the model's."""
+    cause = error.__cause__
+    if not isinstance(cause, NodeError):
+        return error
+    return (
+        cause
+        if isinstance(cause, ShapeInputError)
+        else NodeError(f"is defined by {op}, which {cause.text}", cause.advice)
+    )
 
 
 def _declared_shapes(proto: onnx.GraphProto) -> dict[str, tuple[int, ...]]:
@@ -208,7 +224,7 @@ def _onnx_type(array: Array) -> int:
 
 
 def _is_foldable(node: Node) -> bool:
-    if node.op == "DequantizeLinear" or node.proto.domain not in (*OWN_DOMAINS, *FOLDABLE_DOMAINS):
+    if node.op in LOWERED or node.proto.domain not in (*OWN_DOMAINS, *FOLDABLE_DOMAINS):
         return False
     has_codes = any(value is not None and value.codes is not None for value in node.inputs)
     if has_codes and node.op in MOVING:

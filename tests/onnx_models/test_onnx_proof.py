@@ -133,7 +133,6 @@ NODE_TESTS = {
     "test_maxunpool_export_with_output_shape": "stores to one place",
     "test_nonzero_example": "more rows than declared",
     "test_pow_types_int32_int32": "powers beyond int32",
-    "test_resize_downsample_scales_linear_align_corners": "ONNX Runtime leaves the definition",
     "test_scatter_elements_with_axis": "stores to one place",
 }
 

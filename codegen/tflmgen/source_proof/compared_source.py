@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -29,6 +30,8 @@ EFFORTS = {
     "full": ProofSettings(seconds=8.0, first=60.0, advice=ADVICE),
 }
 """Efforts of --validate. A set of 8 million multiply-accumulates takes about 0.04 s."""
+LARGEST = 1 << 26
+"""Elements of a tensor up to which a source is run."""
 RUNNERS = ("onnx", "onnxruntime", "torch")
 """Packages whose versions a comparison depends on."""
 _UNSUPPORTED: dict[str, Proof] = {}
@@ -53,6 +56,8 @@ def compared(
     """
     if effort == "off":
         return Proof(unsupported="nobody was asked what it means (--validate off)")
+    if any(math.prod(tensor.shape) > LARGEST for graph in model.subgraphs for tensor in graph.tensors):
+        return Proof(unsupported="its tensors are larger than any microcontroller's")
     program = source_program(path, options)
     digest = _digest(program, model, options, effort)
     if digest in _UNSUPPORTED:

@@ -7,7 +7,7 @@ import numpy as np
 from tflmgen.frontend.onnx import compose as c
 from tflmgen.frontend.onnx.compose import BOOL, F32, I32, I64, NARROW
 from tflmgen.frontend.onnx.compose_moves import broadcast_to, gather
-from tflmgen.frontend.onnx.laid_out import Value, constant
+from tflmgen.frontend.onnx.laid_out import Value, check_constant, constant
 from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.frontend.onnx.lowerings import lowers
 from tflmgen.frontend.onnx.node import Node, dtype_of
@@ -171,6 +171,7 @@ def is_infinite(node: Node) -> Value:
         return c.equal(g, value, float("inf"))
     if node.attribute("detect_negative", 1):
         return c.equal(g, value, float("-inf"))
+    check_constant(value.shape, 1)
     return constant(np.zeros(value.shape, bool))
 
 

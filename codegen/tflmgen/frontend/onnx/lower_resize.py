@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tflmgen.frontend.onnx import compose as c
 from tflmgen.frontend.onnx import compose_moves as m
 from tflmgen.frontend.onnx.compose import F32
-from tflmgen.frontend.onnx.laid_out import Graph, Value, constant
+from tflmgen.frontend.onnx.laid_out import Graph, Value, check_constant, constant
 from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.frontend.onnx.lower_matrix import matmul
 from tflmgen.frontend.onnx.lowerings import lowers
@@ -37,6 +37,7 @@ def resize(node: Node) -> Value:
             region = float(regions[place]), float(regions[place + len(axes)])
         if sizes[place] == value.shape[axis] and not crops and (keeps or scales[place] == 1):
             continue
+        check_constant((sizes[place],))
         at = coordinates(node, value.shape[axis], sizes[place], scales[place], region)
         if mode == "nearest":
             value = _nearest(node, g, value, axis, at, scales[place])
@@ -143,6 +144,7 @@ def _matrix(node: Node, mode: str, at: Floats, before: int, scale: float) -> Flo
     reach = (1.0 if mode == "linear" else 2.0) / stretch
     exclude = bool(node.attribute("exclude_outside", 0))
     a = float(node.attribute("cubic_coeff_a", -0.75))
+    check_constant((len(at), before))
     rows = np.zeros((len(at), before))
     for row, x in enumerate(at):
         taps = (np.floor(x) + np.arange(np.floor(-reach) + 1, 1 - np.floor(-reach))).astype(int)

@@ -11,7 +11,7 @@ import numpy as np
 from tflmgen.frontend.onnx import compose as c
 from tflmgen.frontend.onnx import compose_moves as m
 from tflmgen.frontend.onnx.compose import F32, I32
-from tflmgen.frontend.onnx.laid_out import Graph, Value, constant
+from tflmgen.frontend.onnx.laid_out import Graph, Value, check_constant, constant
 from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.frontend.onnx.lower_matrix import matmul
 from tflmgen.frontend.onnx.lower_reduce import reduce
@@ -214,6 +214,7 @@ def affine_grid(node: Node) -> Value:
     g, theta = node.graph, node[0]
     sizes = (node.integers(1, "its size") or [])[2:]
     corners = bool(node.attribute("align_corners", 0))
+    check_constant([*sizes, len(sizes) + 1])
     steps = [np.linspace(-1, 1, n) if corners else (2 * np.arange(n) + 1) / n - 1 for n in sizes]
     grids = np.meshgrid(*steps, indexing="ij")[::-1]
     places = np.stack([*(grid.reshape(-1) for grid in grids), np.ones(math.prod(sizes))])

@@ -18,6 +18,7 @@ from onnx.reference import ReferenceEvaluator
 from tflmgen.errors import Location, ModelError, Problem, TflmgenError
 from tflmgen.frontend.onnx.all_lowerings import LOWERINGS
 from tflmgen.frontend.onnx.constant_layers import LOWERED
+from tflmgen.frontend.onnx.folded_sizes import check_results
 from tflmgen.frontend.onnx.laid_out import NUMPY_DTYPES, Array, Graph, Value, constant
 from tflmgen.frontend.onnx.located import NodeError, ShapeInputError
 from tflmgen.frontend.onnx.node import ONNX_DTYPES, Node
@@ -117,7 +118,7 @@ class Walker:
         outer, graph.node = graph.node, graph.node or proto.name or (proto.output[0] if proto.output else proto.op_type)
         outer_line, self.line = self.line, source_line(_trace(proto)) or self.line
         try:
-            results = self._results(proto, graph, scope, versions)
+            results = self._guarded(proto, graph, scope, versions)
         except NodeError as error:
             label = f"'{proto.name}'" if proto.name else "with output " + ", ".join(f"'{o}'" for o in proto.output if o)
             place = f", {self.line}" if self.line else ""
@@ -127,6 +128,14 @@ class Walker:
         for name, value in zip(proto.output, results, strict=False):
             if name:
                 scope[name] = value
+
+    def _guarded(
+        self, proto: onnx.NodeProto, graph: Graph, scope: Scope, versions: Mapping[str, int]
+    ) -> Sequence[Value | None]:
+        try:
+            return self._results(proto, graph, scope, versions)
+        except MemoryError as error:
+            raise NodeError("makes constants that are too large for this computer's memory") from error
 
     def _results(
         self, proto: onnx.NodeProto, graph: Graph, scope: Scope, versions: Mapping[str, int]
@@ -162,6 +171,8 @@ class Walker:
         body = onnx.helper.make_graph([node.proto], "constant", inputs, outputs)
         opset = onnx.helper.make_opsetid(domain, node.version)
         model = onnx.helper.make_model(body, opset_imports=[opset])
+        if not check_results(model, feeds):
+            return None
         try:
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -32,6 +32,8 @@ EFFORTS = {
 """Efforts of --validate. A set of 8 million multiply-accumulates takes about 0.04 s."""
 LARGEST = 1 << 26
 """Elements of a tensor up to which a source is run."""
+NARROW_TOLERANCE = 0.02
+"""Tolerance where PyTorch computes in float16, whose step is 0.001, through some tens of layers."""
 RUNNERS = ("onnx", "onnxruntime", "torch")
 """Packages whose versions a comparison depends on."""
 _UNSUPPORTED: dict[str, Proof] = {}
@@ -78,6 +80,9 @@ def prove_lowered(program: OnnxProgram, model: Model, options: SourceOptions, se
     """The comparison itself. Raises ModelError where the Model differs from the program."""
     entry = entry_of(model)
     runner = OnnxSource(program, [port.name for port in entry.inputs], options.nhwc_inputs)
+    if program.is_torch and program.other_floats:
+        # PyTorch computes in the types that became float32; of ONNX, the model in float32 is run.
+        settings = replace(settings, tolerance=max(settings.tolerance, NARROW_TOLERANCE))
     return prove(model, [entry], runner, runner.is_stateful, settings)
 
 

@@ -116,6 +116,7 @@ class OnnxSource:
             np.savez(folder / "inputs.npz", **arrays, **constants)  # type: ignore[arg-type]
             request |= {"names": list(self._inputs), "order": list(self._program.inputs)}
             request |= {"torch": self._program.torch, "evaluator_seconds": EVALUATOR_SECONDS}
+            request["types"] = dict(self._program.types)
             (folder / "request.json").write_text(json.dumps(request))
             words = [sys.executable, "-m", ONNX_WORKER, str(folder)]
             try:

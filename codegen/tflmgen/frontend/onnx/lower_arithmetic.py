@@ -7,6 +7,7 @@ import numpy as np
 from tflmgen.frontend.onnx import compose as c
 from tflmgen.frontend.onnx.compose import BOOL, F32, I32, I64, NARROW
 from tflmgen.frontend.onnx.compose_moves import broadcast_to, gather
+from tflmgen.frontend.onnx.float32_model import OTHER_FLOATS
 from tflmgen.frontend.onnx.laid_out import Value, check_constant, constant
 from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.frontend.onnx.lowerings import lowers
@@ -178,7 +179,8 @@ def is_infinite(node: Node) -> Value:
 @lowers("Cast", "CastLike")
 def cast(node: Node) -> Value:
     """Cast and CastLike. Raises NodeError if the target is a type that TFLite lacks."""
-    target = node[1].dtype if node.op == "CastLike" else dtype_of(int(node.attribute("to")))
+    number = int(node.attribute("to", 0))
+    target = node[1].dtype if node.op == "CastLike" else F32 if number in OTHER_FLOATS else dtype_of(number)
     g, value = node.graph, node[0]
     if target is BOOL:
         return value if value.dtype is BOOL else c.not_equal(g, value, 0)

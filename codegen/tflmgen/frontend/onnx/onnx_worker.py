@@ -150,7 +150,11 @@ def _torch_runner(request: Mapping[str, Any], model: onnx.ModelProto) -> tuple[s
     def run(invokes: Sequence[Mapping[str, Any]]) -> Sequence[Sequence[Any]]:
         if request["by_definition"] and any(_is_open_in_torch(model, feeds) for feeds in invokes):
             raise OpenResultError
-        return torch_run([[feeds[name] for name in request["order"]] for feeds in invokes])
+        order, types = request["order"], request["types"]
+        rows = torch_run(
+            [[feeds[name].astype(types[name] or feeds[name].dtype) for name in order] for feeds in invokes]
+        )
+        return [[a.astype(np.float32) if a.dtype.kind == "f" else a for a in row] for row in rows]
 
     return "PyTorch", run
 

@@ -19,7 +19,7 @@ PACKAGE = ROOT / "codegen" / "tflmgen"
 
 ORDER = (
     "errors options user_files user_cache",
-    "ir kernels frontend applications reference passes memory explore backend proof plugins",
+    "ir kernels frontend applications reference source_proof passes memory explore backend proof plugins",
     "settings compiler",
     "terminal project emulators compare conversion tensorflow_worker quantize report api sweep",
     "crash_site failure plugin commands cli __main__",
@@ -101,7 +101,7 @@ NAMES_OPERATORS = {
     "faults of another runtime: slices that TFLite Micro plans with a wrong size": "compare.oracle",
     "Circle: its own operators, and those that they become": "frontend.tflite.circle",
     "ONNX front end: makes operators": (
-        "frontend.onnx.compose frontend.onnx.compose_moves frontend.onnx.convert_graph "
+        "frontend.onnx.compose frontend.onnx.compose_moves frontend.onnx.constant_layers frontend.onnx.convert_graph "
         "frontend.onnx.graph_rewrite frontend.onnx.integer_operators frontend.onnx.merged_layers "
         "frontend.onnx.laid_out frontend.onnx.quantized_tensors frontend.onnx.loop_builder "
         "frontend.onnx.lower_activation frontend.onnx.lower_arithmetic "

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tflmgen.api.invokes import Invokes, in_sequence, invoke_sets
 from tflmgen.api.planned_model import PlannedModel
-from tflmgen.compare import VECTORS, Difference, Reference, Tolerance, difference, find_references, largest_distance
+from tflmgen.compare import VECTORS, Difference, Reference, Tolerance, difference, find_references
 from tflmgen.emulators import (
     Result,
     Vectors,
@@ -22,6 +22,7 @@ from tflmgen.emulators import (
 from tflmgen.errors import TflmgenError
 from tflmgen.ir import Signature
 from tflmgen.options import SessionOptions
+from tflmgen.reference import largest_distance
 from tflmgen.terminal import Console
 
 

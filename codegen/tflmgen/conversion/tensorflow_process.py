@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 import tflmgen
-from tflmgen.conversion.data_proof import InputSet, Outputs
 from tflmgen.emulators import ArrayFile
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.reference import Array
+from tflmgen.source_proof import InputSet, Outputs
 
 INTERPRETER = "TFLMGEN_TENSORFLOW"
 """Environment variable with the path of a Python that has TensorFlow."""
@@ -59,6 +59,7 @@ class TensorFlowProcess:
     """
 
     title = "TensorFlow"
+    is_authority = True
     intermediate = "what TensorFlow made of it"
     open_rows = False
 

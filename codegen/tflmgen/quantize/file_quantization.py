@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tflmgen.emulators import arrays_by_name, shapes_of_inputs
 from tflmgen.errors import Location, ModelError, Problem, TflmgenError
-from tflmgen.frontend import TFLITE_ONLY, Model, Shape, TensorKey, read_source
+from tflmgen.frontend import TFLITE_ONLY, Model, Shape, TensorKey
 from tflmgen.ir import DType
 from tflmgen.options import Activations, QuantizedIo, QuantizeOptions, SourceOptions
 from tflmgen.quantize.calibration import measure
@@ -29,6 +29,7 @@ from tflmgen.quantize.value_ranges import Range
 from tflmgen.quantize.value_sources import value_sources, with_sources
 from tflmgen.quantize.web_costs import widening_costs
 from tflmgen.quantize.web_types import Assignment
+from tflmgen.source_proof import Proof, read_compared
 from tflmgen.terminal import Progress
 
 _SAME_DB = 50.0
@@ -53,6 +54,7 @@ class QuantizedFile:
             computes; empty if it is one
     keeps_state  as in QuantizationChoice
     costs   of int8 alone if other types were chosen, and of the quantised model
+    proof   how a source that was lowered compares with what it means; None for a .tflite file
     """
 
     quantized: QuantizedModel
@@ -66,6 +68,7 @@ class QuantizedFile:
     lstm: Mapping[int, str] = field(default_factory=dict)
     keeps_state: bool = True
     costs: tuple[TypeCost, ...] = ()
+    proof: Proof | None = None
 
 
 class LimitError(TflmgenError):
@@ -90,7 +93,7 @@ def quantize_file(
     Raises ModelError for a model that cannot be compiled, has nothing to quantise, or, if strict, operators without a
     quantised kernel; VectorsError for data that do not fit the model; LimitError if the limits cannot be met.
     """
-    model = read_source(path, options)
+    model, proof = read_compared(path, options)
     layers = lstm_loops_of(model, keeps_state)
     source = prepare_float(model, settings.fuse_lstm, keeps_state)
     progress("Compiling the float model")
@@ -105,7 +108,7 @@ def quantize_file(
         result = _best(best, data, settings, progress)
         reasons = {key: layer if isinstance(layer, str) else "" for key, layer in layers.items()}
         reasons |= result.quantized.unfused
-        result = replace(result, lstm=reasons, keeps_state=keeps_state)
+        result = replace(result, lstm=reasons, keeps_state=keeps_state, proof=proof)
     if settings.strict:
         _refuse_float(result.quantized)
     _check_limits(path, result, settings)

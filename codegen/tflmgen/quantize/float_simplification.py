@@ -137,7 +137,8 @@ def _reciprocal(divisor: Tensor) -> Tensor | None:
         return None
     with np.errstate(divide="ignore", over="ignore"):
         factors = np.float32(1) / constant_values(divisor)
-    return replace(divisor, data=contents(factors, DType.FLOAT32)) if np.isfinite(factors).all() else None
+    is_normal = np.isfinite(factors) & (np.abs(factors) >= np.finfo(np.float32).tiny)
+    return replace(divisor, data=contents(factors, DType.FLOAT32)) if is_normal.all() else None
 
 
 def _renamed(op: Operator, name: str, inputs: list[int], tensors: list[Tensor]) -> Operator:

@@ -52,6 +52,25 @@ def test_after_the_operator(name: str, activation: int) -> None:
     same_graph(fold_affine(parse_graph(text)), graph(line, constants=constants))
 
 
+@pytest.mark.parametrize("number", ["1e-30", "1e30"])
+def test_constants_whose_product_float32_lacks_stay_two(number: str) -> None:
+    text = graph(
+        "%m: float32[1,3] = MUL(%x, #n)",
+        "%y: float32[1,3] = MUL(%m, #n)",
+        constants=f"constant #n: float32[] = {number}",
+    )
+    same_graph(fold_affine(parse_graph(text)), text)
+
+
+@pytest.mark.parametrize("factor", ["1e-20, 1.0", "1.0, 1e-24"])
+def test_a_factor_that_costs_the_weights_their_digits_stays(factor: str) -> None:
+    constants = (
+        f"constant #w: float32[2,3] = 1e-20, 2e-20, 3e-20, 4e-20, 5e-20, 6e-20\nconstant #c: float32[2] = {factor}"
+    )
+    text = graph(DENSE.format("%d", "%x", "#w"), "%y: float32[1,2] = MUL(%d, #c)", constants=constants)
+    same_graph(fold_affine(parse_graph(text)), text)
+
+
 def test_a_bias_appears_where_there_was_none() -> None:
     text = graph(DENSE.format("%d", "%x", "#w"), "%y: float32[1,2] = ADD(#c, %d)")
     same_graph(fold_affine(parse_graph(text)), graph(DENSE.format("%y", "%x", "#w, #c")))

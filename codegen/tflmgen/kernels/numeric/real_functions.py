@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import OperatorInstance
+from tflmgen.kernels.numeric.quantize_math import Activation
 
 Reals = NDArray[np.float64]
 
@@ -26,8 +27,8 @@ def of_elements(function: Callable[..., Any]) -> Real:
 
     def evaluate(op: OperatorInstance, operands: Sequence[Reals]) -> Reals:
         results = np.asarray(function(*operands))
-        activation = getattr(op.attributes, "activation", None)
-        return results if activation is None else np.asarray(np.clip(results, *activation.bounds))
+        activation = getattr(op.attributes, "activation", Activation.NONE)
+        return results if activation is Activation.NONE else np.asarray(np.clip(results, *activation.bounds))
 
     return evaluate
 

@@ -68,6 +68,8 @@ def form_of(instance: OperatorInstance, name: str, operands: Sequence[RowForm], 
     shape = instance.outputs[0].max_shape
     if name in _REDUCTIONS:
         return _reduced(name, instance, operands[0], rows)
+    if name == "BROADCAST_TO":
+        return RowForm(shape, _broadcast(operands[0], shape, rows), operands[0].of_rows and operands[0].shape == shape)
     if name in _UNARY:
         return RowForm(shape, _UNARY[name](operands[0].sum), operands[0].of_rows)
     if name not in _BINARY:

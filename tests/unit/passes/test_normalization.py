@@ -19,6 +19,7 @@ CONSTANTS = """
     constant #bias: float32[6] = 0.5, -0.5, 0.25, 1.0, 2.0, 3.0
     constant #rows: float32[2,1] = 2.0, 3.0
     constant #pair: int32[2] = 2, 1
+    constant #shape: int32[2] = 2, 6
 """
 
 
@@ -82,6 +83,16 @@ SPELLED = {
             f"%y: {X} = MUL(%r, %x)",
         ],
         "NORMALIZE(%x, -, -) {depth=6, epsilon=0.0010000000474974513, factor=1.0, centred=False}",
+    ),
+    "a mean that is broadcast before it is subtracted": (
+        [
+            *VARIANCE,
+            f"%b: {X} = BROADCAST_TO(%m, #shape)",
+            f"%d: {X} = SUB(%x, %b)",
+            f"%c: {X} = BROADCAST_TO(%r, #shape)",
+            f"%y: {X} = MUL(%d, %c)",
+        ],
+        f"NORMALIZE(%x, -, -) {{{LAYER_EXACTLY}}}",
     ),
     "softmax": (
         [

@@ -49,7 +49,8 @@ def gelu(x: Reals, approximate: bool) -> Reals:
     """x times the normal distribution up to x, or the usual approximation by tanh, in LiteRT's single precision."""
     single = x.astype(np.float32)
     if approximate:
-        cube = np.float32(0.044715) * single * single * single
+        with np.errstate(over="ignore"):
+            cube = np.float32(0.044715) * single * single * single
         factor = np.float32(1) + _tanh(np.float32(math.sqrt(2.0 / math.pi)) * (single + cube))
     else:
         factor = _erfc(-single * np.float32(math.sqrt(0.5)))

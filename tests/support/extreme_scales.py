@@ -26,7 +26,8 @@ def at_the_ends(rng: Rng, case: Case) -> Case:
     common, chosen = _factor(rng), own[int(rng.integers(len(own)))] if own else None
     fixed = {k.quantization for k in case.outputs} if choice == 3 else set[Quantization | None]()
     factors = {
-        q: 1.0 if q in fixed or (choice == 2 and q is not chosen) else _factor(rng) if choice == 1 else common for q in own
+        q: 1.0 if q in fixed or (choice == 2 and q is not chosen) else _factor(rng) if choice == 1 else common
+        for q in own
     }
     moved = {q: _moved(rng, q, factors[q], is_free=q not in fixed) for q in own}
     product = np.prod([factors.get(t.type.quantization, 1.0) for t in case.inputs[:2] if t and t.type.quantization])

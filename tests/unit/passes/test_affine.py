@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 from support.graph_parser import parse_graph, same_graph
+from tflmgen.ir import Op
 from tflmgen.passes.affine import fold_affine
 from tflmgen.passes.dead_code import prune
 from tflmgen.passes.identities import drop_identities
+from tflmgen.passes.pipeline import run_passes
 
 CONSTANTS = """
     constant #w: float32[2,3] = 1.0, 2.0, 3.0, 4.0, 5.0, 6.0
@@ -168,3 +170,43 @@ def test_nothing_added_and_one_multiplied_with_leave_x() -> None:
         signature main: main(x, i) -> (d, e, f, g)
     """,
     )
+
+
+@pytest.mark.parametrize(
+    ("shape", "constant"), [("1,18,4", "1,1,4"), ("18,4,1", "1,4,1"), ("3,6,4", "4"), ("1,1,1,18,4", "1,1,1,1,4")]
+)
+def test_a_view_between_hides_no_channels(shape: str, constant: str) -> None:
+    """Batch normalisation of a layer of one dimension, as Keras and ONNX arrange it."""
+    text = f"""
+        constant #w: float32[4,1,1,2] = 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0
+        constant #c: float32[{constant}] = 2.0, 3.0, 4.0, 5.0
+        constant #s: int32[{len(shape.split(","))}] = {shape}
+        function main(%x: float32[1,1,18,2]) {{
+          %a: float32[1,1,18,4] = CONV_2D(%x, #w) {{stride_h=1, stride_w=1, dilation_h_factor=1, dilation_w_factor=1}}
+          %b: float32[{shape}] = RESHAPE(%a, #s)
+          %m: float32[{shape}] = MUL(%b, #c)
+          %y: float32[{shape}] = ADD(%m, #c) {{fused_activation_function=1}}
+          return %y
+        }}
+        signature main: main(x) -> (y)
+    """
+    (function,) = run_passes(parse_graph(text)).functions
+    layer, view = (node for node in function.body.nodes if isinstance(node, Op))
+    assert (layer.operator, view.operator) == ("CONV_2D", "RESHAPE")
+
+
+def test_a_factor_of_steps_is_no_channels() -> None:
+    text = """
+        constant #w: float32[2,1,1,2] = 1.0, 2.0, 3.0, 4.0
+        constant #c: float32[2,1] = 2.0, 3.0
+        constant #s: int32[2] = 2, 2
+        function main(%x: float32[1,1,2,2]) {
+          %a: float32[1,1,2,2] = CONV_2D(%x, #w) {stride_h=1, stride_w=1, dilation_h_factor=1, dilation_w_factor=1}
+          %b: float32[2,2] = RESHAPE(%a, #s)
+          %y: float32[2,2] = MUL(%b, #c)
+          return %y
+        }
+        signature main: main(x) -> (y)
+    """
+    (function,) = run_passes(parse_graph(text)).functions
+    assert [node.operator for node in function.body.nodes if isinstance(node, Op)] == ["CONV_2D", "RESHAPE", "MUL"]

@@ -111,10 +111,11 @@ NAMES_OPERATORS = {
         "frontend.onnx.lower_sample frontend.onnx.lower_signal frontend.onnx.lower_detection"
     ),
     "passes that replace a pattern of certain operators by others": (
-        "passes.activation_functions passes.affine passes.attention passes.dilation passes.embedding_tables "
+        "passes.activation_functions passes.affine passes.attention passes.dilation passes.element_forms "
+        "passes.embedding_tables "
         "passes.fuse_lookups passes.identities passes.matrix_products passes.merge_transposes passes.mixed_depthwise "
         "passes.move_transposes passes.normalization passes.permutation passes.quantization "
-        "passes.quantize_boundaries passes.transposed_weights"
+        "passes.quantize_boundaries passes.row_forms passes.transposed_weights"
     ),
     "sliding windows: cuts, joins and adds tensors": (
         "passes.sliding.graph_builder passes.sliding.moving_sums passes.sliding.rings passes.sliding.stage_hops"
@@ -124,7 +125,8 @@ NAMES_OPERATORS = {
         "applications.signal_builtins applications.window_glue"
     ),
     "quantisation: operators with weights, conversions, and operators that others stand in for": (
-        "quantize.constant_moves quantize.equalization quantize.fake_quantization quantize.float_simplification "
+        "quantize.constant_moves quantize.equalization quantize.factor_moves quantize.fake_quantization "
+        "quantize.float_simplification "
         "quantize.hoisted_products quantize.idle_clips quantize.integer_choices quantize.integer_forms "
         "quantize.integer_rewrite quantize.list_rows quantize.loop_counters quantize.saturation quantize.sum_chains "
         "quantize.trained_weights"

@@ -100,6 +100,25 @@ def test_a_division_by_a_constant_is_a_multiplication(divisor: float, operators:
     assert [op.options for op in written if op.name in ("MUL", "DIV")] == [{"fused_activation_function": 1}]
 
 
+@pytest.mark.parametrize("shape", [(1, 3), (1, 1, 1, 3)])
+@pytest.mark.parametrize("activations", ["int8", "int16"])
+def test_a_bias_of_any_rank_has_a_scale_per_channel(shape: tuple[int, ...], activations: str) -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, y = graph.tensor("x", DType.FLOAT32, SHAPE), graph.tensor("y", DType.FLOAT32, (1, 3))
+    weights = graph.constant("weights", np.arange(12, dtype=np.float32).reshape(3, 4) - 6)
+    bias = graph.constant("bias", np.array([1, -20, 300], np.float32).reshape(shape))
+    graph.operator("FULLY_CONNECTED", [x, weights, bias], [y])
+    graph.inputs, graph.outputs = [x], [y]
+    Path("model.tflite").write_bytes(write_model(builder.model()))
+    words = ("--calibration", "good.npz", "--activations", activations, "-o", "q.tflite")
+    finished = tflmgen("quantize", "model.tflite", *words)
+    assert finished.code == 0, finished.err
+    written = read_model(Path("q.tflite")).subgraphs[0]
+    (layer,) = (op for op in written.operators if op.name == "FULLY_CONNECTED")
+    assert written.tensors[layer.inputs[2]].shape == (3,)
+
+
 def infinite(name: str, values: list[list[float]]) -> None:
     """model.tflite: max(tanh(x) with `values` by the operator PADV2 or MAXIMUM, x)."""
     builder = ModelBuilder()

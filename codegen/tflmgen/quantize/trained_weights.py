@@ -2,8 +2,8 @@
 
 A step of gradient descent is far smaller than a step of int8. So the weights stay float32, and with them every subgraph
 that a signature runs which assigns them. Gradient descent adds a step, which follows from the weights, to the weights.
-A matrix that is computed otherwise, such as a cache of keys that rows are stored in, the sum of outer products of linear
-attention, or weights that decay and are written anew, is an activation, though a product reads it as weights.
+A matrix that is computed otherwise, such as a cache of keys that rows are stored in, the sum of outer products of
+linear attention, or a memory that fades, is an activation, though a product reads it as weights.
 """
 
 from __future__ import annotations

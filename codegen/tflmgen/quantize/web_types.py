@@ -40,12 +40,13 @@ OperatorKey = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Reason why an operator stays in float."""
+    """Reason why an operator stays in float; `is_choice`: it could compute in integers, with less accuracy."""
 
     subgraph: int
     operator: int
     name: str
     reason: str
+    is_choice: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ class TypeSolver:
     """One decision over a whole Model.
 
     wanted    element type by web root where it is not `activations`: int16, or float32 to keep a web in float
-    requantised  as in QuantizationChoice
+    requantised, exact  as in QuantizationChoice
     ranges    of webs: what the file records, else what calibration measured, else what value-range analysis concludes
     recorded  webs whose range the file records
     analysed  ranges that value-range analysis gave or widened
@@ -100,6 +101,7 @@ class TypeSolver:
     wanted: Mapping[TensorKey, DType] = field(default_factory=dict)
     choose_range: RangeChoice = whole_range
     requantised: float = 0.0
+    exact: Mapping[OperatorKey, str] = field(default_factory=dict)
     webs: Webs = field(init=False)
     ranges: dict[TensorKey, Range] = field(init=False)
     recorded: frozenset[TensorKey] = field(init=False)
@@ -121,7 +123,7 @@ class TypeSolver:
 
     def solve(self) -> Assignment:
         """The types; forms whose rules the real scales break are given up until none does."""
-        refused: dict[OperatorKey, str] = {}
+        refused: dict[OperatorKey, str] = dict(self.exact)
         while True:
             dtypes = self._web_dtypes(refused)
             types = self._typed(dtypes)
@@ -188,7 +190,7 @@ class TypeSolver:
             if isinstance(form, Form):
                 self._forms[key] = form
             else:
-                self._notes[key] = Note(*key, op.name, form)
+                self._notes[key] = Note(*key, op.name, form, is_choice=form == self.exact.get(key))
         return {
             root: self._wanted(root)
             if any(key in self._forms for key in touching.get(root, ())) or root not in touching
@@ -214,7 +216,9 @@ class TypeSolver:
             unseen = any(root not in self.ranges for root in roots)
             return "calibration never reached it" if unseen else "its operands or results are kept in float32"
         if rule := refused.get((graph.index, op.index)):
-            return rule
+            # Operators that are kept in float by choice may have no other form.
+            other = find_form(op, graph, self.activations) if (graph.index, op.index) in self.exact else rule
+            return other if isinstance(other, str) else rule
         reason: Form | str = ""
         for dtype in sorted(wanted, key=lambda dtype: -dtype.bits):
             reason = find_form(op, graph, dtype)

@@ -22,7 +22,6 @@ FILE_GROUPS: Mapping[type, Mapping[str, OptionHelp]] = {
             min=0.0,
             max=1.0,
         ),
-        "strict": OptionHelp("Fail if an operator would stay in float."),
         "fuse_lstm": OptionHelp(
             "Make one operator of a loop that is an LSTM layer. Its state persists: reset it before each invoke."
         ),

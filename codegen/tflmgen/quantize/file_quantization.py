@@ -23,6 +23,7 @@ from tflmgen.quantize.mask_constants import with_bounded_masks
 from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, prepare_float, quantize_model
 from tflmgen.quantize.observed_build import ObservedBuild, moved_shapes, observed_build, observed_variant
 from tflmgen.quantize.range_choice import Affine, RangeMethod, affine_of, choose_range, clip
+from tflmgen.quantize.range_margins import range_margins
 from tflmgen.quantize.refinement import Refinement, Trial, refined
 from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.type_search import Limits, TypeChoice, Wanted, evaluate
@@ -115,7 +116,8 @@ def quantize_file(
         measured = measure(build, data.fit, _counted(progress, "Calibrating: set"))
         reference = run_sets(build, data.held_out)
         build, measured = _without_masks(stack, build, data, measured, reference)
-        choice = _with_exact_ends(_choice(settings, keeps_state), build, data, measured)
+        choice = replace(_choice(settings, keeps_state), margins=range_margins(build.model, settings.margin or ()))
+        choice = _with_exact_ends(choice, build, data, measured)
         best = refined(stack, build, data, measured, choice, progress, reference)
         result = _best(best, data, settings, progress)
         reasons = {key: layer if isinstance(layer, str) else "" for key, layer in layers.items()}

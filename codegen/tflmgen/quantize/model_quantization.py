@@ -49,6 +49,7 @@ class QuantizationChoice:
     requantised   part of a group's range below which an operand with other readers has a scale of its own, and a
                   QUANTIZE in front of the operator that demands the group's; 0: none has
     exact         operators that stay in float32, and why (`exact_ends`)
+    margins       factors of the ranges of some tensors' groups (`range_margins`)
     """
 
     activations: DType = DType.INT8
@@ -60,6 +61,7 @@ class QuantizationChoice:
     constants: Mapping[OperatorKey, LayerConstants] = field(default_factory=dict)
     requantised: float = 0.0
     exact: Mapping[OperatorKey, str] = field(default_factory=dict)
+    margins: Mapping[TensorKey, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ def prepare_float(model: Model, fuses_lstm: bool = False, keeps_state: bool = Tr
 
 def quantize_model(source: Model, calibration: Calibration, choice: QuantizationChoice) -> QuantizedModel:
     """The quantised Model of one that `prepare_float` made."""
-    settings = choice.activations, choice.wanted, choice.choose_range, choice.requantised, choice.exact
+    settings = choice.activations, choice.wanted, choice.choose_range, choice.requantised, choice.exact, choice.margins
     assignment = TypeSolver(source, calibration, *settings).solve()
     if choice.float_io:
         assignment = carry_inputs(source, without_idle_webs(source, assignment))

@@ -66,9 +66,12 @@ def summarize_webs(
     known = (summary for summary in summaries if summary is not None)
     if held_out is None:
         return tuple(known)
-    return tuple(
-        replace(web, held_out_reach=_reach(*(part.merged(members[web.root]) for part in held_out))) for web in known
-    )
+    webs, margins = quantized.assignment.webs, quantized.assignment.margins
+    reached = []
+    for web in known:
+        parts, factor = (part.merged(members[web.root]) for part in held_out), margins.get(webs.root(web.root), 1.0)
+        reached.append(replace(web, held_out_reach=_reach(*parts, factor)))
+    return tuple(reached)
 
 
 def _summary(
@@ -100,18 +103,19 @@ def _summary(
     )
 
 
-def _reach(held_out: TensorStatistics | None, others: TensorStatistics | None) -> float | None:
-    """How far values reach in a range that includes 0, as a part of it: the greater of both ends."""
+def _reach(held_out: TensorStatistics | None, others: TensorStatistics | None, factor: float) -> float | None:
+    """How far values reach in a range that includes 0, as a part of it: the greater of both ends.
+
+    factor  of the range, for a margin beyond the others' values
+    """
     if held_out is None or others is None:
         return None
-    both = held_out, others
-    lows, highs = ((min(s.minimum, 0.0) for s in both), (max(s.maximum, 0.0) for s in both))
-    ends = tuple(lows), tuple(highs)
-    width = max(others.maximum, 0.0) - min(others.minimum, 0.0)
-    beyond = max(others.minimum - held_out.minimum, held_out.maximum - others.maximum)
+    (low, high), (least, greatest) = ((min(s.minimum, 0.0), max(s.maximum, 0.0)) for s in (held_out, others))
+    least, greatest = least * factor, greatest * factor
+    beyond = max(least - low, high - greatest)
     if beyond > 0:
-        return 1 + beyond / width if width else math.inf
-    return max((value / end for value, end in ends if end), default=0.0)
+        return 1 + beyond / (greatest - least) if greatest > least else math.inf
+    return max((value / end for value, end in ((low, least), (high, greatest)) if end), default=0.0)
 
 
 def _histogram(statistics: TensorStatistics) -> tuple[int, ...]:

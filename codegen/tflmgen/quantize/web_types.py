@@ -57,6 +57,7 @@ class Assignment:
     forms   of operators in integers, by subgraph and operator index; others stay as they are
     notes   on operators that stay in float
     carried webs whose tensors are float32, converted where an operator needs their type (`carried_inputs`)
+    margins factors of the ranges of webs, by root
     """
 
     webs: Webs
@@ -64,6 +65,7 @@ class Assignment:
     forms: Mapping[OperatorKey, Form]
     notes: tuple[Note, ...]
     carried: frozenset[TensorKey] = frozenset()
+    margins: Mapping[TensorKey, float] = field(default_factory=dict)
 
     def type_of(self, key: TensorKey) -> ElementType:
         """The type in which operators compute with a tensor."""
@@ -89,7 +91,7 @@ class TypeSolver:
     """One decision over a whole Model.
 
     wanted    element type by web root where it is not `activations`: int16, or float32 to keep a web in float
-    requantised, exact  as in QuantizationChoice
+    requantised, exact, margins  as in QuantizationChoice
     ranges    of webs: what the file records, else what calibration measured, else what value-range analysis concludes
     recorded  webs whose range the file records
     analysed  ranges that value-range analysis gave or widened
@@ -102,6 +104,7 @@ class TypeSolver:
     choose_range: RangeChoice = whole_range
     requantised: float = 0.0
     exact: Mapping[OperatorKey, str] = field(default_factory=dict)
+    margins: Mapping[TensorKey, float] = field(default_factory=dict)
     webs: Webs = field(init=False)
     ranges: dict[TensorKey, Range] = field(init=False)
     recorded: frozenset[TensorKey] = field(init=False)
@@ -132,6 +135,7 @@ class TypeSolver:
                 types,
                 dict(self._forms),
                 tuple(self._notes[key] for key in sorted(self._notes)),
+                margins={self.webs.root(key): factor for key, factor in self.margins.items()},
             )
             broken = self._broken(assignment)
             if not broken:
@@ -245,12 +249,15 @@ class TypeSolver:
             members.setdefault(groups.root(root), []).append(root)
         types: dict[TensorKey, ElementType] = {}
         saturated = saturation_bounds(self.model, self.webs, self._forms, ranges)
+        factors = {self.webs.root(key): factor for key, factor in self.margins.items()}
         for roots in members.values():
             measured = decisive_webs(roots, saturated, ranges)
             element = self._group_type(roots, measured, dtypes[roots[0]], ranges, fixed)
             if not self.recorded.intersection(roots):
                 values = [ranges[root] for root in roots if root in ranges]
                 element = _within(element, needed_range(roots, saturated, ranges), values)
+            factor = max((factors[root] for root in roots if root in factors), default=1.0)
+            element = element if factor == 1 or fixed.keys() & roots else _widened(element, factor)
             types |= dict.fromkeys(roots, _centred(element) if centred.intersection(roots) else element)
         return types
 
@@ -358,6 +365,14 @@ def _centred(element: ElementType) -> ElementType:
     bounds = representable_range(element.quantization, element.dtype)
     affine = affine_for(*bounds, dtype=element.dtype, symmetric=True)
     return ElementType(element.dtype, Quantization((affine.scale,), (affine.zero_point,)))
+
+
+def _widened(element: ElementType, factor: float) -> ElementType:
+    """An element type whose range is so many times as wide."""
+    if element.quantization is None:
+        return element
+    low, high = representable_range(element.quantization, element.dtype)
+    return ElementType(element.dtype, range_quantization(low * factor, high * factor, element.dtype))
 
 
 def _within(element: ElementType, bounds: Range, values: Sequence[Range]) -> ElementType:

@@ -22,6 +22,10 @@ FILE_GROUPS: Mapping[type, Mapping[str, OptionHelp]] = {
             min=0.0,
             max=1.0,
         ),
+        "margin": OptionHelp(
+            "Range of all outputs, or of the tensor NAME, in multiples of what samples reach. Repeatable.",
+            "[NAME=]FACTOR",
+        ),
         "fuse_lstm": OptionHelp(
             "Make one operator of a loop that is an LSTM layer. Its state persists: reset it before each invoke."
         ),

@@ -213,6 +213,7 @@ class QuantizeOptions:
     max_error      largest absolute difference of an output on the sets that errors are measured on; None: any
     min_agreement  least share of outputs' rows whose largest element stays, and of control flow's decisions; None: any
     margin         FACTOR of the ranges of all outputs, or NAME=FACTOR of a tensor's: room for what samples lack
+    split_outputs  the parts of an output that joins several become outputs, each with a scale of its own
     fuse_lstm      loops that are LSTM layers become one operator, whose state persists between invokes
     report         page to write, with tables and pictures
     board          id of a board on which flash, RAM and instructions are measured before and after
@@ -223,6 +224,7 @@ class QuantizeOptions:
     max_error: float | None = None
     min_agreement: float | None = None
     margin: list[str] | None = None
+    split_outputs: bool = False
     fuse_lstm: bool = False
     report: Path | None = None
     board: str | None = None

@@ -301,6 +301,26 @@ def test_a_margin_widens_the_outputs_range() -> None:
     assert (wrong.code, "the model has no tensor 'nothing'" in wrong.err) == (2, True)
 
 
+def test_parts_of_an_output_may_be_outputs_with_a_scale_each() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, y = graph.tensor("x", DType.FLOAT32, SHAPE), graph.tensor("y", DType.FLOAT32, (1, 8))
+    heads = [graph.tensor(name, DType.FLOAT32, SHAPE) for name in ("boxes", "scores")]
+    for head, factor in zip(heads, (1000.0, 0.5), strict=True):
+        graph.operator("MUL", [x, graph.constant("factor", np.float32(factor))], [head])
+    graph.operator("CONCATENATION", heads, [y], {"axis": 1})
+    graph.inputs, graph.outputs = [x], [y]
+    Path("model.tflite").write_bytes(write_model(builder.model()))
+    words = ("quantize", "model.tflite", "--calibration", "good.npz", "--io", "int8", "-o", "q.tflite")
+    joined = tflmgen(*words)
+    assert "costs some of them" in joined.out
+    assert "--split-outputs" in joined.out
+    split = tflmgen(*words, "--split-outputs", "--json")
+    outputs = split.json["evaluation"]["outputs"]
+    assert len(outputs) == 2
+    assert all(output["noise"]["worst_db"] > 30 for output in outputs)
+
+
 @pytest.mark.parametrize("command", [("quantize", "--calibration"), ("build", "--board", "host", "--quantize")])
 def test_strict_makes_errors_of_warnings(command: tuple[str, ...]) -> None:
     write_model_of(["TANH", "GELU"])

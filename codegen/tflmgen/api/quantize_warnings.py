@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tflmgen.kernels import reference_runtimes
-from tflmgen.options import Activations
-from tflmgen.quantize import CORE, QuantizedFile, WebSummary, operator_work, summarize_webs
+from tflmgen.options import Activations, QuantizedIo
+from tflmgen.quantize import CORE, MeanNoise, QuantizedFile, WebSummary, operator_work, summarize_webs
 from tflmgen.terminal import count
 
 LOW_DB = 15.0
@@ -20,6 +20,9 @@ _MOST_DIFFERENT = 0.01
 
 _MOST_FLOAT = 0.5
 """Share of the work in float32 from which on quantisation has done little."""
+
+_UNEVEN_DB = 12.0
+"""Difference between elements of one output from which on its one scale is to blame: two bits."""
 
 _NAME_LENGTH = 32
 """Characters of a tensor's name in a warning: converters join the names of what they fused."""
@@ -40,7 +43,7 @@ def quantization_warnings(result: QuantizedFile) -> Iterator[str]:
     yield from _missing_operators(result)
     yield from _mostly_float(result)
     if result.types is not None and not result.types.is_within:
-        yield f"no types reach what {result.activations.value} aims at: {result.types.reason}"
+        yield f"no types reach what {result.settings.activations.value} aims at: {result.types.reason}"
 
 
 def operators_in_float(result: QuantizedFile) -> Iterator[str]:
@@ -64,9 +67,20 @@ def _outputs(result: QuantizedFile) -> Iterator[str]:
             noise = error.noise
             element = "" if noise.worst_db == noise.whole_db else f"element {noise.worst} of "
             text = f"{element}{error.output} is {_decibels(noise.worst_db)} dB about its mean"
-            yield f"{text} on held-out samples: its error is large. {_remedy(result)}"
+            yield f"{text} on held-out samples: its error is large. {_remedy(result)}{_one_scale(result, noise)}"
         elif error.noise is None and (error.sqnr_db < LOW_DB or not math.isfinite(error.max_abs)):
             yield f"{error.output} has an SQNR of {error.sqnr_db:.1f} dB: its error is large. {_remedy(result)}"
+
+
+def _one_scale(result: QuantizedFile, noise: MeanNoise) -> str:
+    """What the one scale of an integer output costs its elements of small range, and what to do about it."""
+    known = [value for value in noise.channels_db if math.isfinite(value)]
+    lost = max(known, default=0.0) - min(known, default=0.0)
+    if result.settings.io is QuantizedIo.FLOAT or lost < _UNEVEN_DB:
+        return ""
+    return (
+        f". One scale for all elements costs some of them {lost:.0f} dB: --split-outputs, or --io float, at no cycles"
+    )
 
 
 def _decibels(value: float) -> str:
@@ -74,7 +88,7 @@ def _decibels(value: float) -> str:
 
 
 def _remedy(result: QuantizedFile) -> str:
-    if result.activations is Activations.INT8:
+    if result.settings.activations is Activations.INT8:
         wider = "Try --activations auto or int16"
         if result.remedy is None or not result.costs:
             return wider

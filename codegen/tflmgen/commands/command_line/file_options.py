@@ -26,6 +26,7 @@ FILE_GROUPS: Mapping[type, Mapping[str, OptionHelp]] = {
             "Range of all outputs, or of the tensor NAME, in multiples of what samples reach. Repeatable.",
             "[NAME=]FACTOR",
         ),
+        "split_outputs": OptionHelp("Make an output of each part of an output that joins several: a scale for each."),
         "fuse_lstm": OptionHelp(
             "Make one operator of a loop that is an LSTM layer. Its state persists: reset it before each invoke."
         ),

@@ -6,40 +6,49 @@ few as reach the aim; all of them where none do and the outputs gain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tflmgen.frontend import TensorKey
 from tflmgen.ir import DType
 from tflmgen.quantize.type_search import TypeTrials, Wanted
-
-_MOST_WEBS = 24
-"""Webs that are tried: each takes a quantisation and an estimate, 50 ms of a small model."""
 
 _WORTH_DB = 0.5
 """Gain of the worst element, in decibels, for which conversions are worth their cycles."""
 
 
 def affordable_types(
-    trials: TypeTrials, order: Sequence[TensorKey], costs_little: Callable[[Wanted], bool]
+    trials: TypeTrials,
+    order: Sequence[TensorKey],
+    costs: Mapping[TensorKey, int],
+    budget: float,
+    added_cycles: Callable[[Wanted], int],
 ) -> dict[TensorKey, DType]:
     """Webs in int16.
 
     trials        of types, with limits to aim at
     order         webs, those first that gain most for their cost
-    costs_little  whether a model with these types takes little longer than one in int8 alone
+    costs         what each alone costs, about
+    budget        cycles that all may cost together
+    added_cycles  what several cost together, conversions included
     """
-    widened: dict[TensorKey, DType] = {}
-    for root in order[:_MOST_WEBS]:
-        wider = {**widened, root: DType.INT16}
-        widened = wider if costs_little(wider) else widened
-    if not widened or not _is_worth(trials, widened):
+    chosen: list[TensorKey] = []
+    total = 0
+    for root in order:
+        if total + costs.get(root, 0) <= budget:
+            chosen, total = [*chosen, root], total + costs.get(root, 0)
+    while chosen and added_cycles(_wide(chosen)) > budget:
+        chosen = chosen[: len(chosen) * 3 // 4]
+    if not chosen or not _is_worth(trials, _wide(chosen)):
         return {}
-    low, high = 0, len(widened)
-    candidates = [dict(list(widened.items())[:number]) for number in range(high + 1)]
-    while trials.is_good(widened) and high - low > 1:
+    low, high = 0, len(chosen)
+    while trials.is_good(_wide(chosen)) and high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if trials.is_good(candidates[middle]) else (middle, high)
-    return candidates[high]
+        low, high = (low, middle) if trials.is_good(_wide(chosen[:middle])) else (middle, high)
+    return _wide(chosen[:high])
+
+
+def _wide(roots: Sequence[TensorKey]) -> dict[TensorKey, DType]:
+    return dict.fromkeys(roots, DType.INT16)
 
 
 def _is_worth(trials: TypeTrials, wanted: Wanted) -> bool:

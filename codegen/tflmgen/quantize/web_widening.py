@@ -24,8 +24,8 @@ from tflmgen.terminal import Progress
 _SENSITIVITY_SETS = 16
 """Sets on which each web is measured alone: enough for the order of the webs."""
 
-_LITTLE = 1.1
-"""Cycles of a model with wider types, as a multiple of those without, that are little more."""
+_LITTLE = 0.1
+"""Part of a model's cycles that wider types may add to them."""
 
 
 def web_members(assignment: Assignment, calibration: Calibration) -> dict[TensorKey, list[TensorKey]]:
@@ -57,10 +57,11 @@ class TypeSearch:
         trials = TypeTrials(self.best.build, self.sets, self.quantize, limits, self.progress)
         if trials.is_good({}):
             return {}
-        limit = _LITTLE * self._cycles({})
+        before = self._cycles({})
         ends = set() if self.best.choice.float_io else self._ends()
         order = [root for root in promotion_order(self.webs, self.sensitivities, self.costs) if root not in ends]
-        return affordable_types(trials, order, lambda wanted: self._cycles(wanted) <= limit)
+        budget = _LITTLE * before
+        return affordable_types(trials, order, self.costs, budget, lambda wanted: self._cycles(wanted) - before)
 
     def _ends(self) -> set[TensorKey]:
         """Webs of inputs and outputs."""

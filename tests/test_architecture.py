@@ -125,7 +125,8 @@ NAMES_OPERATORS = {
         "applications.signal_builtins applications.window_glue"
     ),
     "quantisation: operators with weights, conversions, and operators that others stand in for": (
-        "quantize.constant_moves quantize.equalization quantize.factor_moves quantize.fake_quantization "
+        "quantize.constant_moves quantize.equalization quantize.exact_ends quantize.factor_moves "
+        "quantize.fake_quantization "
         "quantize.float_simplification "
         "quantize.hoisted_products quantize.idle_clips quantize.integer_choices quantize.integer_forms "
         "quantize.integer_rewrite quantize.list_rows quantize.loop_counters quantize.saturation quantize.sum_chains "

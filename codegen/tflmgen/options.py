@@ -212,7 +212,8 @@ class QuantizeOptions:
 
     max_error      largest absolute difference of an output on the sets that errors are measured on; None: any
     min_agreement  least share of outputs' rows whose largest element stays, and of control flow's decisions; None: any
-    strict         operators that would stay in float are an error
+    margin         FACTOR of the ranges of all outputs, or NAME=FACTOR of a tensor's: room for what samples lack
+    split_outputs  the parts of an output that joins several become outputs, each with a scale of its own
     fuse_lstm      loops that are LSTM layers become one operator, whose state persists between invokes
     report         page to write, with tables and pictures
     board          id of a board on which flash, RAM and instructions are measured before and after
@@ -222,7 +223,8 @@ class QuantizeOptions:
     io: QuantizedIo = QuantizedIo.FLOAT
     max_error: float | None = None
     min_agreement: float | None = None
-    strict: bool = False
+    margin: list[str] | None = None
+    split_outputs: bool = False
     fuse_lstm: bool = False
     report: Path | None = None
     board: str | None = None
@@ -275,6 +277,7 @@ class OutputOptions:
     json: bool = False
     quiet: bool = False
     wide: bool = False
+    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True)

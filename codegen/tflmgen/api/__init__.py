@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from tflmgen.api.python_source import quantize_to, source_file
     from tflmgen.api.quantization_results import quantization_json, quantization_lines
     from tflmgen.api.quantize_costs import Costs, board_of, measured_costs
+    from tflmgen.api.quantize_warnings import operators_in_float, quantization_warnings
     from tflmgen.api.ram_curve import pareto_points
     from tflmgen.api.records import MissingPackageError, Records
 
@@ -74,6 +75,7 @@ _MODULES = {
     "planned_model": "PlannedModel plan_file",
     "project_build": "check_export export_library flash_project save_project",
     "quantization_results": "quantization_json quantization_lines",
+    "quantize_warnings": "operators_in_float quantization_warnings",
     "ram_curve": "pareto_points",
     "quantize_costs": "Costs board_of measured_costs",
 }
@@ -134,6 +136,7 @@ __all__ = [
     "measured_costs",
     "model_error",
     "named_boards",
+    "operators_in_float",
     "pareto_points",
     "parse_allowances",
     "plan_file",
@@ -142,6 +145,7 @@ __all__ = [
     "proof_lines",
     "quantization_json",
     "quantization_lines",
+    "quantization_warnings",
     "quantize_to",
     "read_build",
     "run_application",

@@ -108,6 +108,7 @@ def quantize_to(
     compiles  the file is compiled then. Loops that are LSTM layers become one operator whose state is zero at the start
               of each invoke, as the loop's is, in a file of another name: TensorFlow Lite has no such state
     """
+    from tflmgen.api.quantize_warnings import quantization_warnings
     from tflmgen.quantize import is_quantized_file, quantize_file
 
     assert options.quantize is not None
@@ -123,6 +124,7 @@ def quantize_to(
         result = quantize_file(
             path, options.quantize, choices, None, progress, options.source, keeps_state=not compiles
         )
+    console.refuse_warnings(quantization_warnings(result))
     target = fused if result.quantized.fused else target
     write_whole(target, result.quantized.data)
     return target, result

@@ -50,6 +50,8 @@ class QuantizationChoice:
     constants     weights and shifts of biases by operator, where they are not the nearest ones
     requantised   part of a group's range below which an operand with other readers has a scale of its own, and a
                   QUANTIZE in front of the operator that demands the group's; 0: none has
+    exact         operators that stay in float32, and why (`exact_ends`)
+    margins       factors of the ranges of some tensors' groups (`range_margins`)
     """
 
     activations: DType = DType.INT8
@@ -60,6 +62,8 @@ class QuantizationChoice:
     keeps_state: bool = True
     constants: Mapping[OperatorKey, LayerConstants] = field(default_factory=dict)
     requantised: float = 0.0
+    exact: Mapping[OperatorKey, str] = field(default_factory=dict)
+    margins: Mapping[TensorKey, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +112,8 @@ QUANTIZED = "quantised by tflmgen"
 
 def quantize_model(source: Model, calibration: Calibration, choice: QuantizationChoice) -> QuantizedModel:
     """The quantised Model of one that `prepare_float` made."""
-    solver = TypeSolver(source, calibration, choice.activations, choice.wanted, choice.choose_range, choice.requantised)
-    assignment = solver.solve()
+    settings = choice.activations, choice.wanted, choice.choose_range, choice.requantised, choice.exact, choice.margins
+    assignment = TypeSolver(source, calibration, *settings).solve()
     if choice.float_io:
         assignment = carry_inputs(source, without_idle_webs(source, assignment))
     outcomes = _fusions(source, assignment, calibration, choice)

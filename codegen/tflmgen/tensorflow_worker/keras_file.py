@@ -220,7 +220,7 @@ def _drop_keys(part: dict[str, Any], own: dict[str, Any], layer: type[Any]) -> N
 def _arguments(layer: type[Any]) -> Iterator[str]:
     """Names of the arguments that a layer's constructor, or one that it passes others on to, takes."""
     for ancestor in layer.__mro__:
-        parameters = inspect.signature(ancestor.__init__).parameters
+        parameters = inspect.signature(vars(ancestor).get("__init__", object.__init__)).parameters
         yield from parameters
         if not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
             return

@@ -6,12 +6,13 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tflmgen.errors import TflmgenError
 from tflmgen.options import OutputOptions
 from tflmgen.terminal.text_table import Line, Table, printable_lines, printable_text, table_lines
 
@@ -29,6 +30,10 @@ class Progress(Protocol):
     def __call__(self, text: str, done: int = 0, total: int = 0) -> None: ...
 
 
+class WarningsError(TflmgenError):
+    """Warnings that are errors, because of --strict; a line each."""
+
+
 @dataclass(frozen=True)
 class Console:
     """Standard output of one command: text unless --quiet or --json, JSON with --json, progress on a terminal."""
@@ -44,6 +49,19 @@ class Console:
         """Prints `text` and a line end, without control characters that a terminal would obey."""
         if self.shows_text:
             print(printable_lines(text))
+
+    def refuse_warnings(self, warnings: Iterable[str]) -> None:
+        """Raises WarningsError with --strict if there are warnings: to be called before anything is written."""
+        listed = list(warnings)
+        if self.options.strict and listed:
+            raise WarningsError("\n".join(f"--strict: {text}" for text in listed))
+
+    def warnings(self, warnings: Iterable[str]) -> None:
+        """Prints warnings, a line each; see `refuse_warnings`."""
+        listed = list(warnings)
+        self.refuse_warnings(listed)
+        for text in listed:
+            self.line(f"warning: {text}")
 
     def table(self, table: Table) -> None:
         """Prints a table and an empty line, as wide as the terminal; nothing with --quiet or --json."""

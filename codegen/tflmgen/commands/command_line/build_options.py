@@ -102,5 +102,6 @@ BUILD_GROUPS: Mapping[type, Mapping[str, OptionHelp]] = {
         "json": OptionHelp("Print JSON instead of text for people."),
         "quiet": OptionHelp("Print nothing but errors (and --json).", short="-q"),
         "wide": OptionHelp("Print tables in full, however wide they get."),
+        "strict": OptionHelp("Fail, and write nothing, where there would be a warning."),
     },
 }

@@ -55,9 +55,9 @@ def test_what_a_layer_of_keras_raises_is_said(tensorflow: TensorFlowProcess) -> 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of files that keras_files.py writes."""
+    """A folder of files that unusual_files.py writes."""
     folder = tmp_path_factory.mktemp("keras")
-    script = file_beside("keras_files.py")
+    script = file_beside("unusual_files.py")
     subprocess.run([interpreter() or "", str(script), str(folder)], check=True, capture_output=True)
     return folder
 
@@ -79,6 +79,13 @@ def test_a_file_of_keras_2_means_what_it_meant_there(tensorflow: TensorFlowProce
 def test_a_small_file_declares_no_gigabytes(tensorflow: TensorFlowProcess, written: Path, suffix: str) -> None:
     with pytest.raises(ModelError, match=r"its layers declare more than [\d,]+ bytes of weights, and the file has"):
         converted(tensorflow, written / f"dense.{suffix}")
+
+
+@pytest.mark.parametrize(("source", "node"), [("writer", "WriteFile"), ("reader.pb", "ReadFile")])
+def test_a_graph_that_reaches_files(tensorflow: TensorFlowProcess, written: Path, source: str, node: str) -> None:
+    with pytest.raises(ModelError, match=rf"\({node}\) reaches files"):
+        converted(tensorflow, written / source)
+    assert not (written / "written").exists()
 
 
 def test_an_archive_that_unpacks_to_more_than_it_may(tensorflow: TensorFlowProcess, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -186,8 +185,12 @@ def test_any_cut_or_flipped_byte_is_an_error_or_harmless(tmp_path: Path) -> None
     for at in range(0, len(data), 7):
         for damaged in (data[:at], data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :]):
             path.write_bytes(damaged)
-            with suppress(VectorsError):
-                _read(path)
+            try:
+                (vector_set,) = _read(path).sets
+            except VectorsError:
+                continue
+            for read, written in zip(vector_set.inputs, (X_DATA, W_DATA), strict=True):
+                np.testing.assert_array_equal(read, written)
 
 
 def test_outputs_come_back_in_the_form_of_the_inputs(tmp_path: Path) -> None:

@@ -48,8 +48,8 @@ def png_set(path: Path, port: Port) -> Array:
 
     Real numbers are from 0 to 1. Raises VectorsError where pillow is missing, or the image does not fit the input.
     """
-    pixels, bits = _pixels(path)
     shape = port.type.max_shape
+    pixels, bits = _pixels(path, port)
     for image in (pixels, pixels.transpose(2, 0, 1)):
         if [size for size in image.shape if size != 1] == [size for size in shape if size != 1]:
             return _stored(path, image.reshape(shape) / (2.0**bits - 1), bits, port)
@@ -57,8 +57,11 @@ def png_set(path: Path, port: Port) -> Array:
     raise VectorsError(f"{path}: the image is {size} (height, width, channels), and input '{port.name}' is {port.type}")
 
 
-def _pixels(path: Path) -> tuple[NDArray[np.int64], int]:
-    """Pixels [height, width, channel] from 0, and bits of a pixel."""
+def _pixels(path: Path, port: Port) -> tuple[NDArray[np.int64], int]:
+    """Pixels [height, width, channel] from 0, and bits of a pixel.
+
+    Raises VectorsError before an image is unpacked that has more pixels than the input has elements.
+    """
     try:
         from PIL import Image
     except ImportError as error:
@@ -67,6 +70,9 @@ def _pixels(path: Path) -> tuple[NDArray[np.int64], int]:
     try:
         with open_regular(path, DATA_LIMIT) as file, Image.open(file, formats=["PNG"]) as opened:
             image: Image.Image = opened
+            if image.width * image.height > port.type.elements:
+                size = f"{image.height} x {image.width} (height, width)"
+                raise VectorsError(f"{path}: the image is {size}, and input '{port.name}' is {port.type}")
             if image.mode == "P":
                 image = image.convert("RGBA" if "transparency" in image.info else "RGB")
             elif image.mode == "1":

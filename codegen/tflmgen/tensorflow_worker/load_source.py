@@ -12,6 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tflmgen.tensorflow_worker.file_operations import check_graph, check_saved_model
 from tflmgen.tensorflow_worker.frozen_graph import load_frozen
 from tflmgen.tensorflow_worker.keras_file import load_keras
 from tflmgen.tensorflow_worker.loaded_source import Entry, Program, port_of
@@ -30,7 +31,11 @@ def load_source(request: Request) -> Program:
     """The Program of request["source"], of the kind request["kind"]. Raises SourceError."""
     tf.config.set_visible_devices([], "GPU")
     tf.config.threading.set_intra_op_parallelism_threads(2)
-    return _LOADERS[request["kind"]](request)
+    program = _LOADERS[request["kind"]](request)
+    if request["kind"] != "python":
+        for entry in program.entries:
+            check_graph(entry.function.graph.as_graph_def())
+    return program
 
 
 def _keras_file(request: Request) -> Program:
@@ -92,6 +97,7 @@ def _keras_model(model: Any, request: Request) -> Program:
 
 def _saved_model(request: Request) -> Program:
     path = request["source"]
+    check_saved_model(Path(path))
     tags = reference_tags(Path(path))
     signatures: Mapping[str, Any]
     try:

@@ -24,6 +24,8 @@ from tflmgen.user_files import read_limited
 _MAX_FILE_BYTES = 1 << 29
 """Largest file that is read: far beyond the flash of any microcontroller."""
 
+_NO_TFLITE = f"this is not a TensorFlow Lite file: it lacks the identifier {IDENTIFIER.decode()}"
+
 _DECODE = f"{CUSTOM}TFLM_DECODE"
 """Operator whose inputs are encoded bytes with the quantisation of the decoded tensor."""
 
@@ -46,11 +48,12 @@ def parse_model(data: bytes, name: str) -> Model:
     """Model in the bytes of a file; `name` is for messages. Raises ModelError with every problem of the file."""
     if not data:
         raise _error(name, "the file is empty")
+    if other := other_format(data):
+        raise _error(name, _NO_TFLITE, other)
     try:
         decoder = Decoder(data)
         if decoder.identifier not in (IDENTIFIER, CIRCLE_IDENTIFIER):
-            rule = f"this is not a TensorFlow Lite file: it lacks the identifier {IDENTIFIER.decode()}"
-            raise _error(name, rule, other_format(data))
+            raise _error(name, _NO_TFLITE)
         return _model(decoder, name)
     except DamagedFileError as error:
         raise _error(name, f"the file is damaged: {error}", "Get it again or convert the model anew") from None

@@ -1,4 +1,4 @@
-"""Writes Keras files that no Keras 3 writes; it runs in the interpreter that has TensorFlow."""
+"""Writes files that Keras 3 never writes, and graphs that reach files; it runs in TensorFlow's interpreter."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import h5py
 import keras
+import tensorflow as tf
 
 layers = keras.layers
 
@@ -77,8 +78,27 @@ def with_units(units: int) -> Callable[[Any], None]:
     return change
 
 
+def reaching(folder: Path) -> None:
+    """A SavedModel that writes a file when it runs, and a frozen graph that reads one."""
+
+    class Writer(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([2], tf.float32)])
+        def run(self, x: Any) -> Any:
+            tf.io.write_file(str(folder / "written"), "by the model")
+            return {"y": x + 1.0}
+
+    writer = Writer()
+    tf.saved_model.save(writer, str(folder / "writer"), signatures={"run": writer.run})
+    with tf.Graph().as_default() as graph:
+        x = tf.compat.v1.placeholder(tf.float32, [2], name="x")
+        length = tf.strings.length(tf.io.read_file("/etc/hostname"))
+        tf.add(x, tf.cast(length, tf.float32), name="y")
+    (folder / "reader.pb").write_bytes(graph.as_graph_def().SerializeToString())
+
+
 def main(folder: Path) -> None:
-    """Writes each model as .h5 and as .keras."""
+    """Writes each Keras model as .h5 and as .keras, and the graphs."""
+    reaching(folder)
     for suffix in ("h5", "keras"):
         old, small = folder / f"layers_of_keras_2.{suffix}", folder / f"dense.{suffix}"
         layers_of_keras_2().save(old)

@@ -102,7 +102,7 @@ def test_outputs() -> None:
     ("words", "code", "text"),
     [
         (("ram", "absent"), 1, "cannot be read"),
-        (("ram", GATE), 1, "is not the JSON of a build"),
+        (("ram", GATE), 2, "is a model: give --board"),
         (("ram", ROOT / "schema" / "diff.json"), 1, "is neither a plan.json nor"),
         (("ram", "ram", "--allow", "arena"), 2, "not of the form WHAT=PERCENT"),
         (("ram", "ram", "--allow", "rom=1"), 2, "one of all, arena"),
@@ -135,3 +135,13 @@ def test_figures_that_no_build_has_are_errors_and_never_passed(number: str) -> N
         assert done.code == 1
         assert "odd.json: is " in done.err
         assert "passed" not in done.out
+
+
+def test_two_models_are_planned_for_a_board() -> None:
+    other = GATE.with_name("loop_8k.tflite")
+    refused = tflmgen("diff", GATE, other)
+    assert (refused.code, "is a model: give --board" in refused.err) == (2, True), refused.err
+    finished = tflmgen("diff", GATE, other, "--board", "mps2_an386", "--json")
+    assert (finished.code, "arena grew by" in finished.err) == (1, True), finished.err
+    assert {"arena", "weights"} <= {change["name"] for change in finished.json["sizes"]}
+    assert tflmgen("diff", GATE, GATE, "-b", "mps2_an386").code == 0

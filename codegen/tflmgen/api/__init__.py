@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from tflmgen.api.application_run import ApplicationRun, Stream, run_application
     from tflmgen.api.board_fit import BoardFit, fit_boards, fit_of, named_boards
     from tflmgen.api.build_choices import CompileOptions, build_options
-    from tflmgen.api.build_diff import BuildDiff, Change, GrownError, compare_builds, parse_allowances, read_build
+    from tflmgen.api.build_diff import (
+        BuildDiff,
+        BuildFigures,
+        Change,
+        GrownError,
+        compare_builds,
+        figures_of_plan,
+        parse_allowances,
+        read_build,
+    )
     from tflmgen.api.compile_source import compile
     from tflmgen.api.compiled_model import CompiledModel
     from tflmgen.api.convert_tensorflow import (
@@ -58,7 +67,7 @@ _MODULES = {
     "application_figures": "Supply energy_json",
     "application_run": "ApplicationRun Stream run_application",
     "board_fit": "BoardFit fit_boards fit_of named_boards",
-    "build_diff": "BuildDiff Change GrownError compare_builds parse_allowances read_build",
+    "build_diff": "BuildDiff BuildFigures Change GrownError compare_builds figures_of_plan parse_allowances read_build",
     "build_choices": "CompileOptions build_options",
     "compile_source": "compile",
     "compiled_model": "CompiledModel",
@@ -88,6 +97,7 @@ __all__ = [
     "BoardFit",
     "Buffer",
     "BuildDiff",
+    "BuildFigures",
     "Change",
     "Check",
     "Comparison",
@@ -128,6 +138,7 @@ __all__ = [
     "digest_of",
     "energy_json",
     "export_library",
+    "figures_of_plan",
     "fit_boards",
     "fit_of",
     "flash_project",

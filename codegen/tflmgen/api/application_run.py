@@ -54,20 +54,24 @@ def run_application(planned: PlannedModel, inputs: Path, session: SessionOptions
     app = planned.application
     if app is None:
         raise UsageError(f"{planned.path}: a timeline is of one application (.toml)")
-    series = list(_series(planned, app, inputs, session.signature))
+    series = list(_series(planned, app, inputs, session))
     with running(planned.compilation, planned.board, planned.options, session, console) as run:
         with console.progress("Starting") as progress:
             streams = tuple(_stream(planned, app, run.session, name, sets, progress) for name, sets in series)
-        notes = (*planned.frozen.notes, *run.session.notes)
+        own = (note for _, sets in series for note in sets.notes)
+        notes = (*planned.frozen.notes, *own, *run.session.notes)
         results = tuple(result for stream in streams for result in stream.results)
         invokes = Invokes(results, run.session.emulator, run.session.place, notes)
     return ApplicationRun(app, streams, app.period, invokes)
 
 
-def _series(planned: PlannedModel, app: Application, path: Path, key: str | None) -> Iterator[tuple[str, Vectors]]:
+def _series(
+    planned: PlannedModel, app: Application, path: Path, session: SessionOptions
+) -> Iterator[tuple[str, Vectors]]:
+    signatures, places = planned.compilation.module.signatures, planned.frozen.places
     files = files_of_inputs(path) if has_inputs_only(path) else [path]
     for file in files:
-        vectors = read_input_sets(file, planned.compilation.module.signatures, key, False, planned.frozen.places)
+        vectors = read_input_sets(file, signatures, session.signature, False, places, session.real)
         _check_rate(planned, app, file)
         yield file.name, replace(vectors, stateful=True)
 

@@ -136,6 +136,11 @@ def read_build(path: Path) -> BuildFigures:
         ) from error
 
 
+def figures_of_plan(plan: Mapping[str, Any]) -> BuildFigures:
+    """The figures of a plan that was made just now: no firmware was compiled of it."""
+    return _of_plan(plan)
+
+
 def _count(value: object, name: str) -> int:
     """A number of bytes, instructions or cycles. Raises _CountError for other numbers, TypeError for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):

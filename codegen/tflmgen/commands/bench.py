@@ -78,7 +78,7 @@ def bench_command(
     board = with_flash_of(session_board(board_name, options, session), flash_of)
     _check_usage(board, session, report_path, model, inputs)
     planned = plan_session(model, board, options, session, console, inputs)
-    vectors = bench_inputs(planned, inputs, session.signature)
+    vectors = bench_inputs(planned, inputs, session)
     if session.port is not None:
         attached, place = bench_attached(planned, vectors, inputs is None, session, console)
         console.json(attached)

@@ -41,7 +41,9 @@ def run_command(
     check_writable(outputs)
     planned = plan_session(model, board, options, session_options, console, inputs)
     signatures = planned.compilation.module.signatures
-    vectors = read_input_sets(inputs, signatures, session_options.signature, False, planned.frozen.places)
+    vectors = read_input_sets(
+        inputs, signatures, session_options.signature, False, planned.frozen.places, session_options.real
+    )
     ran = invoke_sets(planned, vectors, session_options, console)
     write_outputs(outputs, vectors, signatures, [result.outputs for result in ran.results])
     sets = [_set_json(*pair, signatures) for pair in zip(vectors.sets, ran.results, strict=True)]

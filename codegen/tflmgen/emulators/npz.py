@@ -4,7 +4,8 @@ Three forms are read. Sets: `n_sets`, `s{k}_in_{i}` and `s{k}_out_{j}` in the or
 `s{k}_sig` the signature's key where the model has several, `s{k}_label` a word for people, and `stateful`: the sets run
 in order on one instance, else each starts afresh. Simple: one array per input or output name. Samples: the same, with
 one more dimension in front of each array, or with more than one sample in a first dimension that is 1 in the model;
-`stateful` holds for samples, too, unless an input or output has that name. Other arrays are ignored.
+`stateful` holds for samples, too, unless an input or output has that name. Other arrays are ignored, but an only array
+is for an only input whatever its name. Floats for a quantised input are real numbers.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import math
 import re
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from tflmgen.emulators.array_file import Array, ArrayFile, VectorsError
+from tflmgen.emulators.real_numbers import RealNumbers, takes_real_numbers
 from tflmgen.frontend import printable
 from tflmgen.ir import DType, Port, Signature, TensorType
 from tflmgen.project import write_whole
@@ -45,12 +47,14 @@ class Vectors:
     stateful     state carries over between sets
     says_states  the file says whether it does
     simple       the simple form of the file
+    notes        what the user should know of the sets, a sentence each
     """
 
     sets: tuple[VectorSet, ...]
     stateful: bool = False
     says_states: bool = False
     simple: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def set_caption(number: int, label: str) -> str:
@@ -78,7 +82,8 @@ def read_vectors(
 
     frozen  positions of inputs that became constants, which the sets still have
     """
-    return _Reader(path, ArrayFile(path), signatures, key, expected, frozen).read()
+    reader = _Reader(path, ArrayFile(path), signatures, key, expected, frozen)
+    return replace(reader.read(), notes=reader.real_numbers.notes())
 
 
 def vector_set_of(label: str, arrays: Mapping[str, Array], signatures: Sequence[Signature], number: int) -> VectorSet:
@@ -144,6 +149,7 @@ class _Reader:
         self._key = key
         self._expected = expected
         self._frozen = frozen
+        self.real_numbers = RealNumbers()
 
     def read(self) -> Vectors:
         if "n_sets" in self._arrays or any(re.fullmatch(r"s\d+_(in|out)_\d+", name) for name in self._arrays):
@@ -162,30 +168,38 @@ class _Reader:
     def _samples(self, number: int) -> tuple[VectorSet, ...]:
         """A set for each sample; none if the inputs are not those of several samples."""
         signature = self._signatures[number]
-        counts = {_sample_count(port, self._shape(port.name)) for port in signature.inputs} or {None}
+        counts = {_sample_count(p, self._shape(n)) for p, n in self._named_inputs(signature)} or {None}
         count = counts.pop()
         if counts or not count:
             return ()
-        inputs, expected = (
-            [self._stacked(port, count, role) for port in ports]
-            for ports, role in ((signature.inputs, "input"), (signature.outputs if self._expected else (), "output"))
-        )
+        inputs = [self._stacked(port, name, count, "input") for port, name in self._named_inputs(signature)]
+        outputs = signature.outputs if self._expected else ()
+        expected = [self._stacked(port, port.name, count, "output") for port in outputs]
         return tuple(
             VectorSet("", number, tuple(array[k] for array in inputs), tuple(array[k] for array in expected))
             for k in range(count)
         )
 
-    def _stacked(self, port: Port, count: int, role: str) -> Array:
+    def _named_inputs(self, signature: Signature) -> list[tuple[Port, str]]:
+        """Inputs with the names of their arrays: an only input takes an only array of any name."""
+        names = [port.name for port in signature.inputs]
+        others = [name for name in self._arrays if name not in {_STATEFUL, *(port.name for port in signature.outputs)}]
+        if len(names) == 1 and names[0] not in self._arrays and len(others) == 1:
+            names = others
+        return list(zip(signature.inputs, names, strict=True))
+
+    def _stacked(self, port: Port, name: str, count: int, role: str) -> Array:
         """The array of a port's samples, with one more dimension in front for them."""
-        samples = Port(port.name, TensorType(port.type.dtype, (count, *port.type.max_shape)))
-        if _sample_count(port, self._shape(port.name)) == count:
-            return self._port(samples, port.name, role, self._arrays[port.name].reshape(samples.type.max_shape))
-        return self._port(samples, port.name, role)
+        shape = (count, *port.type.max_shape)
+        samples = Port(port.name, TensorType(port.type.dtype, shape, port.type.quantization))
+        if _sample_count(port, self._shape(name)) == count:
+            return self._port(samples, name, role, self._arrays[name].reshape(samples.type.max_shape))
+        return self._port(samples, name, role)
 
     def named(self, number: int) -> VectorSet:
         """The set whose arrays have the names of inputs and outputs."""
         signature = self._signatures[number]
-        inputs = self._ports(signature.inputs, [p.name for p in signature.inputs], "input")
+        inputs = self._ports(signature.inputs, [name for _, name in self._named_inputs(signature)], "input")
         expected = (
             self._ports(signature.outputs, [p.name for p in signature.outputs], "output") if self._expected else ()
         )
@@ -239,7 +253,11 @@ class _Reader:
         if array is None and not _has_shape(shape, port.type):
             header = self._arrays.headers[name] if isinstance(self._arrays, ArrayFile) else self._arrays[name]
             raise self._misfit(name, header.dtype, shape, label, port)
-        array = _of_type(self._arrays[name] if array is None else array, port.type.dtype)
+        array = self._arrays[name] if array is None else array
+        is_real = role == "input" and array.dtype.kind == "f" and takes_real_numbers(port)
+        if is_real and np.isfinite(array).all():
+            return self.real_numbers.quantized(port, array)
+        array = _of_type(array, port.type.dtype)
         if array.dtype.newbyteorder("=") != dtype.newbyteorder("="):
             raise self._misfit(name, array.dtype, array.shape, label, port)
         return np.ascontiguousarray(array, dtype=dtype).reshape(array.shape)

@@ -77,7 +77,10 @@ def streams(choice: TradeOff) -> int:
     return sum(isinstance(node, Op) and node.operator == STREAM for node in nodes)
 
 
-@pytest.mark.parametrize(("text", "value"), [("20000", 20000), ("32K", 32768), ("32 kB", 32768), ("4KiB", 4096), ("1m", 1 << 20), (None, None)])
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("20000", 20000), ("32K", 32768), ("32 kB", 32768), ("4KiB", 4096), ("1m", 1 << 20), (None, None)],
+)
 def test_budgets(text: str | None, value: int | None) -> None:
     assert parse_budget(text) == value
 

@@ -74,7 +74,13 @@ def test_users_work_survives_another_board(tmp_path: Path) -> None:
 
 def test_another_model_in_the_same_folder(tmp_path: Path) -> None:
     board = load_board("mps2_an386")
-    other = assemble({"lib/other/include/other.h": ""}, (), board, "other", tiny.PLAN)
+    other = assemble(
+        dict.fromkeys(("lib/other/include/other.h", "lib/other/include/other_model.h"), ""),
+        (),
+        board,
+        "other",
+        tiny.PLAN,
+    )
     write(tiny.project(board), tmp_path / "p")
     write(other, tmp_path / "p")
     main = tmp_path / "p/src/main.c"

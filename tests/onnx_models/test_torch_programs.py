@@ -261,10 +261,10 @@ class Net(nn.Module):
         self.lstm = nn.LSTM(4, 6, num_layers=2, proj_size=3, bidirectional=True)
         self.largest, self.mean = nn.AdaptiveMaxPool2d((3, 3)), nn.AdaptiveAvgPool3d((2, 3, 2))
         self.placed = nn.AdaptiveMaxPool2d((2, 4), return_indices=True)
-        self.half = nn.Linear(4, 3).half()
+        self.narrow = nn.Linear(4, 3).half()
 
     def forward(self, x, image):
-        narrow = self.half(x[:, 0].half())
+        narrow = self.narrow(x[:, 0].half())
         return self.lstm(x), self.largest(image), self.placed(image[:, :, :6]), self.mean(image[None]), narrow
 
 

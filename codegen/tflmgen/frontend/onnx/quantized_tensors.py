@@ -56,6 +56,15 @@ def dequantized(g: Graph, value: Value, kind: Quantization) -> Value | None:
     return g.value(result, value.shape, value.order)
 
 
+def dequantized_codes(g: Graph, value: Value, kind: Quantization) -> Value:
+    """The real numbers of constant codes by an operator, beside which the codes are kept."""
+    assert value.constant is not None
+    signed = SIGNED[value.dtype]
+    codes = (value.constant.astype(np.int32) - _OFFSETS.get(value.dtype, 0)).astype(signed.numpy)
+    tensor = g.constant(codes, quantization=_signed_quantization(value.dtype, kind))
+    return g.value(g.operator("DEQUANTIZE", [tensor], [(F32, value.shape, None)])[0])
+
+
 def _signed(g: Graph, tensor: int, dtype: DType, kind: Quantization) -> int:
     """The signed twin of unsigned codes. TFLite requantises uint8 to int8, and has no such operator of uint16."""
     if tensor not in g.signed:

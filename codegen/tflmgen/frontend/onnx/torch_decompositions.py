@@ -36,7 +36,7 @@ def _is_mistaken(node: Any) -> bool:
         return "mean" in (*node.args, node.kwargs.get("reduce"))
     if "lstm" in name:
         layers, both_ways, has_biases = node.args[4], node.args[7], node.args[3]
-        return len(node.args[2]) > layers * (2 if both_ways else 1) * (4 if has_biases else 2)
+        return bool(len(node.args[2]) > layers * (2 if both_ways else 1) * (4 if has_biases else 2))
     return True
 
 

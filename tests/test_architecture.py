@@ -18,7 +18,7 @@ from tflmgen.kernels import OPERATORS
 PACKAGE = ROOT / "codegen" / "tflmgen"
 
 ORDER = (
-    "errors options user_cache",
+    "errors options user_files user_cache",
     "ir kernels frontend applications reference source_proof passes memory explore backend proof plugins",
     "settings compiler",
     "terminal project emulators compare conversion tensorflow_worker quantize report api sweep",
@@ -44,6 +44,7 @@ ONLY_IN = {
     "torch": {"frontend"},
     "tensorflow": {"tensorflow_worker"},
     "keras": {"tensorflow_worker"},
+    "h5py": {"tensorflow_worker"},
     "tflite": {"frontend"},
     "jsonschema": {"project"},
     "elftools": {"emulators"},
@@ -111,10 +112,11 @@ NAMES_OPERATORS = {
         "frontend.onnx.lower_sample frontend.onnx.lower_signal frontend.onnx.lower_detection"
     ),
     "passes that replace a pattern of certain operators by others": (
-        "passes.activation_functions passes.affine passes.attention passes.dilation passes.embedding_tables "
+        "passes.activation_functions passes.affine passes.attention passes.dilation passes.element_forms "
+        "passes.embedding_tables "
         "passes.fuse_lookups passes.identities passes.matrix_products passes.merge_transposes passes.mixed_depthwise "
         "passes.move_transposes passes.normalization passes.permutation passes.quantization "
-        "passes.quantize_boundaries passes.transposed_weights"
+        "passes.quantize_boundaries passes.row_forms passes.transposed_weights"
     ),
     "sliding windows: cuts, joins and adds tensors": (
         "passes.sliding.graph_builder passes.sliding.moving_sums passes.sliding.rings passes.sliding.stage_hops"
@@ -124,7 +126,9 @@ NAMES_OPERATORS = {
         "applications.signal_builtins applications.window_glue"
     ),
     "quantisation: operators with weights, conversions, and operators that others stand in for": (
-        "quantize.constant_moves quantize.equalization quantize.fake_quantization quantize.float_simplification "
+        "quantize.constant_moves quantize.equalization quantize.exact_ends quantize.factor_moves "
+        "quantize.fake_quantization "
+        "quantize.float_simplification "
         "quantize.hoisted_products quantize.idle_clips quantize.integer_choices quantize.integer_forms "
         "quantize.integer_rewrite quantize.list_rows quantize.loop_counters quantize.saturation quantize.sum_chains "
         "quantize.trained_weights"

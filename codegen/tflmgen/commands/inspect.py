@@ -65,7 +65,7 @@ def inspect_command(
     console = Console(output)
     board = board_for(board_name, options)
     if report is not None:
-        check_writable(report, path)
+        check_writable(report)
     subgraphs = read_program(path, options).subgraphs
     if not dump_graph:
         for graph in subgraphs:

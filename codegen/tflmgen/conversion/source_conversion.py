@@ -11,7 +11,7 @@ from typing import Any
 from tflmgen.conversion.port_names import source_entries, with_source_names
 from tflmgen.conversion.source_kind import TensorFlowSource
 from tflmgen.conversion.tensorflow_process import TEMPORARY, TensorFlowProcess
-from tflmgen.emulators import read_arrays
+from tflmgen.emulators import ArrayFile
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend import CUSTOM, Model, parse_model, read_source, source_program, write_model
 from tflmgen.options import SourceOptions
@@ -138,4 +138,4 @@ def convert_lowered(
 
 
 def _arrays(file: Path | None) -> Mapping[str, Array]:
-    return {} if file is None else read_arrays(file)
+    return {} if file is None else ArrayFile(file)

@@ -30,8 +30,10 @@ from tflmgen.frontend import (
 from tflmgen.ir import DType
 from tflmgen.quantize.bias_moves import with_moved_biases
 from tflmgen.quantize.constant_moves import with_moved_constants
+from tflmgen.quantize.factor_moves import with_moved_factors
 from tflmgen.quantize.fake_quantization import without_fake_quant
 from tflmgen.quantize.hoisted_products import with_hoisted_products
+from tflmgen.quantize.integer_forms import bias_operand
 from tflmgen.quantize.sum_chains import with_sum_chains
 from tflmgen.quantize.web_constraints import UnionFind
 
@@ -44,7 +46,14 @@ def simplify(model: Model, fuses_lstm: bool, keeps_state: bool) -> Model:
     model = _with_constants(model)
     layers = {b: layer for b, layer in find_lstm_loops(model, keeps_state).items() if isinstance(layer, LstmLoop)}
     fused = {body for body, layer in layers.items() if fuses_lstm or layer.is_stateful}
-    return with_own_buffers(with_moved_biases(with_hoisted_products(model, fused), fused))
+    return with_own_buffers(with_moved_layers(with_hoisted_products(model, fused), fused))
+
+
+def with_moved_layers(model: Model, kept: Collection[int]) -> Model:
+    """The Model with factors and addends of layers' results in the layers, in whatever order they follow."""
+    while (simpler := with_moved_factors(with_moved_biases(model, kept), kept)) != model:
+        model = simpler
+    return model
 
 
 def lstm_loops_of(model: Model, keeps_state: bool) -> dict[int, LstmLoop | str]:
@@ -58,7 +67,8 @@ def _with_constants(model: Model) -> Model:
     while (simpler := _without_captured(model)) is not model:
         model = simpler
     model = with_moved_constants(model)
-    return replace(model, subgraphs=tuple(_with_kernels(with_sum_chains(graph)) for graph in model.subgraphs))
+    graphs = (_with_flat_biases(_with_kernels(with_sum_chains(graph))) for graph in model.subgraphs)
+    return replace(model, subgraphs=tuple(graphs))
 
 
 def with_own_buffers(model: Model) -> Model:
@@ -119,6 +129,20 @@ def _with_kernels(graph: SubGraph) -> SubGraph:
     return replace(graph, tensors=tuple(tensors), operators=tuple(operators))
 
 
+def _with_flat_biases(graph: SubGraph) -> SubGraph:
+    """The subgraph with constant biases of rank 1, which have a scale per channel; converters write [1, N], too."""
+    tensors, operators = list(graph.tensors), []
+    for op in graph.operators:
+        place = bias_operand(op)
+        bias = None if place is None else tensors[op.inputs[place]]
+        if place is not None and bias is not None and bias.data is not None and len(bias.shape) != 1:
+            flat = replace(bias, index=len(tensors), shape=(math.prod(bias.shape),), shape_signature=None)
+            tensors.append(flat)
+            op = replace(op, inputs=(*op.inputs[:place], flat.index, *op.inputs[place + 1 :]))
+        operators.append(op)
+    return replace(graph, tensors=tuple(tensors), operators=tuple(operators))
+
+
 def _matrix(op: Operator, tensors: Sequence[Tensor]) -> Tensor | None:
     """The constant right operand of a product as FULLY_CONNECTED has its weights, a row for each result; else None."""
     options, right = op.options or {}, tensors[op.inputs[1]]
@@ -137,7 +161,8 @@ def _reciprocal(divisor: Tensor) -> Tensor | None:
         return None
     with np.errstate(divide="ignore", over="ignore"):
         factors = np.float32(1) / constant_values(divisor)
-    return replace(divisor, data=contents(factors, DType.FLOAT32)) if np.isfinite(factors).all() else None
+    is_normal = np.isfinite(factors) & (np.abs(factors) >= np.finfo(np.float32).tiny)
+    return replace(divisor, data=contents(factors, DType.FLOAT32)) if is_normal.all() else None
 
 
 def _renamed(op: Operator, name: str, inputs: list[int], tensors: list[Tensor]) -> Operator:

@@ -37,7 +37,7 @@ class Sensitivity:
     @property
     def badness(self) -> tuple[float, float]:
         """Flipped decisions first, which no other error is as bad as, then noise relative to the signal in decibels."""
-        return 1 - self.evaluation.branch_agreement, -self.evaluation.sqnr_db
+        return 1 - self.evaluation.branch_agreement, -self.evaluation.balanced_db
 
 
 def web_values(

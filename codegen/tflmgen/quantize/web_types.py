@@ -40,12 +40,13 @@ OperatorKey = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Reason why an operator stays in float."""
+    """Reason why an operator stays in float; `is_choice`: it could compute in integers, with less accuracy."""
 
     subgraph: int
     operator: int
     name: str
     reason: str
+    is_choice: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Assignment:
     forms   of operators in integers, by subgraph and operator index; others stay as they are
     notes   on operators that stay in float
     carried webs whose tensors are float32, converted where an operator needs their type (`carried_inputs`)
+    margins factors of the ranges of webs, by root
     """
 
     webs: Webs
@@ -63,6 +65,7 @@ class Assignment:
     forms: Mapping[OperatorKey, Form]
     notes: tuple[Note, ...]
     carried: frozenset[TensorKey] = frozenset()
+    margins: Mapping[TensorKey, float] = field(default_factory=dict)
 
     def type_of(self, key: TensorKey) -> ElementType:
         """The type in which operators compute with a tensor."""
@@ -88,7 +91,7 @@ class TypeSolver:
     """One decision over a whole Model.
 
     wanted    element type by web root where it is not `activations`: int16, or float32 to keep a web in float
-    requantised  as in QuantizationChoice
+    requantised, exact, margins  as in QuantizationChoice
     ranges    of webs: what the file records, else what calibration measured, else what value-range analysis concludes
     recorded  webs whose range the file records
     analysed  ranges that value-range analysis gave or widened
@@ -100,6 +103,8 @@ class TypeSolver:
     wanted: Mapping[TensorKey, DType] = field(default_factory=dict)
     choose_range: RangeChoice = whole_range
     requantised: float = 0.0
+    exact: Mapping[OperatorKey, str] = field(default_factory=dict)
+    margins: Mapping[TensorKey, float] = field(default_factory=dict)
     webs: Webs = field(init=False)
     ranges: dict[TensorKey, Range] = field(init=False)
     recorded: frozenset[TensorKey] = field(init=False)
@@ -121,7 +126,7 @@ class TypeSolver:
 
     def solve(self) -> Assignment:
         """The types; forms whose rules the real scales break are given up until none does."""
-        refused: dict[OperatorKey, str] = {}
+        refused: dict[OperatorKey, str] = dict(self.exact)
         while True:
             dtypes = self._web_dtypes(refused)
             types = self._typed(dtypes)
@@ -130,6 +135,7 @@ class TypeSolver:
                 types,
                 dict(self._forms),
                 tuple(self._notes[key] for key in sorted(self._notes)),
+                margins={self.webs.root(key): factor for key, factor in self.margins.items()},
             )
             broken = self._broken(assignment)
             if not broken:
@@ -188,7 +194,7 @@ class TypeSolver:
             if isinstance(form, Form):
                 self._forms[key] = form
             else:
-                self._notes[key] = Note(*key, op.name, form)
+                self._notes[key] = Note(*key, op.name, form, is_choice=form == self.exact.get(key))
         return {
             root: self._wanted(root)
             if any(key in self._forms for key in touching.get(root, ())) or root not in touching
@@ -214,7 +220,9 @@ class TypeSolver:
             unseen = any(root not in self.ranges for root in roots)
             return "calibration never reached it" if unseen else "its operands or results are kept in float32"
         if rule := refused.get((graph.index, op.index)):
-            return rule
+            # Operators that are kept in float by choice may have no other form.
+            other = find_form(op, graph, self.activations) if (graph.index, op.index) in self.exact else rule
+            return other if isinstance(other, str) else rule
         reason: Form | str = ""
         for dtype in sorted(wanted, key=lambda dtype: -dtype.bits):
             reason = find_form(op, graph, dtype)
@@ -241,12 +249,15 @@ class TypeSolver:
             members.setdefault(groups.root(root), []).append(root)
         types: dict[TensorKey, ElementType] = {}
         saturated = saturation_bounds(self.model, self.webs, self._forms, ranges)
+        factors = {self.webs.root(key): factor for key, factor in self.margins.items()}
         for roots in members.values():
             measured = decisive_webs(roots, saturated, ranges)
             element = self._group_type(roots, measured, dtypes[roots[0]], ranges, fixed)
             if not self.recorded.intersection(roots):
                 values = [ranges[root] for root in roots if root in ranges]
                 element = _within(element, needed_range(roots, saturated, ranges), values)
+            factor = max((factors[root] for root in roots if root in factors), default=1.0)
+            element = element if factor == 1 or fixed.keys() & roots else _widened(element, factor)
             types |= dict.fromkeys(roots, _centred(element) if centred.intersection(roots) else element)
         return types
 
@@ -354,6 +365,14 @@ def _centred(element: ElementType) -> ElementType:
     bounds = representable_range(element.quantization, element.dtype)
     affine = affine_for(*bounds, dtype=element.dtype, symmetric=True)
     return ElementType(element.dtype, Quantization((affine.scale,), (affine.zero_point,)))
+
+
+def _widened(element: ElementType, factor: float) -> ElementType:
+    """An element type whose range is so many times as wide."""
+    if element.quantization is None:
+        return element
+    low, high = representable_range(element.quantization, element.dtype)
+    return ElementType(element.dtype, range_quantization(low * factor, high * factor, element.dtype))
 
 
 def _within(element: ElementType, bounds: Range, values: Sequence[Range]) -> ElementType:

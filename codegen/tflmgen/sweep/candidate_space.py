@@ -18,6 +18,7 @@ from tflmgen.frontend import TFLITE_ONLY, file_of_source, is_torch_function, wri
 from tflmgen.options import BuildOptions, OutputOptions
 from tflmgen.source_proof import read_compared
 from tflmgen.terminal import Console
+from tflmgen.user_files import MODEL_LIMIT, read_limited, read_text_limited
 
 Parameters = Mapping[str, Any]
 """Names and values of what a candidate is made from; JSON writes them."""
@@ -74,12 +75,12 @@ def _model(source: Path) -> Candidate:
     if source.is_dir() or file_of_source(source) != source:
         with source_file(source, BuildOptions(), SILENT) as (path, _):
             return Candidate(source.name, {}, path.read_bytes(), TFLITE)
-    return Candidate(source.name, {}, source.read_bytes(), source.suffix)
+    return Candidate(source.name, {}, read_limited(source, MODEL_LIMIT), source.suffix)
 
 
 def _python_space(path: Path) -> Space:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text_limited(path)
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: it is not Python's text: {error}") from None
     module = space_module(text, str(path))

@@ -97,10 +97,12 @@ BUILD_GROUPS: Mapping[type, Mapping[str, OptionHelp]] = {
             "Serial port of an attached board, which `tflmgen flash` has flashed with the same model and options.",
             "PORT",
         ),
+        "real": OptionHelp("A .csv has real numbers for quantised inputs; floats of an .npz are real anyway."),
     },
     OutputOptions: {
         "json": OptionHelp("Print JSON instead of text for people."),
         "quiet": OptionHelp("Print nothing but errors (and --json).", short="-q"),
         "wide": OptionHelp("Print tables in full, however wide they get."),
+        "strict": OptionHelp("Fail, and write nothing, where there would be a warning."),
     },
 }

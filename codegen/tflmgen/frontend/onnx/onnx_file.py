@@ -25,6 +25,7 @@ from tflmgen.frontend.onnx.torch_export import TorchRunner, onnx_of_torch, runne
 from tflmgen.frontend.onnx_program import OnnxProgram
 from tflmgen.frontend.source_function import file_of_source, stem_of_source
 from tflmgen.frontend.tflite.model import Model
+from tflmgen.user_files import MODEL_LIMIT, read_limited
 
 OLDEST = 7
 """Oldest version of ONNX's operator set whose forms the lowerings know."""
@@ -136,11 +137,11 @@ def _loaded(path: Path) -> onnx.ModelProto:
     parts = _torch_parts(path)
     if parts:
         file, function = parts
-        if not file.is_file():
+        if not file.exists():
             raise _error(str(file), "there is no such file")
         return _exported(file, function, file.stat().st_mtime_ns)
     try:
-        model = onnx.load(str(path), load_external_data=False)
+        model = onnx.load_model_from_string(read_limited(path, MODEL_LIMIT))
     except FileNotFoundError:
         raise _error(name, "there is no such file") from None
     except OSError as error:

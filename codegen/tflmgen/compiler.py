@@ -228,7 +228,9 @@ def _proof(model: Model, module: Module, effort: Validate, context: Context) -> 
     parts: list[Json] = []
     if effort is not Validate.OFF:
         result = validated(model, module, effort.value, claims_of_ranges(module), context)
-        parts.append({"part": "input sets", "text": result.text, **asdict(result), "branches": [*result.branches]})
+        fields = {**asdict(result), "branches": [*result.branches]}
+        warning = {"warning": result.warning} if result.warning else {}
+        parts.append({"part": "input sets", "text": result.text, **fields, **warning})
     return parts
 
 

@@ -57,6 +57,8 @@ def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: F
     for line in hop_lines(plan):
         console.line(line)
     console.line(f"validated: {', '.join((*PROVED, *(part['text'] for part in plan['proof'])))}")
+    for warning in (part["warning"] for part in plan["proof"] if "warning" in part):
+        console.line(f"warning: {warning}")
     for note in plan["notes"]:
         console.line(f"note: {note}")
 

@@ -69,7 +69,7 @@ def plan_file(
     frozen = freeze_inputs(path, inputs, options)
     shapes = None if inputs is None or is_attached else shapes_of_inputs(path, inputs, signature, options)
     with console.progress(f"Planning {path.name}") as progress:
-        compilation = plan_for(path, board, frozen.options, shapes, progress)
+        compilation = plan_for(path, board, frozen.options, shapes, progress, must_fit=must_fit)
         if must_fit:
             check_plan(compilation.plan, board)
     warnings = [part["warning"] for part in compilation.plan["proof"] if part.get("warning")]

@@ -69,8 +69,12 @@ def summarize_webs(
     webs, margins = quantized.assignment.webs, quantized.assignment.margins
     reached = []
     for web in known:
-        parts, factor = (part.merged(members[web.root]) for part in held_out), margins.get(webs.root(web.root), 1.0)
-        reached.append(replace(web, held_out_reach=_reach(*parts, factor)))
+        reach = _reach(
+            held_out[0].merged(members[web.root]),
+            held_out[1].merged(members[web.root]),
+            margins.get(webs.root(web.root), 1.0),
+        )
+        reached.append(replace(web, held_out_reach=reach))
     return tuple(reached)
 
 

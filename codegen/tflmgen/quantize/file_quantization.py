@@ -59,7 +59,8 @@ class QuantizedFile:
     trials  measures against noise that were tried, in order
     types   the search for types, with auto: on all sets if the user has limits, else on those that are not held out
     wanted  types of webs that are not those of `activations`
-    on_all  errors on all sets, on which limits are to hold; those on held-out sets where nobody asks for limits
+    on_all  errors on all sets, on which limits are to hold, and which classes and decisions are counted on; those on
+            held-out sets where there is none of these
     lstm    loops with an LSTM cell, by the subgraph of their body: why one is no layer that the fused operator
             computes; empty if it is one
     keeps_state  as in QuantizationChoice
@@ -197,8 +198,9 @@ def _best(best: Refinement, data: CalibrationData, settings: QuantizeOptions, pr
 
 
 def _errors_for_limits(best: Refinement, data: CalibrationData, settings: QuantizeOptions) -> Evaluation:
-    """Errors on all sets if the user has limits for these."""
-    if _limits(settings) is None or data.held_out is data.everything:
+    """Errors on all sets, if the user has limits for these, or classes and decisions, of which few differ, count."""
+    counts = bool(best.evaluation.decisions) or any(output.is_integer for output in best.evaluation.outputs)
+    if (_limits(settings) is None and not counts) or data.held_out is data.everything:
         return best.evaluation
     reference = run_sets(best.build, data.everything)
     return evaluate(best.build, reference, best.quantized.model, data.everything)

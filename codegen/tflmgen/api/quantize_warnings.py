@@ -97,10 +97,10 @@ def _decibels(value: float) -> str:
 def _remedy(result: QuantizedFile) -> str:
     if result.settings.activations is Activations.INT8:
         wider = "Try --activations auto or int16"
-        if result.remedy is None or not result.costs:
+        if result.remedy is None:
             return wider
-        cycles, size = result.remedy.cycles - result.costs[-1].cycles, result.remedy.bytes - result.costs[-1].bytes
-        return f"{wider}, which costs up to {cycles:+,} cycles on {CORE} and {size:+,} bytes"
+        cycles, size = result.remedy
+        return f"{wider}, which costs up to about {cycles:+,} cycles on {CORE} and {size:+,} bytes"
     return "Add samples, or keep the model in float32"
 
 

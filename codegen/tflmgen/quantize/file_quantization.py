@@ -44,7 +44,7 @@ _AIM = Limits(is_required=False, min_db=22.0)
 """What auto aims at where the user has no limits, on the sets that it searches with: on others, noise is up to a tenth
 of the standard deviation of each element then, 20 dB, and classes, branches and trip counts differ in one of 100."""
 
-_DEFAULT_AIM = Limits(None, None, is_required=False, min_db=20.0, min_branches=0.99, min_classes=0.99)
+_DEFAULT_AIM = Limits(None, None, is_required=False, min_db=22.0, min_branches=0.99, min_classes=0.99)
 """What int8 aims at where that costs little: rows of real numbers need not be classes."""
 
 _DECISIONS = Limits(None, None, is_required=False, min_branches=0.99)
@@ -65,7 +65,7 @@ class QuantizedFile:
             computes; empty if it is one
     keeps_state  as in QuantizationChoice
     costs   of int8 alone if other types were chosen, and of the quantised model
-    remedy  cost of the model with wider activations, where a warning offers that; None where it does not
+    remedy  cycles and bytes that int16 for all webs adds, where a warning may offer that; None where it does not
     held_out  as in Refinement
     """
 
@@ -82,7 +82,7 @@ class QuantizedFile:
     lstm: Mapping[int, str] = field(default_factory=dict)
     keeps_state: bool = True
     costs: tuple[TypeCost, ...] = ()
-    remedy: TypeCost | None = None
+    remedy: tuple[int, int] | None = None
     held_out: tuple[Calibration, Calibration] | None = None
 
 
@@ -179,7 +179,7 @@ def _best(best: Refinement, data: CalibrationData, settings: QuantizeOptions, pr
         if not _DEFAULT_AIM.allow(best.evaluation):
             search = TypeSearch(best, data.fit, progress)
             _take_types(best, data, search.affordable(_DEFAULT_AIM))
-            remedy = _cost(best, "int16", search.quantize(dict.fromkeys(search.webs, DType.INT16)))
+            remedy = search.cost_of_int16()
     return QuantizedFile(
         best.quantized,
         best.calibration,

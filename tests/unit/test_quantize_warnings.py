@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.commands import tflmgen
-from tflmgen.frontend import ModelBuilder, read_model, write_model
+from tflmgen.frontend import ModelBuilder, SubGraphBuilder, read_model, write_model
 from tflmgen.ir import DType
 
 SHAPE = (1, 4)
@@ -48,6 +48,42 @@ def test_a_regression_around_an_offset_is_judged_about_its_mean() -> None:
     assert "y is " in tflmgen(*words, "--io", "int8").out
     (exact,) = tflmgen(*words, "--json").json["evaluation"]["outputs"]
     assert exact["noise"]["worst_db"] > 30
+
+
+def test_a_loop_keeps_its_trip_counts_by_default() -> None:
+    """Newton's square root: its residue is compared with 1e-3, of which int8 of these values has no step."""
+    builder = ModelBuilder()
+    main, condition, body = (builder.subgraph(name) for name in ("main", "condition", "body"))
+
+    def values(graph: SubGraphBuilder, *names: str) -> list[int]:
+        return [graph.tensor(name, DType.FLOAT32, () if name.startswith("gap") else SHAPE) for name in names]
+
+    x, last, root = values(main, "x", "last", "root")
+    (gap,) = values(main, "gap")
+    first = [x, main.constant("one", np.float32(1)), x]
+    main.operator("WHILE", first, [root, gap, last], {"cond_subgraph_index": 1, "body_subgraph_index": 2})
+    main.inputs, main.outputs = [x], [root]
+    y, gap, x = values(condition, "y", "gap", "x")
+    goes_on = condition.tensor("goes on", DType.BOOL, ())
+    condition.operator("GREATER", [gap, condition.constant("least", np.float32(1e-3))], [goes_on])
+    condition.inputs, condition.outputs = [y, gap, x], [goes_on]
+    y, gap, x, part, total, better, change, size, gap_after = values(
+        body, "y", "gap", "x", "part", "total", "better", "change", "size", "gap_after"
+    )
+    body.operator("DIV", [x, y], [part])
+    body.operator("ADD", [y, part], [total])
+    body.operator("MUL", [total, body.constant("half", np.float32(0.5))], [better])
+    body.operator("SUB", [better, y], [change])
+    body.operator("ABS", [change], [size])
+    body.operator("REDUCE_MAX", [size, body.constant("axes", np.array([0, 1], np.int32))], [gap_after])
+    body.inputs, body.outputs = [y, gap, x], [better, gap_after, x]
+    Path("model.tflite").write_bytes(write_model(builder.model()))
+    np.savez("roots.npz", x=np.geomspace(0.5, 50, 160, dtype=np.float32).reshape(40, 1, 4))
+    finished = tflmgen("quantize", "model.tflite", "--calibration", "roots.npz", "--json")
+    assert finished.code == 0, finished.err
+    (decision,) = finished.json["evaluation"]["decisions"]
+    assert (decision["name"], decision["differing"]) == ("WHILE", 0)
+    assert not any("trip counts" in warning for warning in finished.json["warnings"])
 
 
 def test_what_stays_mostly_in_float_is_a_warning_with_reasons() -> None:

@@ -178,12 +178,14 @@ class ConvertOptions:
 class DiffOptions:
     """What may grow from one build to the next.
 
+    board                     id of the board that two models are planned for; None: both are builds
     allow                     WHAT=PERCENT each: growth that is no error
     old_outputs, new_outputs  files that `run` has written, compared with each other
     max_error                 largest difference of outputs that is no error
     markdown                  file for the tables as Markdown
     """
 
+    board: str | None = None
     allow: list[str] | None = None
     old_outputs: Path | None = None
     new_outputs: Path | None = None
@@ -246,6 +248,7 @@ class SessionOptions:
     timeout    seconds to wait for each reply
     renode     path of Renode; None: searched in PATH
     port       serial port of an attached board that already runs the firmware
+    real       tables of inputs hold real numbers for quantised inputs
     """
 
     emulator: Emulator = Emulator.AUTO
@@ -253,6 +256,7 @@ class SessionOptions:
     timeout: float = 60.0
     renode: str | None = None
     port: str | None = None
+    real: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ struct tflmgen_sigmoid_s16 {
 
 TFLMGEN_HELPER int32_t tflmgen_sigmoid_steps(int32_t element, int32_t multiplier, int32_t shift)
 {
-    const int32_t rounding = (1 << shift) >> 1;
+    const int32_t rounding = (int32_t)((1u << shift) >> 1);
     return (element * multiplier + rounding) >> shift;
 }
 

@@ -10,6 +10,7 @@ from tflmgen.frontend import Model, ModelBuilder
 from tflmgen.ir import DType
 from tflmgen.quantize import observed_build
 from tflmgen.quantize.bias_moves import with_moved_biases
+from tflmgen.quantize.float_simplification import with_moved_layers
 
 F32, RELU = DType.FLOAT32, {"fused_activation_function": 1}
 
@@ -57,3 +58,42 @@ def test_others_stay(model: Model) -> None:
 def test_kept_subgraphs_stay() -> None:
     model = summed()
     assert with_moved_biases(model, {0}) == model
+
+
+def normalized(shape: tuple[int, ...], constant: tuple[int, ...]) -> Model:
+    """relu(W x * f + b) with a view between, as batch normalisation of a layer of one dimension leaves it."""
+    builder, rng = ModelBuilder("norm", name="norm.tflite"), np.random.default_rng(4)
+    main = builder.subgraph("main")
+    x, product = main.tensor("x", F32, (6, 3)), main.tensor("product", F32, (6, 4))
+    shaped, scaled, result = (main.tensor(name, F32, shape) for name in ("shaped", "scaled", "result"))
+    sizes = {"w": (4, 3), "v": (4,), "f": constant, "b": constant}
+    weights, bias, factor, addend = (main.constant(n, rng.normal(size=s).astype("<f4")) for n, s in sizes.items())
+    main.operator("FULLY_CONNECTED", [x, weights, bias], [product])
+    main.operator("RESHAPE", [product, main.constant("shape", np.array(shape, np.int32))], [shaped])
+    main.operator("MUL", [shaped, factor], [scaled])
+    main.operator("ADD", [scaled, addend], [result], RELU)
+    main.inputs, main.outputs = [x], [result]
+    return builder.model()
+
+
+@pytest.mark.parametrize(
+    ("shape", "constant"), [((1, 6, 4), (1, 1, 4)), ((6, 4, 1), (1, 4, 1)), ((2, 3, 4), (4,)), ((24,), (1,))]
+)
+def test_factors_and_addends_behind_a_view_are_the_layers(shape: tuple[int, ...], constant: tuple[int, ...]) -> None:
+    model = normalized(shape, constant)
+    moved = with_moved_layers(model, ())
+    (main,) = moved.subgraphs
+    assert [op.name for op in main.operators] == ["FULLY_CONNECTED", "RESHAPE"]
+    inputs = (np.random.default_rng(5).normal(size=(6, 3)).astype("<f4"),)
+    runs = []
+    for variant in (model, moved):
+        with observed_build(variant) as build:
+            runs.append(build.run(Vectors((VectorSet("", 0, inputs),)).sets, False, SilentWatcher())[0][0])
+    assert (runs[0] == 0).any()
+    np.testing.assert_allclose(runs[1], runs[0], atol=1e-5)
+
+
+@pytest.mark.parametrize(("shape", "constant"), [((1, 6, 4), (1, 6, 1)), ((4, 6), (4, 1))])
+def test_factors_of_rows_stay(shape: tuple[int, ...], constant: tuple[int, ...]) -> None:
+    model = normalized(shape, constant)
+    assert with_moved_layers(model, ()) == model

@@ -8,7 +8,8 @@ import pytest
 from support.commands import tflmgen
 from tflmgen.errors import UsageError
 from tflmgen.options import NewBoardOptions
-from tflmgen.project.board import BoardError, list_boards, load_board
+from tflmgen.project.board import list_boards, load_board
+from tflmgen.project.board_files import BoardError
 from tflmgen.project.board_new import new_board
 from tflmgen.project.cores import CORES
 

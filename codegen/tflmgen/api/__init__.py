@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from tflmgen.api.application_run import ApplicationRun, Stream, run_application
     from tflmgen.api.board_fit import BoardFit, fit_boards, fit_of, named_boards
     from tflmgen.api.build_choices import CompileOptions, build_options
-    from tflmgen.api.build_diff import BuildDiff, Change, GrownError, compare_builds, parse_allowances, read_build
+    from tflmgen.api.build_diff import (
+        BuildDiff,
+        BuildFigures,
+        Change,
+        GrownError,
+        compare_builds,
+        figures_of_plan,
+        parse_allowances,
+        read_build,
+    )
     from tflmgen.api.compile_source import compile
     from tflmgen.api.compiled_model import CompiledModel
     from tflmgen.api.convert_tensorflow import (
@@ -40,7 +49,7 @@ if TYPE_CHECKING:
     from tflmgen.api.model_session import ModelSession
     from tflmgen.api.output_comparison import Check, Comparison, MismatchError, compare_outputs
     from tflmgen.api.plan_records import Buffer, Operator, Plan, Signature, Tensor
-    from tflmgen.api.planned_model import plan_file
+    from tflmgen.api.planned_model import PlannedModel, plan_file
     from tflmgen.api.project_build import (
         check_export,
         export_library,
@@ -58,7 +67,7 @@ _MODULES = {
     "application_figures": "Supply energy_json",
     "application_run": "ApplicationRun Stream run_application",
     "board_fit": "BoardFit fit_boards fit_of named_boards",
-    "build_diff": "BuildDiff Change GrownError compare_builds parse_allowances read_build",
+    "build_diff": "BuildDiff BuildFigures Change GrownError compare_builds figures_of_plan parse_allowances read_build",
     "build_choices": "CompileOptions build_options",
     "compile_source": "compile",
     "compiled_model": "CompiledModel",
@@ -72,7 +81,7 @@ _MODULES = {
     "convert_tensorflow": "ConvertedPort converted digest_of is_conversion ports_of proof_json proof_lines",
     "invokes": "GENERATED bench_attached bench_inputs bench_sets check_countable invoke_sets",
     "layer_comparison": "LayerCheck LayerComparison check_static compare_layers",
-    "planned_model": "plan_file",
+    "planned_model": "PlannedModel plan_file",
     "project_build": "check_export export_library flash_project save_project",
     "quantization_results": "quantization_json quantization_lines",
     "quantize_warnings": "operators_in_float quantization_warnings",
@@ -88,6 +97,7 @@ __all__ = [
     "BoardFit",
     "Buffer",
     "BuildDiff",
+    "BuildFigures",
     "Change",
     "Check",
     "Comparison",
@@ -106,6 +116,7 @@ __all__ = [
     "Operator",
     "OperatorCost",
     "Plan",
+    "PlannedModel",
     "Records",
     "Signature",
     "Stream",
@@ -127,6 +138,7 @@ __all__ = [
     "digest_of",
     "energy_json",
     "export_library",
+    "figures_of_plan",
     "fit_boards",
     "fit_of",
     "flash_project",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,4 +72,6 @@ def plan_file(
         compilation = plan_for(path, board, frozen.options, shapes, progress)
         if must_fit:
             check_plan(compilation.plan, board)
+    warnings = [part["warning"] for part in compilation.plan["proof"] if part.get("warning")]
+    frozen = replace(frozen, notes=(*frozen.notes, *(f"warning: {text}" for text in warnings)))
     return PlannedModel(path, board, compilation, frozen)

@@ -85,17 +85,24 @@ def emit(
     common |= {"checks": faults if checks.has_any else None, "needed_bytes": faults.arena_bytes}
     weights = render("library/weights.h.j2", arrays=_arrays(writer), **common)
     plan = {"bodies": bodies, "headers": headers, **parts, **common, **plan_values(faults, writer.handle)}
-    source = render("library/plan.c.j2", not_finite=False, **plan)
-    if _NOT_FINITE.search(source + weights):
-        source = render("library/plan.c.j2", not_finite=True, **plan)
+    source = _plan_source(plan, weights)
     files = {
         f"include/{name}.h": render("library/model.h.j2", **common),
+        f"include/{name}_model.h": render("library/header.h.j2", **common),
         f"src/{name}.c": source,
         f"src/{name}_model.c": render("library/descriptor.c.j2", **common),
         f"src/{name}_weights.h": weights,
         "library.json": render("library/library.json.j2", **common),
     }
     return Sources(files, headers, *_step_lines(source, bodies), _sizes(writer), entries, fingerprint, reentrant)
+
+
+def _plan_source(values: Mapping[str, object], weights: str) -> str:
+    """The plan's text, with <math.h> where a literal of it or of the weights is one of that header's macros."""
+    source = render("library/plan.c.j2", not_finite=False, **values)
+    if _NOT_FINITE.search(source + weights):
+        return render("library/plan.c.j2", not_finite=True, **values)
+    return source
 
 
 def constants_alone(program: Program) -> Sources:

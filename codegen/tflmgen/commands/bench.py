@@ -13,16 +13,16 @@ from tflmgen.api import (
     bench_sets,
     check_countable,
     energy_json,
-    plan_file,
 )
 from tflmgen.commands.bench_application import print_application
 from tflmgen.commands.bench_port import print_attached
 from tflmgen.commands.flash_table import print_flash
 from tflmgen.commands.hop_table import print_hops
-from tflmgen.emulators import CycleModel, Cycles, check_session_options, set_caption
+from tflmgen.commands.session_plan import plan_session, session_board
+from tflmgen.emulators import CycleModel, Cycles, set_caption
 from tflmgen.errors import UsageError
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project import Board, board_for, check_writable, require_compiler, with_flash_of, write_whole
+from tflmgen.project import Board, check_writable, with_flash_of, write_whole
 from tflmgen.report import report_html
 from tflmgen.terminal import Column, Console, Table, count
 
@@ -75,16 +75,11 @@ def bench_command(
     flash_of     board whose flash the second estimate of cycles is for; None: `board_name`
     """
     console = Console(output)
-    board = with_flash_of(board_for(board_name, options), flash_of)
+    board = with_flash_of(session_board(board_name, options, session), flash_of)
     _check_usage(board, session, report_path, model, inputs)
-    is_attached = session.port is not None
-    planned = plan_file(
-        model, board, options, console, inputs=inputs, signature=session.signature, is_attached=is_attached
-    )
-    if not is_attached:
-        require_compiler(board)
-    vectors = bench_inputs(planned, inputs, session.signature)
-    if is_attached:
+    planned = plan_session(model, board, options, session, console, inputs)
+    vectors = bench_inputs(planned, inputs, session)
+    if session.port is not None:
         attached, place = bench_attached(planned, vectors, inputs is None, session, console)
         console.json(attached)
         print_attached(console, board, attached, place)
@@ -111,7 +106,6 @@ def _add_energy(figures: dict[str, Any], supply: Supply) -> None:
 def _check_usage(board: Board, session: SessionOptions, report_path: Path | None, *read: Path | None) -> None:
     """Raises UsageError for options that don't go together, and where the report cannot be written."""
     check_countable(board)
-    check_session_options(board, session)
     if report_path is not None:
         check_writable(report_path, *read)
     if report_path is not None and session.port is not None:

@@ -102,6 +102,8 @@ def _convert_lowered(
     contents = {"model": source.name, "output": str(path), "bytes": len(data), "inputs": inputs, "outputs": outputs}
     console.json(contents | {"mends": [], "proof": result and proof_json(result)})
     _print_ports(console, source.name, inputs, outputs)
+    for note in model.notes:
+        console.line(f"note: {note}")
     for line in proof_lines(result, choices.tolerance) if result else ():
         console.line(line)
     console.line(f"Wrote {path}: {count(len(data))} bytes.")

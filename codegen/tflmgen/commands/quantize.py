@@ -68,7 +68,7 @@ def quantize_command(
     costs = measured_costs(model, path, board, result.data.held_out, source, console) if board else None
     contents: dict[str, Any] = {"model": model.name, "output": str(path), "bytes": [before, path.stat().st_size]}
     contents |= {**quantization_json(result), "board": costs}
-    contents["warnings"] += list(_slower(costs, choices.io))
+    contents["warnings"] += list(_warnings(result, costs, choices.io))
     if choices.report is not None:
         write_whole(choices.report, quantization_html(contents).encode())
     console.json(contents)
@@ -90,7 +90,14 @@ def _print(console: Console, model: Path, result: QuantizedFile, costs: Costs | 
         console.line(line)
     if costs is not None:
         console.table(Table(f"Before and after on {costs['id']}", COSTS, _cost_rows(costs)))
-    console.warnings([*quantization_warnings(result), *_slower(costs, io)])
+    if result.proof is not None:
+        console.line(f"{result.proof.text}.")
+    console.warnings([*quantization_warnings(result), *_warnings(result, costs, io)])
+
+
+def _warnings(result: QuantizedFile, costs: Costs | None, io: QuantizedIo) -> list[str]:
+    own = [result.proof.warning] if result.proof is not None and result.proof.warning else []
+    return [*own, *_slower(costs, io)]
 
 
 def _check_model(model: Path) -> None:

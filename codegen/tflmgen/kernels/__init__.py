@@ -13,7 +13,7 @@ from tflmgen.kernels.folding.fold_elements import Array
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX, Activation, activation_range
 from tflmgen.kernels.numeric.real_functions import Real, Reals
-from tflmgen.kernels.numeric.strides import MAX_RANK, normalize_axis
+from tflmgen.kernels.numeric.strides import MAX_RANK, is_per_channel, normalize_axis
 from tflmgen.kernels.numeric.weights import is_hybrid, is_int16
 from tflmgen.kernels.numeric.window import EXPLICIT_PADDING, Steps, Window, four
 from tflmgen.kernels.operator import (
@@ -158,6 +158,7 @@ __all__ = [
     "instance_of_op",
     "is_hybrid",
     "is_int16",
+    "is_per_channel",
     "normalize_axis",
     "of_array",
     "one_type",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -19,21 +20,24 @@ Range = tuple[float, float]
 def fuse_activation(module: Module) -> Module:
     """Fuses RELU, RELU6, RELU_N1_TO_1, and MAXIMUM and MINIMUM with constants, into the operator before them.
 
-    Bit-exact: quantised elements are fused only if both clamps have the same quantisation. Float infinities become the
-    largest finite number, as in every operator with a fused activation.
+    Bit-exact: quantised elements are fused only if both clamps have the same quantisation. NaN stays NaN, which MAXIMUM
+    and MINIMUM may replace by their bound.
     """
     return _Activation(module).run(module)
 
 
 def _limits(kind: TensorType) -> Range:
-    return (-FLOAT_MAX, FLOAT_MAX) if kind.dtype.is_float else kind.dtype.limits
+    """Smallest and largest element of a type; infinities of floats."""
+    return (-math.inf, math.inf) if kind.dtype.is_float else kind.dtype.limits
 
 
-def _range(activation: Activation, kind: TensorType) -> Range:
-    """Smallest and largest element after an activation."""
+def _range(activation: Activation, kind: TensorType, is_fused: bool) -> Range:
+    """Smallest and largest element after an activation, which makes infinities finite where it is fused."""
     if kind.quantization is not None and kind.dtype in (DType.INT8, DType.UINT8, DType.INT16):
         return activation_range(activation, kind.dtype, kind.quantization)
     (type_low, type_high), (low, high) = _limits(kind), activation.bounds
+    if kind.dtype.is_float and not is_fused:
+        low, high = (low if low > -FLOAT_MAX else -math.inf), (high if high < FLOAT_MAX else math.inf)
     return max(type_low, low), min(type_high, high)
 
 
@@ -65,8 +69,9 @@ class _Activation(Fuser):
             return None
         kind = op.outputs[0].type
         target_range = _intersection(produced, clamp[1])
-        for activation in Activation if traits_of(op.operator).clamped else AS_OPERATOR:
-            if target_range is not None and _range(activation, kind) == target_range:
+        is_fused = traits_of(op.operator).clamped
+        for activation in Activation if is_fused else AS_OPERATOR:
+            if target_range is not None and _range(activation, kind, is_fused) == target_range:
                 fused = replace(self._with_activation(op, activation), outputs=reader.outputs)
                 return fused if is_legal(fused, self._constants) else None
         return None
@@ -81,7 +86,7 @@ class _Activation(Fuser):
     def _output_range(self, op: Op) -> Range | None:
         """Range of the output of an operator that has an activation or is a clamp; else None."""
         if traits_of(op.operator).clamped and hasattr(op.attributes, "activation"):
-            return _range(op.attributes.activation, op.outputs[0].type)
+            return _range(op.attributes.activation, op.outputs[0].type, is_fused=True)
         clamp = self._clamp(op)
         return clamp[1] if clamp is not None else None
 
@@ -90,7 +95,7 @@ class _Activation(Fuser):
         source, kind = op.inputs[0] if op.inputs else None, op.outputs[0].type
         clamp = traits_of(op.operator).clamp
         if clamp is not None:
-            return None if source is None or source.type != kind else (source, _range(clamp, kind))
+            return None if source is None or source.type != kind else (source, _range(clamp, kind, is_fused=False))
         extreme = traits_of(op.operator).extreme
         if not extreme:
             return None
@@ -100,6 +105,7 @@ class _Activation(Fuser):
                 source_operand is None
                 or bound_operand is None
                 or bound is None
+                or math.isnan(bound)
                 or source_operand.type != kind
                 or _differ(bound_operand.type, kind)
             ):

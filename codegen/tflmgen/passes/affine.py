@@ -13,11 +13,14 @@ from tflmgen.ir import DType, Module, Node, Op, TensorType, Value, resolve
 from tflmgen.kernels import Activation, traits_of
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fusion import PatternRewriter
+from tflmgen.passes.single_precision import fits_float32
 
 Array = NDArray[Any]
 
 
 FACTORS = ("DIV", "MUL")
+NEGLIGIBLE = 2.0**-60
+"""Weights that are smaller than this part of the greatest one change no sum in float32."""
 
 
 def fold_affine(module: Module) -> Module:
@@ -120,6 +123,8 @@ class _Affine(PatternRewriter):
         joined = first * second if op.operator == "MUL" else first + second
         if joined.size > max(first.size, second.size) or reader.outputs[0].type != op.outputs[0].type:
             return None
+        if not fits_float32(joined):
+            return None
         self._touched.add(reader.id)
         return replace(reader, id=op.id, inputs=(read, self._constant(joined)))
 
@@ -150,10 +155,11 @@ class _Affine(PatternRewriter):
     def _with_weights(self, op: Op, w: Array, b: Array, reader: Op | None) -> Op | None:
         """The layer with new weights and bias, and without `reader`; None if it is not finite or not legal."""
         b = np.broadcast_to(b, (w.shape[_channel_axis(op)],))
-        if not (np.isfinite(w.astype(np.float32)).all() and np.isfinite(b.astype(np.float32)).all()):
-            return None
         value = op.inputs[1]
         assert value is not None
+        bias_value = op.inputs[2] if len(op.inputs) > 2 else None
+        if _loses_digits(w, self._flow.array(value)) or _loses_digits(b, self._flow.array(bias_value)):
+            return None
         bias = self._constant(b) if b.any() else None
         inputs = (op.inputs[0], self.pool.add(w, value), *([bias] if bias is not None else []))
         op = replace(op, inputs=inputs)
@@ -165,6 +171,14 @@ class _Affine(PatternRewriter):
 
     def _constant(self, array: Array) -> Value:
         return self.pool.add(array, Value(0, "constant", TensorType(DType.FLOAT32, array.shape)))
+
+
+def _loses_digits(scaled: Array, numbers: Array | None) -> bool:
+    """Whether some of a layer's numbers overflow float32 when they are scaled, or get too small for it."""
+    if numbers is None:
+        return not np.isfinite(scaled.astype(np.float32)).all()
+    mattered = np.abs(numbers) > np.abs(numbers).max(initial=0.0) * NEGLIGIBLE
+    return not fits_float32(np.where(mattered.reshape(scaled.shape), scaled, 0.0))
 
 
 def _per_channel(constant: Array, channels: int) -> Array | None:

@@ -10,6 +10,7 @@ from tflmgen.kernels import PERMUTATIONS, Activation
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fusion import Fuser
 from tflmgen.passes.permutation import Permutation, compose, is_identity, transposed, transposition
+from tflmgen.passes.single_precision import fits_float32
 
 
 def fuse_attention(module: Module) -> Module:
@@ -68,7 +69,7 @@ class _Attention(Fuser):
             if factor is None or read is None or read.type != source.type or not _is_float(read):
                 continue
             beta = op.attributes.beta * factor
-            if factor > 0 and beta < 1e30 and scaling.attributes.activation is Activation.NONE:
+            if factor > 0 and fits_float32(beta) and scaling.attributes.activation is Activation.NONE:
                 fused = replace(op, inputs=(read,), attributes=replace(op.attributes, beta=beta))
                 return self._legal(fused, op)
         return op

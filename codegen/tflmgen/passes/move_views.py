@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tflmgen.ir import Module, Node, Op, Value
-from tflmgen.kernels import traits_of
+from tflmgen.ir import Module, Node, Op, TensorType, Value
+from tflmgen.kernels import is_per_channel, traits_of
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fusion import Fuser
 
@@ -14,13 +14,16 @@ from tflmgen.passes.fusion import Fuser
 def delay_views(module: Module) -> Module:
     """Exchanges a view with its only reader if that is an activation or arithmetic with a constant.
 
-    Only below an operator that can absorb the reader, and only for constants that are scalar or per channel, with a
-    last dimension that the view keeps.
+    Only below an operator that can absorb the reader, and only for constants that are scalar or per channel of it.
     """
     return _Views(module).run(module)
 
 
 class _Views(Fuser):
+    def __init__(self, module: Module) -> None:
+        super().__init__(module)
+        self._vectors: dict[tuple[str | None, TensorType], Value] = {}
+
     def op(self, op: Op) -> Sequence[Node]:
         return self._exchanged(op) if traits_of(op.operator).view else (op,)
 
@@ -34,7 +37,7 @@ class _Views(Fuser):
             return (view,)
         result = reader.outputs[0]
         before = Value(self._ids.take(), result.name, result.type.with_shape(source.type.shape))
-        inputs = tuple(source if v == view.outputs[0] else v for v in reader.inputs)
+        inputs = tuple(source if v == view.outputs[0] else v and self._as_vector(v) for v in reader.inputs)
         moved = replace(reader, inputs=inputs, outputs=(before,))
         if not is_legal(moved, self._constants):
             return (view,)
@@ -56,11 +59,17 @@ class _Views(Fuser):
         if not (traits.is_arithmetic or traits.extreme):
             return False
         constants = [v for v in reader.inputs if v != viewed]
-        channels = viewed.type.max_shape[-1:]
-        same_channels = channels == source.type.max_shape[-1:]
+        channels = source.type.max_shape[-1] if source.type.max_shape else 1
         return len(constants) == 1 and all(
             v is not None
             and v.is_constant
-            and (v.type.elements == 1 or (same_channels and v.type.max_shape == channels))
+            and (v.type.elements == 1 or is_per_channel(v.type.max_shape, viewed.type.max_shape, channels))
             for v in constants
         )
+
+    def _as_vector(self, constant: Value) -> Value:
+        """The same constant without dimensions of size 1, which the view may have added or dropped."""
+        if len(constant.type.shape) <= 1 or not constant.is_constant:
+            return constant
+        vector = replace(constant, id=self._ids.take(), type=constant.type.with_shape((constant.type.elements,)))
+        return self._vectors.setdefault((constant.constant, vector.type), vector)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,21 +10,40 @@ import numpy as np
 from tflmgen.ir import DType, Module, Node, Op, TensorType, Value, resolve
 from tflmgen.kernels import NormalizeAttributes, Reals, SoftmaxAttributes, traits_of
 from tflmgen.passes.def_use import is_legal
+from tflmgen.passes.exact_sums import HALF_STEP, ONE, Coefficient, NoFormError, Product, Sum
 from tflmgen.passes.fused_regions import Region, Regions
 from tflmgen.passes.fusion import PatternRewriter
-from tflmgen.passes.real_evaluation import evaluate, is_real, real_function
+from tflmgen.passes.real_evaluation import is_real, real_function
+from tflmgen.passes.row_forms import (
+    EXP,
+    EXPS,
+    LOG_OF_EXPS,
+    SQUARES,
+    SUM,
+    RowForm,
+    Rows,
+    X,
+    constant_form,
+    form_of,
+    row_variable,
+    viewed,
+)
+from tflmgen.passes.single_precision import fits_float32
 
-SAMPLES = 8
-"""Number of sample inputs for comparing regions, each with its own mean and spread."""
-TOLERANCE = 1e-6
-"""Largest difference of a region and the operator that replaces it on a sample, relative to values beyond 1."""
+_SOFTMAX = frozenset({(EXP, 1), (EXPS, -1)})
+_LOG_SOFTMAX = {frozenset({(X, 1)}): 1, frozenset({(LOG_OF_EXPS, 1)}): -1}
+_LIST = RowForm((), Sum({}))
+"""A list of axes or of dimensions: it is read as a constant."""
+_EXACT = 2.0**-46
+"""Relative error of coefficients that only float64 has rounded, and of squares about a mean that float32 has."""
 
 
 def fuse_normalization(module: Module) -> Module:
     """Replaces groups of float operators that compute a normalisation or a softmax of contiguous rows.
 
     Layer, group and instance normalisation with gain and bias along a row, RMS and L2 normalisation, SOFTMAX and
-    LOG_SOFTMAX. They are recognised by their values, independently of the order of operations and of views between.
+    LOG_SOFTMAX. They are recognised by the normal form of what they compute of real numbers, independently of the
+    order of operations and of views between.
     """
     return _Normalization(module).rewritten()
 
@@ -38,6 +57,7 @@ class _Normalization(PatternRewriter):
     def __init__(self, module: Module) -> None:
         super().__init__(module)
         regions = Regions(module, self._flow, _is_fusible)
+        self._forms: dict[tuple[Value, int, Value], RowForm | None] = {}
         self._fused: dict[int, Op] = {}
         covered: set[int] = set()
         # Last operators first, so that a region includes the gain and bias after a normalisation.
@@ -60,55 +80,85 @@ class _Normalization(PatternRewriter):
         depths = {_depth(op) for op in region.ops if traits_of(op.operator).reduces}
         if len(depths) != 1 or (depth := depths.pop()) < 2:
             return None
-        rows = region.source.type.elements // depth
-        if rows * depth != region.source.type.elements:
+        rows = Rows(region.source.type.elements // depth, depth)
+        if rows.count * depth != region.source.type.elements:
             return None
-        samples = _samples(rows, depth)
-        results = np.stack([evaluate(region, x, self._flow).reshape(rows, depth) for x in samples])
-        if not np.isfinite(results).all():
+        form = self._form(region, rows)
+        if form is None or form.of_rows:
             return None
-        if any(op.operator == "EXP" for op in region.ops):
-            return self._softmax(region, depth, samples, results)
-        return self._normalization(region, depth, samples, results)
+        return self._softmax(region, depth, form.sum) or self._normalization(region, depth, form.sum)
 
-    def _softmax(self, region: Region, depth: int, samples: Reals, results: Reals) -> Op | None:
+    def _form(self, region: Region, rows: Rows) -> RowForm | None:
+        """What the region computes, in its normal form; None where it has none."""
+        for op in region.ops:
+            key = (region.source, rows.depth, op.outputs[0])
+            if key not in self._forms:
+                self._forms[key] = self._computed(region.source, rows, op)
+            if self._forms[key] is None:
+                return None
+        return self._forms[region.source, rows.depth, region.result]
+
+    def _computed(self, source: Value, rows: Rows, op: Op) -> RowForm | None:
+        try:
+            operands = [self._operand(source, rows, op, value) for value in op.inputs]
+            if traits_of(op.operator).view:
+                return viewed(operands[0], op.outputs[0])
+            return form_of(self._flow.instance(op), op.operator, operands, rows)
+        except NoFormError:
+            return None
+
+    def _operand(self, source: Value, rows: Rows, op: Op, value: Value | None) -> RowForm:
+        if value == source:
+            return row_variable(source)
+        array = self._flow.array(value)
+        if array is not None:
+            is_real_number = array.dtype == np.float32
+            return constant_form(array, rows, op.outputs[0].type.max_shape) if is_real_number else _LIST
+        assert value is not None
+        form = self._forms[source, rows.depth, value]
+        if form is None:
+            raise NoFormError
+        return form
+
+    def _softmax(self, region: Region, depth: int, computed: Sum) -> Op | None:
         last = region.ops[-1]
         if depth != region.source.type.max_shape[-1] or region.source.type.shape != last.outputs[0].type.shape:
             return None
-        exps = np.exp(samples - samples.max(axis=-1, keepdims=True))
-        soft = exps / exps.sum(axis=-1, keepdims=True)
         for name, expected, attributes in (
-            ("SOFTMAX", soft, SoftmaxAttributes(1.0)),
-            ("LOG_SOFTMAX", np.log(soft), None),
+            ("SOFTMAX", {_SOFTMAX: 1}, SoftmaxAttributes(1.0)),
+            ("LOG_SOFTMAX", _LOG_SOFTMAX, None),
         ):
-            if _agree(results, expected):
+            if computed.terms.keys() == expected.keys() and all(
+                np.all(computed.terms[product] == number) for product, number in expected.items()
+            ):
                 fused = replace(last, operator=name, inputs=(region.source,), attributes=attributes)
                 return fused if is_legal(fused, self.pool.constants) else None
         return None
 
-    def _normalization(self, region: Region, depth: int, samples: Reals, results: Reals) -> Op | None:
-        for attributes in self._candidates(region, depth):
-            normal = _normalized(samples, attributes)
-            affine = _affine(normal, results)
-            if affine is not None:
-                return self._build(region, attributes, *affine)
-        return None
-
-    def _candidates(self, region: Region, depth: int) -> Iterator[NormalizeAttributes]:
-        """Normalisations to try, with epsilons from the region's constants."""
-        added = [v for op in region.ops if op.operator == "ADD" for v in op.inputs]
-        epsilons = {number for v in added if (number := self._flow.number(v)) is not None and number >= 0}
-        for epsilon in sorted({0.0, *epsilons}, reverse=True):
-            for factor in (1.0 / depth, 1.0):
-                for centred in (True, False):
-                    yield NormalizeAttributes(depth, epsilon, float(np.float32(factor)), centred)
+    def _normalization(self, region: Region, depth: int, computed: Sum) -> Op | None:
+        terms = dict(computed.terms)
+        bias = _along(terms.pop(ONE, 0.0), depth)
+        scaled = next((product for product in terms if len(product) == 2 and dict(product).get(X) == 1), None)
+        if scaled is None:
+            return None
+        gain = _along(terms.pop(scaled), depth)
+        ((root, exponent),) = (power for power in scaled if power[0] != X)
+        if not isinstance(root, tuple) or root[0] != "root" or exponent != -1:
+            return None
+        attributes = _attributes(dict(root[1]), depth)
+        mean = {frozenset({(SUM, 1), (root, -1)}): -gain / depth} if attributes and attributes.centred else {}
+        if attributes is None or terms.keys() != mean.keys():
+            return None
+        if not all(_is_mean(terms[product], expected, depth) for product, expected in mean.items()):
+            return None
+        return self._build(region, attributes, gain, bias) if fits_float32(gain) and fits_float32(bias) else None
 
     def _build(self, region: Region, attributes: NormalizeAttributes, gain: Reals, bias: Reals) -> Op | None:
         last = region.ops[-1]
         kind = TensorType(DType.FLOAT32, (attributes.depth,))
         source = region.source
-        gains = None if _agree(gain, 1.0) else self.pool.add(gain, Value(0, "gain", kind))
-        biases = None if _agree(bias, 0.0) else self.pool.add(bias, Value(0, "bias", kind))
+        gains = None if (gain == 1.0).all() else self.pool.add(gain, Value(0, "gain", kind))
+        biases = None if not bias.any() else self.pool.add(bias, Value(0, "bias", kind))
         fused = replace(last, operator="NORMALIZE", inputs=(source, gains, biases), attributes=attributes)
         return fused if is_legal(fused, self.pool.constants) else None
 
@@ -119,31 +169,22 @@ def _depth(op: Op) -> int:
     return source.type.elements // max(1, op.outputs[0].type.elements) if source is not None else 0
 
 
-def _samples(rows: int, depth: int) -> Reals:
-    """Deterministic sample inputs [SAMPLES, rows, depth]: zeros, and spreads below and above typical epsilons."""
-    rng = np.random.default_rng(1)
-    spreads = np.geomspace(1e-4, 10, SAMPLES)[:, None, None] * rng.uniform(0.5, 2, (SAMPLES, rows, 1))
-    spreads[0] = 0.0
-    return (rng.normal(size=(SAMPLES, rows, depth)) + rng.normal(size=(SAMPLES, rows, 1))) * spreads
+def _along(coefficient: Coefficient, depth: int) -> Reals:
+    return np.broadcast_to(np.asarray(coefficient, np.float64), (depth,))
 
 
-def _normalized(samples: Reals, attributes: NormalizeAttributes) -> Reals:
-    centred = samples - samples.mean(axis=-1, keepdims=True) if attributes.centred else samples
-    squares = np.square(centred).sum(axis=-1, keepdims=True) * attributes.factor + attributes.epsilon
-    with np.errstate(all="ignore"):
-        return np.asarray(centred / np.sqrt(squares))
-
-
-def _affine(normal: Reals, results: Reals) -> tuple[Reals, Reals] | None:
-    """(gain, bias) per element of a row with results = normal * gain + bias, by least squares; else None."""
-    mean, right = normal.mean(axis=(0, 1)), results.mean(axis=(0, 1))
-    spread = np.square(normal - mean).sum(axis=(0, 1))
-    if not spread.all():
+def _attributes(squares: dict[Product, Coefficient], depth: int) -> NormalizeAttributes | None:
+    """The normalisation by the root of these sums: of squares about the mean or about 0, and a positive epsilon."""
+    factor, epsilon = squares.pop(frozenset({(SQUARES, 1)}), 0.0), squares.pop(ONE, 0.0)
+    mean = squares.pop(frozenset({(SUM, 2)}), None)
+    if squares or not (factor > 0 and epsilon > 0 and fits_float32(factor) and fits_float32(epsilon)):
         return None
-    gain = ((normal - mean) * (results - right)).sum(axis=(0, 1)) / spread
-    bias = right - gain * mean
-    return (gain, bias) if _agree(results, normal * gain + bias) else None
+    if mean is not None and abs(mean + factor / depth) > _EXACT * factor / depth:
+        return None
+    return NormalizeAttributes(depth, float(np.float32(epsilon)), float(np.float32(factor)), mean is not None)
 
 
-def _agree(first: Reals, second: Reals | float) -> bool:
-    return bool(np.all(np.abs(first - second) <= TOLERANCE * np.maximum(1.0, np.abs(second))))
+def _is_mean(coefficient: Coefficient, expected: Coefficient, depth: int) -> bool:
+    """Whether coefficients of a row's sum are those of its mean; 1 / depth may be a constant of float32."""
+    error = float(HALF_STEP) if depth & (depth - 1) else _EXACT
+    return bool(np.all(np.abs(coefficient - expected) <= 1.01 * error * np.abs(expected)))

@@ -1,4 +1,4 @@
-"""Evaluates float operators in float64, to recognise functions by their values."""
+"""Evaluates element-wise float operators in float64."""
 
 from __future__ import annotations
 
@@ -27,23 +27,6 @@ def is_real(op: Op) -> bool:
     """Whether all operands and results are floats of static shape."""
     numbers = [v.type for v in (*op.inputs, *op.outputs) if v is not None and v.type.dtype.is_float]
     return len(op.outputs) == 1 and bool(numbers) and all(t.dtype is DType.FLOAT32 and t.is_static for t in numbers)
-
-
-def evaluate(region: Region, x: Reals, flow: Dataflow) -> Reals:
-    """Result of a region for the source value `x`. Its operators are views, or have a real_function."""
-    values: dict[Value, Reals] = {region.source: x.reshape(region.source.type.max_shape)}
-
-    def operand(value: Value | None) -> Reals:
-        assert value is not None
-        return values[value] if value in values else np.asarray(flow.array(value)).astype(np.float64)
-
-    with np.errstate(all="ignore"):
-        for op in region.ops:
-            if traits_of(op.operator).view:
-                values[op.outputs[0]] = operand(op.inputs[0]).reshape(op.outputs[0].type.max_shape)
-            else:
-                values[op.outputs[0]] = _computed(op, [operand(value) for value in op.inputs], flow)
-    return values[region.result]
 
 
 def on_elements(region: Region, x: Reals, flow: Dataflow) -> Reals:

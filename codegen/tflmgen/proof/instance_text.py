@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from tflmgen.errors import InternalError
 from tflmgen.proof.c_library_text import flat
 from tflmgen.proof.c_syntax import parse, words_of
+from tflmgen.proof.refusals import refusing
 
 ALIGNMENT = 16
 """Bytes that the address of an instance's arena is a multiple of."""
@@ -24,6 +25,7 @@ _MEMBER = re.compile(r"(uint32_t |int32_t |void \*|bool )(\w+)(?:\[(\d+)\])?;")
 _ASSIGNMENT = re.compile(r"self->(\w+)(?:\[(\d+)\])? = (.+);")
 
 
+@refusing
 def without_handles(files: Mapping[str, str], name: str) -> dict[str, str]:
     """The library's files, with static variables in place of members.
 

@@ -7,6 +7,7 @@ Decided here: the type and scale of each tensor, across branches, loops, calls a
 from tflmgen.quantize.cycle_estimates import CORE
 from tflmgen.quantize.evaluation import compare_runs, run_sets, with_types
 from tflmgen.quantize.file_quantization import QuantizedFile, quantize_file
+from tflmgen.quantize.model_quantization import is_quantized_file
 from tflmgen.quantize.observed_build import observed_build
 from tflmgen.quantize.output_errors import MeanNoise
 from tflmgen.quantize.web_costs import operator_work
@@ -18,6 +19,7 @@ __all__ = [
     "QuantizedFile",
     "WebSummary",
     "compare_runs",
+    "is_quantized_file",
     "observed_build",
     "operator_work",
     "quantize_file",

@@ -6,8 +6,9 @@ own; as part of a product's bias it costs nothing, and is exact to a step of the
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +24,7 @@ from tflmgen.frontend import (
     options_with_defaults,
 )
 from tflmgen.ir import DType
-from tflmgen.kernels import traits_of
+from tflmgen.kernels import is_per_channel, traits_of
 from tflmgen.quantize.integer_forms import bias_operand, weight_operands
 
 _ACTIVATION = "fused_activation_function"
@@ -52,16 +53,17 @@ def _moved(graph: SubGraph, last: Operator) -> SubGraph | None:
         bias, values, result = (graph.tensors[t] for t in (constant, tensor, last.outputs[0]))
         if bias.data is None or bias.dtype is not DType.FLOAT32 or values.shape != result.shape or not values.shape:
             continue
-        search = _Search(graph, values.shape[-1])
-        source, product = search.producer(tensor), search.product(tensor)
-        if source is None or product is None or traits_of(source.name).view:
-            continue
-        if bias.shape[-1:] in ((), (1,), (search.units,)) and np.prod(bias.shape[:-1], dtype=int) == 1:
-            return _with_bias(graph, last, source, product, constant)
+        search = ProductSearch(graph, values.shape[-1])
+        product = search.product(tensor)
+        is_row = bias.shape[-1:] in ((), (1,), (search.units,)) and math.prod(bias.shape[:-1]) == 1
+        if product is None or not is_row:
+            product = search.layer(tensor, bias.shape)
+        if product is not None:
+            return _with_bias(graph, last, product, constant)
     return None
 
 
-class _Search:
+class ProductSearch:
     """The product among the operands of a sum that has a row of `units` results for each row of the sum."""
 
     def __init__(self, graph: SubGraph, units: int) -> None:
@@ -74,6 +76,23 @@ class _Search:
         op = self._producers.get(tensor)
         is_plain = op is not None and not (op.options or {}).get(_ACTIVATION)
         return op if is_plain and self._uses[tensor] == 1 else None
+
+    def layer(self, tensor: int, constant: Sequence[int]) -> Operator | None:
+        """The product, with float weights of its own, that a value is another shape of; None if a constant of this
+        shape does not meet its channels there.
+        """
+        op = self.producer(tensor)
+        while op is not None and traits_of(op.name).view:
+            op = self.producer(op.inputs[0])
+        places = None if op is None else weight_operands(op, self._graph)
+        if op is None or places is None:
+            return None
+        weights, bias = op.inputs[places.weights], bias_operand(op)
+        is_constant = bias is None or self._graph.tensors[op.inputs[bias]].data is not None
+        is_own = self._uses[weights] == 1 and self._graph.tensors[weights].dtype is DType.FLOAT32
+        units, shape = self._graph.tensors[weights].shape[places.axis], self._graph.tensors[tensor].shape
+        is_met = math.prod(constant) == 1 or is_per_channel(constant, shape, units)
+        return op if is_constant and is_own and is_met else None
 
     def product(self, tensor: int) -> Operator | None:
         """The first product whose bias is added to every element of a value along its last dimension."""
@@ -91,8 +110,8 @@ class _Search:
         return None
 
 
-def _with_bias(graph: SubGraph, last: Operator, source: Operator, product: Operator, constant: int) -> SubGraph:
-    """The subgraph in which `product` adds the constant, and `source` computes what `last` did."""
+def _with_bias(graph: SubGraph, last: Operator, product: Operator, constant: int) -> SubGraph:
+    """The subgraph in which `product` adds the constant that `last` did."""
     places = weight_operands(product, graph)
     assert places is not None
     units = graph.tensors[product.inputs[places.weights]].shape[places.axis]
@@ -101,22 +120,36 @@ def _with_bias(graph: SubGraph, last: Operator, source: Operator, product: Opera
     values = values + constant_values(graph.tensors[constant]).reshape(-1)
     data, name = contents(values, DType.FLOAT32), f"{graph.tensors[constant].name}_bias"
     bias = Tensor.added(len(graph.tensors), name, DType.FLOAT32, (units,), data)
-    tensors = (*graph.tensors, bias)
+    with_bias = replace(product, inputs=(*product.inputs[: places.bias], bias.index))
+    return absorbed(replace(graph, tensors=(*graph.tensors, bias)), last, with_bias)
+
+
+def absorbed(graph: SubGraph, last: Operator, product: Operator) -> SubGraph:
+    """The subgraph without `last`, whose part this product has taken over.
+
+    What computed the operand of `last` has its result; the activation goes to the operator before the views.
+    """
+    producers = {tensor: op for op in graph.operators for tensor in op.outputs}
+    source = next(producers[t] for t in last.inputs if t in producers)
+    holder = source
+    while traits_of(holder.name).view:
+        holder = producers[holder.inputs[0]]
     operators = []
-    for op in graph.operators:
-        inputs, outputs, options = op.inputs, op.outputs, op.options
+    for original in graph.operators:
+        op = product if original.index == product.index else original
         if op.index == last.index:
             continue
-        if op.index == product.index:
-            inputs = (*inputs[: places.bias], bias.index)
         if op.index == source.index:
-            outputs = last.outputs
-            options = options_with_defaults(op.name, {**(options or {}), _ACTIVATION: _activation(last)})
-        kinds = [None if i < 0 else tensors[i] for i in inputs], [tensors[i] for i in outputs]
-        changed = replace(op, inputs=inputs, outputs=outputs, options=options)
-        version = op.version if changed == op else operator_version(op.name, *kinds, options)
-        operators.append(replace(changed, version=version))
-    return replace(graph, tensors=tensors, operators=tuple(operators))
+            op = replace(op, outputs=last.outputs)
+        if op.index == holder.index and _activation(last):
+            op = replace(
+                op, options=options_with_defaults(op.name, {**(op.options or {}), _ACTIVATION: _activation(last)})
+            )
+        if op is not original:
+            kinds = [None if i < 0 else graph.tensors[i] for i in op.inputs], [graph.tensors[i] for i in op.outputs]
+            op = replace(op, version=operator_version(op.name, *kinds, op.options))
+        operators.append(op)
+    return replace(graph, operators=tuple(operators))
 
 
 def _activation(op: Operator) -> int:

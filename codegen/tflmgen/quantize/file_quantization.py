@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tflmgen.emulators import arrays_by_name, shapes_of_inputs
 from tflmgen.errors import TflmgenError
-from tflmgen.frontend import TFLITE_ONLY, Model, Shape, TensorKey, read_source
+from tflmgen.frontend import TFLITE_ONLY, Model, Shape, TensorKey
 from tflmgen.ir import DType
 from tflmgen.options import Activations, QuantizedIo, QuantizeOptions, SourceOptions
 from tflmgen.quantize.calibration import measure
@@ -32,6 +32,7 @@ from tflmgen.quantize.value_ranges import Range
 from tflmgen.quantize.value_sources import value_sources, with_sources
 from tflmgen.quantize.web_constraints import find_webs
 from tflmgen.quantize.web_widening import TypeSearch
+from tflmgen.source_proof import Proof, read_compared
 from tflmgen.terminal import Progress
 
 _SAME_DB = 50.0
@@ -65,6 +66,7 @@ class QuantizedFile:
             computes; empty if it is one
     keeps_state  as in QuantizationChoice
     costs   of int8 alone if other types were chosen, and of the quantised model
+    proof   how a source that was lowered compares with what it means; None for a .tflite file
     remedy  cycles and bytes that int16 for all webs adds, where a warning may offer that; None where it does not
     held_out  as in Refinement
     """
@@ -82,6 +84,7 @@ class QuantizedFile:
     lstm: Mapping[int, str] = field(default_factory=dict)
     keeps_state: bool = True
     costs: tuple[TypeCost, ...] = ()
+    proof: Proof | None = None
     remedy: tuple[int, int] | None = None
     held_out: tuple[Calibration, Calibration] | None = None
 
@@ -108,7 +111,7 @@ def quantize_file(
     Raises ModelError for a model that cannot be compiled or has nothing to quantise; VectorsError for data that do not
     fit the model; LimitError if the limits cannot be met.
     """
-    model = read_source(path, options)
+    model, proof = read_compared(path, options)
     model = with_split_outputs(model) if settings.split_outputs else model
     layers = lstm_loops_of(model, keeps_state)
     source = prepare_float(model, settings.fuse_lstm, keeps_state)
@@ -125,7 +128,7 @@ def quantize_file(
         result = _best(best, data, settings, progress)
         reasons = {key: layer if isinstance(layer, str) else "" for key, layer in layers.items()}
         reasons |= result.quantized.unfused
-        result = replace(result, lstm=reasons, keeps_state=keeps_state)
+        result = replace(result, lstm=reasons, keeps_state=keeps_state, proof=proof)
     _check_limits(path, result, settings)
     return result
 

@@ -30,6 +30,7 @@ from tflmgen.frontend import (
 from tflmgen.ir import DType
 from tflmgen.quantize.bias_moves import with_moved_biases
 from tflmgen.quantize.constant_moves import with_moved_constants
+from tflmgen.quantize.factor_moves import with_moved_factors
 from tflmgen.quantize.fake_quantization import without_fake_quant
 from tflmgen.quantize.hoisted_products import with_hoisted_products
 from tflmgen.quantize.integer_forms import bias_operand
@@ -45,7 +46,14 @@ def simplify(model: Model, fuses_lstm: bool, keeps_state: bool) -> Model:
     model = _with_constants(model)
     layers = {b: layer for b, layer in find_lstm_loops(model, keeps_state).items() if isinstance(layer, LstmLoop)}
     fused = {body for body, layer in layers.items() if fuses_lstm or layer.is_stateful}
-    return with_own_buffers(with_moved_biases(with_hoisted_products(model, fused), fused))
+    return with_own_buffers(with_moved_layers(with_hoisted_products(model, fused), fused))
+
+
+def with_moved_layers(model: Model, kept: Collection[int]) -> Model:
+    """The Model with factors and addends of layers' results in the layers, in whatever order they follow."""
+    while (simpler := with_moved_factors(with_moved_biases(model, kept), kept)) != model:
+        model = simpler
+    return model
 
 
 def lstm_loops_of(model: Model, keeps_state: bool) -> dict[int, LstmLoop | str]:
@@ -153,7 +161,8 @@ def _reciprocal(divisor: Tensor) -> Tensor | None:
         return None
     with np.errstate(divide="ignore", over="ignore"):
         factors = np.float32(1) / constant_values(divisor)
-    return replace(divisor, data=contents(factors, DType.FLOAT32)) if np.isfinite(factors).all() else None
+    is_normal = np.isfinite(factors) & (np.abs(factors) >= np.finfo(np.float32).tiny)
+    return replace(divisor, data=contents(factors, DType.FLOAT32)) if is_normal.all() else None
 
 
 def _renamed(op: Operator, name: str, inputs: list[int], tensors: list[Tensor]) -> Operator:

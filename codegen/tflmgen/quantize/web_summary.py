@@ -69,12 +69,9 @@ def summarize_webs(
     webs, margins = quantized.assignment.webs, quantized.assignment.margins
     reached = []
     for web in known:
-        reach = _reach(
-            held_out[0].merged(members[web.root]),
-            held_out[1].merged(members[web.root]),
-            margins.get(webs.root(web.root), 1.0),
-        )
-        reached.append(replace(web, held_out_reach=reach))
+        apart, others = (part.merged(members[web.root]) for part in held_out)
+        factor = margins.get(webs.root(web.root), 1.0)
+        reached.append(replace(web, held_out_reach=_reach(apart, others, factor)))
     return tuple(reached)
 
 

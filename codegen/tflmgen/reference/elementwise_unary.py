@@ -43,6 +43,11 @@ def _gelu_by_tanh(x: Any) -> Any:
     return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 
+def _single_elu(x: Any) -> Any:
+    """exp(x) - 1 of a rounded exp(x), as the entries of tables are."""
+    return np.where(x < 0, np.exp(np.minimum(x, 0)).astype(np.float32) - np.float32(1), x)
+
+
 def single_gelu(x: Any, by_tanh: bool) -> Any:
     """In single precision, as LiteRT's gelu.h computes the entries of its tables."""
     x, half = np.asarray(x, np.float32), np.float32(0.5)
@@ -116,14 +121,21 @@ def interpolated(values: Array, table: Array) -> Array:
     return np.asarray((base + ((slope * (values & 127) + 64) >> 7)).astype(np.int16))
 
 
-def of_floats_or_tables(function: Real) -> Evaluation:
-    """An evaluation that computes floats directly, and int8 and int16 by TFLite's tables of `function`."""
+def of_floats_or_tables(function: Real, of_table: Real | None = None) -> Evaluation:
+    """An evaluation that computes floats directly, and int8 and int16 by TFLite's tables of `function`.
+
+    of_table  the function in the single precision of int8 tables, where that matters
+    """
 
     def evaluate(op: Operation) -> Sequence[Array]:
         with np.errstate(all="ignore"):
             if op.gives_floats:
                 return [op.rounded(np.asarray(function(op.real(0))))]
-            return of_int16_table(op, function) if op.output.dtype is DType.INT16 else of_int8_table(op, function)
+            return (
+                of_int16_table(op, function)
+                if op.output.dtype is DType.INT16
+                else of_int8_table(op, of_table or function)
+            )
 
     return evaluate
 
@@ -183,8 +195,10 @@ def _fixed_tanh(op: Operation) -> Sequence[Array]:
 
 def _q4_27(op: Operation) -> tuple[Array, Array, Array]:
     """An int8 in Q4.27, and where it lies below or above what that holds."""
-    multiplier, shift = quantized_multiplier(op.scale(0) * float(1 << 27))
-    radius = math.floor(15.0 * (1 << 27) / (1 << shift))
+    factor = op.scale(0) * float(1 << 27)
+    # CalculateInputRadius: of the exponent itself, which a multiplier of 32 bits does not have at the ends.
+    radius = min(math.floor(math.ldexp(15.0, 27 - math.frexp(factor)[1])), INT32_MAX)
+    multiplier, shift = quantized_multiplier(factor)
     x = op.centred(0)
     inside = np.clip(x, -radius, radius)
     return scaled(inside, multiplier, shift), x <= -radius, x >= radius
@@ -297,7 +311,7 @@ def _rsqrt(op: Operation) -> Sequence[Array]:
     values = op.centred(0)
     inverse, inverse_shift = inverse_square_roots(values)
     results = scaled(scaled(1, inverse, inverse_shift + 20), multiplier, shift - 20) + op.output_zero_point
-    return [op.saturated(np.where(values == 0, op.output.dtype.limits[1], results))]
+    return [op.saturated(np.where(values <= 0, op.output.dtype.limits[1], results))]
 
 
 def _abs(op: Operation) -> Sequence[Array]:
@@ -341,7 +355,7 @@ EVALUATIONS: Mapping[str, Evaluation] = {
     "RELU_N1_TO_1": _rectified(-1.0, 1.0),
     "RELU_0_TO_1": _rectified(0.0, 1.0),
     "LEAKY_RELU": _leaky_relu,
-    "ELU": of_floats_or_tables(lambda x: np.where(x < 0, np.expm1(np.minimum(x, 0)), x)),
+    "ELU": of_floats_or_tables(lambda x: np.where(x < 0, np.expm1(np.minimum(x, 0)), x), _single_elu),
     "TANH": _fixed_tanh,
     "LOGISTIC": _fixed_logistic,
     "HARD_SWISH": _quantized_hard_swish,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 from support.graph_parser import parse_graph, same_graph
+from tflmgen.ir import Op
 from tflmgen.passes.affine import fold_affine
 from tflmgen.passes.dead_code import prune
 from tflmgen.passes.identities import drop_identities
+from tflmgen.passes.pipeline import run_passes
 
 CONSTANTS = """
     constant #w: float32[2,3] = 1.0, 2.0, 3.0, 4.0, 5.0, 6.0
@@ -50,6 +52,25 @@ def test_after_the_operator(name: str, activation: int) -> None:
     constants = f"constant #w: float32[2,3] = {weights}\nconstant #b: float32[2] = {bias}"
     line = DENSE.format("%y", "%x", "#w, #b") + f" {{fused_activation_function={activation}}}"
     same_graph(fold_affine(parse_graph(text)), graph(line, constants=constants))
+
+
+@pytest.mark.parametrize("number", ["1e-30", "1e30"])
+def test_constants_whose_product_float32_lacks_stay_two(number: str) -> None:
+    text = graph(
+        "%m: float32[1,3] = MUL(%x, #n)",
+        "%y: float32[1,3] = MUL(%m, #n)",
+        constants=f"constant #n: float32[] = {number}",
+    )
+    same_graph(fold_affine(parse_graph(text)), text)
+
+
+@pytest.mark.parametrize("factor", ["1e-20, 1.0", "1.0, 1e-24"])
+def test_a_factor_that_costs_the_weights_their_digits_stays(factor: str) -> None:
+    constants = (
+        f"constant #w: float32[2,3] = 1e-20, 2e-20, 3e-20, 4e-20, 5e-20, 6e-20\nconstant #c: float32[2] = {factor}"
+    )
+    text = graph(DENSE.format("%d", "%x", "#w"), "%y: float32[1,2] = MUL(%d, #c)", constants=constants)
+    same_graph(fold_affine(parse_graph(text)), text)
 
 
 def test_a_bias_appears_where_there_was_none() -> None:
@@ -149,3 +170,43 @@ def test_nothing_added_and_one_multiplied_with_leave_x() -> None:
         signature main: main(x, i) -> (d, e, f, g)
     """,
     )
+
+
+@pytest.mark.parametrize(
+    ("shape", "constant"), [("1,18,4", "1,1,4"), ("18,4,1", "1,4,1"), ("3,6,4", "4"), ("1,1,1,18,4", "1,1,1,1,4")]
+)
+def test_a_view_between_hides_no_channels(shape: str, constant: str) -> None:
+    """Batch normalisation of a layer of one dimension, as Keras and ONNX arrange it."""
+    text = f"""
+        constant #w: float32[4,1,1,2] = 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0
+        constant #c: float32[{constant}] = 2.0, 3.0, 4.0, 5.0
+        constant #s: int32[{len(shape.split(","))}] = {shape}
+        function main(%x: float32[1,1,18,2]) {{
+          %a: float32[1,1,18,4] = CONV_2D(%x, #w) {{stride_h=1, stride_w=1, dilation_h_factor=1, dilation_w_factor=1}}
+          %b: float32[{shape}] = RESHAPE(%a, #s)
+          %m: float32[{shape}] = MUL(%b, #c)
+          %y: float32[{shape}] = ADD(%m, #c) {{fused_activation_function=1}}
+          return %y
+        }}
+        signature main: main(x) -> (y)
+    """
+    (function,) = run_passes(parse_graph(text)).functions
+    layer, view = (node for node in function.body.nodes if isinstance(node, Op))
+    assert (layer.operator, view.operator) == ("CONV_2D", "RESHAPE")
+
+
+def test_a_factor_of_steps_is_no_channels() -> None:
+    text = """
+        constant #w: float32[2,1,1,2] = 1.0, 2.0, 3.0, 4.0
+        constant #c: float32[2,1] = 2.0, 3.0
+        constant #s: int32[2] = 2, 2
+        function main(%x: float32[1,1,2,2]) {
+          %a: float32[1,1,2,2] = CONV_2D(%x, #w) {stride_h=1, stride_w=1, dilation_h_factor=1, dilation_w_factor=1}
+          %b: float32[2,2] = RESHAPE(%a, #s)
+          %y: float32[2,2] = MUL(%b, #c)
+          return %y
+        }
+        signature main: main(x) -> (y)
+    """
+    (function,) = run_passes(parse_graph(text)).functions
+    assert [node.operator for node in function.body.nodes if isinstance(node, Op)] == ["CONV_2D", "RESHAPE", "MUL"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from support.graph_parser import parse_graph, same_graph
@@ -33,6 +35,8 @@ def spelled(*lines: str) -> str:
         constant #slope: float32[] = 0.2
         constant #minus: float32[] = -1.0
         constant #zero: float32[] = 0.0
+        constant #epsilon: float32[] = 1e-7
+        constant #greatest: float32[] = 3.4028235e38
         function main(%x: {F}) {{
           {body}
           return %y
@@ -86,6 +90,70 @@ OTHERS = {
     "other constants": ["a = ADD(%x, #one)", "b = RELU6(%a)", "c = MUL(%x, %b)", "y = MUL(%c, #sixth)"],
     "another operand": ["a = LOGISTIC(%x)", "b = EXP(%x)", "y = MUL(%a, %b)"],
 }
+
+
+NEAR_MISSES = {
+    "a floor of RELU": (["a = RELU(%x)", "y = ADD(%a, #epsilon)"], "epsilon"),
+    "a floor of ABS": (["a = ABS(%x)", "y = ADD(%a, #epsilon)"], "epsilon"),
+    "a clip at an epsilon": (["a = MAXIMUM(#epsilon, %x)", "y = MINIMUM(#greatest, %a)"], "epsilon"),
+    "a clip below 0": (["a = MAXIMUM(#zero, %x)", "b = SUB(%a, #epsilon)", "y = MAXIMUM(%b, %b)"], "epsilon"),
+    "hard-swish": (SPELLED["hard-swish"][0], "sixth six three"),
+    "hard-swish, divided first": (SPELLED["hard-swish, divided first"][0], "six three"),
+    "swish by exponentials": (SPELLED["swish by exponentials"][0], "one"),
+    "GELU": (SPELLED["GELU with a power"][0], "cubic root one half exponent"),
+    "magnitude": (SPELLED["magnitude"][0], "zero"),
+}
+"""Functions, and names of constants of which a millionth more or less makes another function."""
+
+
+@pytest.mark.parametrize("name", NEAR_MISSES)
+def test_constants_that_are_off_by_a_millionth_make_another_function(name: str) -> None:
+    lines, constants = NEAR_MISSES[name]
+    text = spelled(*lines)
+    for constant in constants.split():
+        definition = re.search(rf"#{constant}: float32\[1?\] = (\S+)", text)
+        if definition is None or (f"#{constant})" not in text and f"#{constant}," not in text):
+            continue
+        value = np.float32(definition[1])
+        others = [value * np.float32(1 + 1e-6), value - np.float32(1e-6), value + np.float32(1e-7)]
+        for other in (o for o in others if abs(o - value) > 4e-7 * abs(value)):
+            near = text.replace(definition[0], definition[0].replace(definition[1], repr(float(other))))
+            assert len(operators(prune(fuse_functions(parse_graph(near))))) == len(lines), (constant, other)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1e-6, 1e-7, 1e-10, 1e-12, 1e-30, 1e-44])
+@pytest.mark.parametrize("name", [name for name, (_, constants) in NEAR_MISSES.items() if constants == "epsilon"])
+def test_an_epsilon_of_any_size_stays(name: str, epsilon: float) -> None:
+    text = spelled(*NEAR_MISSES[name][0]).replace("= 1e-7", f"= {epsilon}")
+    assert len(operators(prune(fuse_functions(parse_graph(text))))) == len(NEAR_MISSES[name][0])
+
+
+@pytest.mark.parametrize("name", [*SPELLED, *NEAR_MISSES])
+def test_results_are_those_of_the_same_real_function(name: str) -> None:
+    """Whatever is fused, at points of each size and around each constant."""
+    lines = SPELLED[name][0] if name in SPELLED else NEAR_MISSES[name][0]
+    module = parse_graph(spelled(*lines))
+    tiny = np.geomspace(1e-38, 1, 40)
+    points = np.concatenate([tiny, np.linspace(0, 8, 401), np.geomspace(8, 1e10, 20)]).astype(np.float32)
+    points = np.concatenate([points, -points, [np.nextafter(np.float32(c), d) for c in (-3, 3, 6) for d in (-9, 9)]])
+    points.resize(-(-len(points) // 18) * 18)
+    for x in points.astype(np.float32).reshape(-1, 2, 9):
+        with np.errstate(all="ignore"):
+            (expected,) = ModuleInterpreter(module).call("main", [x])
+            (fused,) = ModuleInterpreter(prune(fuse_functions(module))).call("main", [x])
+        np.testing.assert_allclose(
+            fused, expected, rtol=2e-6, atol=2e-7 * np.abs(x).max() if name != "magnitude" else 0
+        )
+
+
+def test_bounds_that_replace_nan_are_no_relu() -> None:
+    """MAXIMUM(NaN, 0) is 0, RELU(NaN) is NaN, and (x + |x|) / 2 of an infinity below 0 is none of both."""
+    for lines in (
+        ["a = MAXIMUM(%x, #zero)", "y = MAXIMUM(%a, #zero)"],
+        ["a = ABS(%x)", "b = ADD(%a, %x)", "y = MUL(%b, #half)"],
+    ):
+        text = spelled(*lines)
+        same_graph(fuse_functions(parse_graph(text)), text)
 
 
 @pytest.mark.parametrize("name", OTHERS)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from support.graph_parser import parse_graph, same_graph
+from tflmgen.ir import Op
 from tflmgen.passes.dead_code import prune
 from tflmgen.passes.normalization import fuse_normalization
 
@@ -17,6 +19,7 @@ CONSTANTS = """
     constant #bias: float32[6] = 0.5, -0.5, 0.25, 1.0, 2.0, 3.0
     constant #rows: float32[2,1] = 2.0, 3.0
     constant #pair: int32[2] = 2, 1
+    constant #shape: int32[2] = 2, 6
 """
 
 
@@ -81,6 +84,16 @@ SPELLED = {
         ],
         "NORMALIZE(%x, -, -) {depth=6, epsilon=0.0010000000474974513, factor=1.0, centred=False}",
     ),
+    "a mean that is broadcast before it is subtracted": (
+        [
+            *VARIANCE,
+            f"%b: {X} = BROADCAST_TO(%m, #shape)",
+            f"%d: {X} = SUB(%x, %b)",
+            f"%c: {X} = BROADCAST_TO(%r, #shape)",
+            f"%y: {X} = MUL(%d, %c)",
+        ],
+        f"NORMALIZE(%x, -, -) {{{LAYER_EXACTLY}}}",
+    ),
     "softmax": (
         [
             f"%m: {R} = REDUCE_MAX(%x, #axis) {{keep_dims=True}}",
@@ -142,6 +155,49 @@ OTHERS = {
         f"%y: {X} = MUL(%d, %r)",
     ],
 }
+
+
+@pytest.mark.parametrize("epsilon", [1e-7, 1e-12, 1e-30])
+@pytest.mark.parametrize("name", ["layer normalisation", "RMS normalisation with views between"])
+def test_an_epsilon_of_any_size_is_kept(name: str, epsilon: float) -> None:
+    lines, operator = SPELLED[name]
+    text = graph(*lines).replace("#eps: float32[] = 0.001", f"#eps: float32[] = {epsilon}")
+    exact = operator.replace("0.0010000000474974513", repr(float(np.float32(epsilon))))
+    same_graph(prune(fuse_normalization(parse_graph(text))), graph(f"%y: {X} = {exact}"))
+
+
+NEAR_MISSES = {
+    "a mean that is off": [*VARIANCE, f"%n: {R} = MUL(%m, #near)", f"%d: {X} = SUB(%x, %n)", f"%y: {X} = MUL(%d, %r)"],
+    "a variance about another mean": [
+        f"%m: {R} = MEAN(%x, #axis) {{keep_dims=True}}",
+        f"%n: {R} = MUL(%m, #near)",
+        f"%s: {X} = SQUARED_DIFFERENCE(%x, %n)",
+        *VARIANCE[2:],
+        f"%d: {X} = SUB(%x, %m)",
+        f"%y: {X} = MUL(%d, %r)",
+    ],
+    "an offset of the logarithm": [
+        *SPELLED["logarithm of softmax"][0][:4],
+        f"%t: {R} = ADD(%s, #tiny)",
+        f"%l: {R} = LOG(%t)",
+        f"%y: {X} = SUB(%d, %l)",
+    ],
+    "an offset of the sum": [
+        *SPELLED["softmax"][0][:4],
+        f"%t: {R} = ADD(%s, #tiny)",
+        f"%y: {X} = DIV(%e, %t)",
+    ],
+    "a floor of softmax": [*SPELLED["softmax"][0][:4], f"%z: {X} = DIV(%e, %s)", f"%y: {X} = ADD(%z, #tiny)"],
+    "powers of nearly x": [f"%n: {X} = MUL(%x, #near)", *[t.replace("%x", "%n") for t in SPELLED["softmax"][0]]],
+}
+
+
+@pytest.mark.parametrize("name", NEAR_MISSES)
+def test_what_is_off_by_a_millionth_is_no_normalisation_of_x(name: str) -> None:
+    near = "constant #near: float32[] = 1.000001\n    constant #tiny: float32[] = 1e-12\n"
+    fused = prune(fuse_normalization(parse_graph(near + graph(*NEAR_MISSES[name]))))
+    nodes = [node for node in fused.functions[0].body.nodes if isinstance(node, Op)]
+    assert len(nodes) > 1 or nodes[0].inputs[0] != fused.functions[0].inputs[0]
 
 
 @pytest.mark.parametrize("name", OTHERS)

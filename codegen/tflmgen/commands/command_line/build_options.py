@@ -97,6 +97,7 @@ BUILD_GROUPS: Mapping[type, Mapping[str, OptionHelp]] = {
             "Serial port of an attached board, which `tflmgen flash` has flashed with the same model and options.",
             "PORT",
         ),
+        "real": OptionHelp("A .csv has real numbers for quantised inputs; floats of an .npz are real anyway."),
     },
     OutputOptions: {
         "json": OptionHelp("Print JSON instead of text for people."),

@@ -48,6 +48,7 @@ FILE_GROUPS: Mapping[type, Mapping[str, OptionHelp]] = {
         ),
     },
     DiffOptions: {
+        "board": OptionHelp("Board that OLD and NEW, two models, are planned for.", "BOARD", short="-b"),
         "allow": OptionHelp(
             "Growth that is no failure: flash=2%, all=1%. Repeatable.", "WHAT=PERCENT", shown_default="all=0"
         ),

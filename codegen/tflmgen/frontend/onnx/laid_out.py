@@ -23,6 +23,9 @@ from tflmgen.ir import DType, Quantization
 Array = NDArray[Any]
 Shape = tuple[int, ...]
 
+LARGEST_CONSTANT = 64 << 20
+"""Bytes of a constant that the front end makes: larger ones fit no microcontroller, and would fill this computer."""
+
 NUMPY_DTYPES = {dtype.numpy: dtype for dtype in DType if dtype is not DType.INT4}
 """numpy's element type -> ours."""
 
@@ -74,6 +77,15 @@ class Value:
     def is_plain(self) -> bool:
         """Whether the tensor's elements lie as ONNX means them."""
         return self.constant is not None or same_memory(self.shape, self.order)
+
+
+def check_constant(shape: Sequence[int], element_bytes: int = 4) -> None:
+    """Raises NodeError for a constant of more than LARGEST_CONSTANT bytes, before it is made."""
+    count = math.prod(max(int(size), 0) for size in shape) * element_bytes
+    if count > LARGEST_CONSTANT:
+        sizes = "x".join(map(str, shape)) or "1"
+        limit = f"{LARGEST_CONSTANT >> 20} MB are possible"
+        raise NodeError(f"makes a constant of {sizes} elements, {count:,} bytes: {limit}")
 
 
 def constant(array: Array | np.generic | Sequence[Any] | float, dtype: DType | None = None) -> Value:

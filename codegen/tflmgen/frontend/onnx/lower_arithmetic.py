@@ -7,7 +7,8 @@ import numpy as np
 from tflmgen.frontend.onnx import compose as c
 from tflmgen.frontend.onnx.compose import BOOL, F32, I32, I64, NARROW
 from tflmgen.frontend.onnx.compose_moves import broadcast_to, gather
-from tflmgen.frontend.onnx.laid_out import Value, constant
+from tflmgen.frontend.onnx.float32_model import OTHER_FLOATS
+from tflmgen.frontend.onnx.laid_out import Value, check_constant, constant
 from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.frontend.onnx.lowerings import lowers
 from tflmgen.frontend.onnx.node import Node, dtype_of
@@ -171,13 +172,15 @@ def is_infinite(node: Node) -> Value:
         return c.equal(g, value, float("inf"))
     if node.attribute("detect_negative", 1):
         return c.equal(g, value, float("-inf"))
-    return c.not_equal(g, constant(0.0, F32), constant(0.0, F32))
+    check_constant(value.shape, 1)
+    return constant(np.zeros(value.shape, bool))
 
 
 @lowers("Cast", "CastLike")
 def cast(node: Node) -> Value:
     """Cast and CastLike. Raises NodeError if the target is a type that TFLite lacks."""
-    target = node[1].dtype if node.op == "CastLike" else dtype_of(int(node.attribute("to")))
+    number = int(node.attribute("to", 0))
+    target = node[1].dtype if node.op == "CastLike" else F32 if number in OTHER_FLOATS else dtype_of(number)
     g, value = node.graph, node[0]
     if target is BOOL:
         return value if value.dtype is BOOL else c.not_equal(g, value, 0)

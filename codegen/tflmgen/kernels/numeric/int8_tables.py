@@ -19,7 +19,7 @@ from tflmgen.kernels.numeric.fixed_point import (
     tanh,
     wrap,
 )
-from tflmgen.kernels.numeric.quantize_math import quantize_multiplier, round_half_away
+from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX, quantize_multiplier, round_half_away
 from tflmgen.kernels.numeric.real_functions import Real
 from tflmgen.kernels.rules import input_type, same_quantization, scale, zero_point
 
@@ -65,7 +65,7 @@ def _saturating_sigmoid(op: OperatorInstance, function: Callable[[int, int], int
     for value in range(-128, 128):
         centred = value - zero_point(source)
         if abs(centred) >= radius:
-            results.append(127 if centred >= radius else -128)
+            results.append(-128 if centred <= -radius else 127)
             continue
         raw = function(requantize(centred, multiplier, left_shift), INTEGER_BITS)
         results.append(saturate(rounding_divide(raw, shift) + point, 8))
@@ -147,7 +147,9 @@ def hard_swish_factors(op: OperatorInstance) -> tuple[tuple[int, int], tuple[int
     fine = np.float32(1.0 / 128.0) * np.float32(scale(input_type(op, 0)))
     factors = []
     for target in (np.float32(scale(op.outputs[0])), np.float32(3.0) / np.float32(32768.0)):
-        multiplier, shift = quantize_multiplier(float(fine / target))
+        with np.errstate(over="ignore"):
+            ratio = min(float(fine / target), FLOAT_MAX)
+        multiplier, shift = quantize_multiplier(ratio)
         factors.append((saturate(multiplier + (1 << 15)) >> 16, shift))
     return factors[0], factors[1]
 

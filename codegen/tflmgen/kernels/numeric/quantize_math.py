@@ -78,6 +78,12 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     return multiplier, shift
 
 
+def capped_multiplier(real: float) -> tuple[int, int]:
+    """quantize_multiplier(), or the greatest multiplier and shift of 32 bits, as TFLite Micro has them."""
+    multiplier, shift = quantize_multiplier(real)
+    return (multiplier, shift) if shift <= MAX_SHIFT else (2**31 - 1, MAX_SHIFT)
+
+
 def is_representable(real: float) -> bool:
     """Whether tflmgen_requantize can multiply by `real`."""
     return math.isfinite(real) and quantize_multiplier(real)[1] <= MAX_SHIFT

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import OperatorInstance
+from tflmgen.kernels.numeric.quantize_math import Activation
 
 Reals = NDArray[np.float64]
 
@@ -26,8 +27,8 @@ def of_elements(function: Callable[..., Any]) -> Real:
 
     def evaluate(op: OperatorInstance, operands: Sequence[Reals]) -> Reals:
         results = np.asarray(function(*operands))
-        activation = getattr(op.attributes, "activation", None)
-        return results if activation is None else np.asarray(np.clip(results, *activation.bounds))
+        activation = getattr(op.attributes, "activation", Activation.NONE)
+        return results if activation is Activation.NONE else np.asarray(np.clip(results, *activation.bounds))
 
     return evaluate
 
@@ -48,7 +49,8 @@ def gelu(x: Reals, approximate: bool) -> Reals:
     """x times the normal distribution up to x, or the usual approximation by tanh, in LiteRT's single precision."""
     single = x.astype(np.float32)
     if approximate:
-        cube = np.float32(0.044715) * single * single * single
+        with np.errstate(over="ignore"):
+            cube = np.float32(0.044715) * single * single * single
         factor = np.float32(1) + _tanh(np.float32(math.sqrt(2.0 / math.pi)) * (single + cube))
     else:
         factor = _erfc(-single * np.float32(math.sqrt(0.5)))

@@ -6,7 +6,10 @@ A nest is a tuple of extents (outermost loop first) with a tuple of strides, in 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from tflmgen.kernels.header_constants import header_constant
 
@@ -85,3 +88,14 @@ def normalize_axis(axis: int, rank: int) -> int | None:
     """`axis` counted from the front, or None where it is out of range."""
     axis = axis + rank if axis < 0 else axis
     return axis if 0 <= axis < rank else None
+
+
+def is_per_channel(shape: Sequence[int], whole: Sequence[int], channels: int) -> bool:
+    """Whether a constant of one shape meets, broadcast to `whole`, element i of it with its own i % channels.
+
+    So it does for every element of a layer's output, of which `whole` is a view, if that has such a last dimension.
+    """
+    if math.prod(shape) != channels or math.prod(whole) % channels or len(shape) > len(whole):
+        return False
+    met = np.broadcast_to(np.arange(channels).reshape(shape), whole).reshape(-1, channels)
+    return bool((met == np.arange(channels)).all())

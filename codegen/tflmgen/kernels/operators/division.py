@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -30,7 +31,12 @@ def _has_constant_zero(op: OperatorInstance) -> bool:
 def _div_scale(op: OperatorInstance) -> float:
     """The factor that brings a quotient of two quantised elements to the output's scale, in single precision."""
     first, second, output = (np.float32(scale(t)) for t in (input_type(op, 0), input_type(op, 1), op.outputs[0]))
-    return float(first / (second * output))
+    with np.errstate(all="ignore"):
+        return float(first / (second * output))
+
+
+def _is_shifted_right(factor: float) -> bool:
+    return math.isfinite(factor) and quantize_multiplier(factor)[1] <= GREATEST_SHIFT
 
 
 def _div(op: OperatorInstance, target: Target) -> Kernel:
@@ -59,7 +65,7 @@ DIV_RULES = (
     QUANTIZED_PER_TENSOR,
     Rule(
         f"a first input scale of at most 2^{GREATEST_SHIFT} times the product of second input scale and output scale",
-        lambda op: op.outputs[0].dtype is not DType.INT8 or quantize_multiplier(_div_scale(op))[1] <= GREATEST_SHIFT,
+        lambda op: op.outputs[0].dtype is not DType.INT8 or _is_shifted_right(_div_scale(op)),
     ),
     NOT_BY_ZERO,
 )

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
+from tflmgen.kernels.numeric.quantize_math import capped_multiplier, quantize_multiplier
 from tflmgen.kernels.operator import Operator, Rule, no_attributes
 from tflmgen.kernels.operators.row_wise import not_last_axis
 from tflmgen.kernels.operators.softmax import (
@@ -33,7 +33,7 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel:
         fields = Params("tflmgen_log_softmax_f32", sizes)
         return Kernel("tflmgen_log_softmax_f32", HEADER, (Input(0), Output(0)), fields, (Overlap(0, 0),))
     exps = exponentials(scale(input_type(op, 0)), 1.0)
-    multiplier, shift = quantize_multiplier(scaling(scale(input_type(op, 0)), 1.0))
+    multiplier, shift = capped_multiplier(scaling(scale(input_type(op, 0)), 1.0))
     inverse_multiplier, inverse_shift = quantize_multiplier((1 << (31 - shift)) / multiplier)
     fields = Params(
         "tflmgen_log_softmax_s8",

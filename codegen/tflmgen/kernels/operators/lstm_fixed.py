@@ -77,7 +77,8 @@ def gate_scale(op: OperatorInstance, gate: int) -> np.float32:
 def _sum_factors(op: OperatorInstance, first: int, source: int) -> list[float]:
     """Factors from sums of products to each gate's scale, in single precision as the reference computes them."""
     values = _single(scale(input_type(op, source)))
-    return [float(_single(scale(input_type(op, first + g))) * values / gate_scale(op, g)) for g in gates_of(op)]
+    with np.errstate(over="ignore"):
+        return [float(_single(scale(input_type(op, first + g))) * values / gate_scale(op, g)) for g in gates_of(op)]
 
 
 def _peephole_factors(op: OperatorInstance) -> list[float]:

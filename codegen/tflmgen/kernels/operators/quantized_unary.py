@@ -190,7 +190,10 @@ LOGISTIC_OUTPUT = where_quantized(
     _output_is({DType.INT8: -8, DType.INT16: -15}, {DType.INT8: -128, DType.INT16: 0}),
 )
 
-AT_MOST_1 = where_quantized("an input scale of at most 1", lambda op: scale(input_type(op, 0)) <= 1.0)
+AT_MOST_1 = where_quantized(
+    "an int16 input scale of at most 1",
+    lambda op: input_type(op, 0).dtype is not DType.INT16 or scale(input_type(op, 0)) <= 1.0,
+)
 
 HARD_SWISH_SCALES = where_quantized(
     "an input scale of less than 128 times and more than 1/256 of the output scale",

@@ -10,7 +10,7 @@ import numpy as np
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.numeric.fixed_point import doubling_high_multiply, exp_on_negative
 from tflmgen.kernels.numeric.int16_tables import interpolated_table
-from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
+from tflmgen.kernels.numeric.quantize_math import capped_multiplier, is_representable, quantize_multiplier
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape
 from tflmgen.kernels.operators.row_wise import not_last_axis
 from tflmgen.kernels.option_fields import present
@@ -66,7 +66,7 @@ def input_radius(shift: int) -> int:
 
 def exponentials(input_scale: float, beta: float) -> list[int]:
     """exp(-i * input_scale * beta) in Q0.31 for i = 0, 1, ... 255, as far as it isn't 0."""
-    multiplier, shift = quantize_multiplier(scaling(input_scale, beta))
+    multiplier, shift = capped_multiplier(scaling(input_scale, beta))
     arguments = (doubling_high_multiply(-i << shift, multiplier) for i in range(min(input_radius(shift), 255) + 1))
     table = [exp_on_negative(argument, INTEGER_BITS) for argument in arguments]
     while table[-1] == 0:

@@ -92,6 +92,8 @@ def requantisations(layer: Layer, biases: Integers) -> Requantisations | None:
     constant = low == high
     requantisation[1] = np.where(constant, low + 128, 0)
     missing = ~constant
+    if (missing & staircase.leaves_32_bits(shifts)).any():
+        return None
     nearest = np.rint(factors(layer) * 2.0 ** (2 * _BITS + shifts)).astype(np.int64)
     steps = finest_steps(layer, nearest)
     tried = 0
@@ -175,16 +177,18 @@ class _Staircase:
         return _Staircase(self.layer.channels(rows), *parts)
 
     def finest_shifts(self) -> Integers:
-        """The greatest shifts with which no product and no sum can leave 32 bits."""
-        span = np.maximum(-self.least, self.greatest) + np.abs(self.biases)
-        shifts = np.full(span.shape, _FINEST, dtype=np.int64)
-        while True:
-            multipliers = factors(self.layer) * 2.0 ** (_BITS + shifts) + 1
-            scaled = multipliers * (2.0 * span / 2**_BITS + 2) + 512.0 * 2.0**shifts
-            too_large = ((multipliers >= 2 ** (30 - _BITS)) | (scaled >= INT32_END)) & (shifts > 0)
-            if not too_large.any():
-                return shifts
+        """The greatest shifts with which no product and no sum can leave 32 bits; 0 where all of them can."""
+        shifts = np.full(self.least.shape, _FINEST, dtype=np.int64)
+        while (too_large := self.leaves_32_bits(shifts) & (shifts > 0)).any():
             shifts = shifts - too_large
+        return shifts
+
+    def leaves_32_bits(self, shifts: Integers) -> Booleans:
+        """Whether a product or a sum could leave 32 bits with these shifts, as it could with any greater ones."""
+        span = np.maximum(-self.least, self.greatest) + np.abs(self.biases)
+        multipliers = factors(self.layer) * 2.0 ** (_BITS + shifts) + 1
+        scaled = multipliers * (2.0 * span / 2**_BITS + 2) + 512.0 * 2.0**shifts
+        return np.asarray((multipliers >= 2 ** (30 - _BITS)) | (scaled >= INT32_END))
 
     def first_exact(self, multipliers: Integers, shifts: Integers) -> tuple[Booleans, Integers]:
         """Whether one of some multipliers [channels, n] is exact, and (m, c, 256 f + s, sign fix) with the first

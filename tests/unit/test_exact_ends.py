@@ -79,6 +79,16 @@ def test_what_feeds_a_logarithm_keeps_its_epsilon_back_to_the_layer() -> None:
     assert [model.subgraphs[0].tensors[index].name for _, index in ends.wide] == ["bands"]
 
 
+def test_the_layer_in_front_of_a_class_is_wide() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, place = tensor(graph, "x"), graph.tensor("class", DType.INT32, (1,))
+    graph.operator("ARG_MAX", [layer(graph, x, "logits"), graph.constant("axis", np.array(1, np.int32))], [place])
+    graph.inputs, graph.outputs = [x], [place]
+    model = builder.model()
+    assert [model.subgraphs[0].tensors[index].name for _, index in ends_of(model).wide] == ["logits"]
+
+
 def test_heads_are_dequantised_before_they_are_joined() -> None:
     builder = ModelBuilder()
     graph = builder.subgraph("main")

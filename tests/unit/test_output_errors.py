@@ -45,6 +45,16 @@ def test_classes_are_equal_or_not() -> None:
     assert (error.is_integer, error.agreement, error.noise) == (True, 0.98, None)
 
 
+def test_of_few_sets_rows_count_as_sets() -> None:
+    """Two sets whose elements are nearly the same have a variance that says nothing; their rows have one."""
+    steps = np.sin(np.arange(40.0))[:, None] * [1.0, 2.0]
+    wanted = [steps, steps + 1e-6]
+    noise = mean_noise(wanted, [np.full(steps.shape, 0.01)] * 2)
+    assert noise is not None
+    assert noise.worst_db == pytest.approx(37, abs=1)
+    assert mean_noise([np.ones(1), np.zeros(1)], [np.zeros(1)] * 2) is None
+
+
 def test_an_output_that_does_not_vary_has_no_mean_to_compare_with() -> None:
     assert mean_noise([np.ones(3)] * 5, [np.zeros(3)] * 5) is None
 

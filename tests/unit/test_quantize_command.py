@@ -284,57 +284,6 @@ def test_an_input_that_is_always_0_is_a_warning() -> None:
     assert "warning: zeros.npz: input 'x' is 0 in every sample" in finished.out
 
 
-def test_a_margin_widens_the_outputs_range() -> None:
-    write_model_of(["TANH", "ABS"])
-    highest = {}
-    for margin in ("1", "2", "abs=3"):
-        words = ("--calibration", "good.npz", "--io", "int8", "--margin", margin, "-o", "q.tflite")
-        finished = tflmgen("quantize", "model.tflite", *words)
-        assert finished.code == 0, finished.err
-        (output,) = read_model(Path("q.tflite")).subgraphs[0].outputs
-        tensor = read_model(Path("q.tflite")).subgraphs[0].tensors[output]
-        assert tensor.quantization is not None
-        highest[margin] = tensor.quantization.scale * (127 - tensor.quantization.zero_point)
-    assert highest["2"] == pytest.approx(2 * highest["1"], rel=0.01)
-    assert highest["abs=3"] == pytest.approx(3 * highest["1"], rel=0.01)
-    wrong = tflmgen("quantize", "model.tflite", "--calibration", "good.npz", "--margin", "nothing=2")
-    assert (wrong.code, "the model has no tensor 'nothing'" in wrong.err) == (2, True)
-
-
-def test_parts_of_an_output_may_be_outputs_with_a_scale_each() -> None:
-    builder = ModelBuilder()
-    graph = builder.subgraph("main")
-    x, y = graph.tensor("x", DType.FLOAT32, SHAPE), graph.tensor("y", DType.FLOAT32, (1, 8))
-    heads = [graph.tensor(name, DType.FLOAT32, SHAPE) for name in ("boxes", "scores")]
-    for head, factor in zip(heads, (1000.0, 0.5), strict=True):
-        graph.operator("MUL", [x, graph.constant("factor", np.float32(factor))], [head])
-    graph.operator("CONCATENATION", heads, [y], {"axis": 1})
-    graph.inputs, graph.outputs = [x], [y]
-    Path("model.tflite").write_bytes(write_model(builder.model()))
-    words = ("quantize", "model.tflite", "--calibration", "good.npz", "--io", "int8", "-o", "q.tflite")
-    joined = tflmgen(*words)
-    assert "costs some of them" in joined.out
-    assert "--split-outputs" in joined.out
-    split = tflmgen(*words, "--split-outputs", "--json")
-    outputs = split.json["evaluation"]["outputs"]
-    assert len(outputs) == 2
-    assert all(output["noise"]["worst_db"] > 30 for output in outputs)
-
-
-@pytest.mark.parametrize("command", [("quantize", "--calibration"), ("build", "--board", "host", "--quantize")])
-def test_strict_makes_errors_of_warnings(command: tuple[str, ...]) -> None:
-    write_model_of(["TANH", "GELU"])
-    words = (command[0], "model.tflite", *command[1:], "good.npz", *(["--no-compile"] if command[0] == "build" else []))
-    before = sorted(Path().iterdir())
-    finished = tflmgen(*words, "--strict")
-    assert finished.code == 1
-    assert "--strict: TFLite Micro has no kernel of GELU (int8)" in finished.err
-    assert sorted(Path().iterdir()) == before
-    relaxed = tflmgen(*words)
-    assert relaxed.code == 0
-    assert "warning: TFLite Micro has no kernel of GELU (int8)" in relaxed.out
-
-
 @pytest.mark.parametrize(("added", "warns"), [(1e6, True), (1000, False)])
 def test_an_output_that_is_mostly_noise_is_a_warning(added: float, warns: bool) -> None:
     """A number is added and taken away again: with 1000, a web between them in int16 keeps the values."""

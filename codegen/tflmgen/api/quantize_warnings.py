@@ -54,11 +54,13 @@ def operators_in_float(result: QuantizedFile) -> Iterator[str]:
 
 
 def _outputs(result: QuantizedFile) -> Iterator[str]:
+    for error in result.on_all.outputs:
+        sets = len(result.data.everything.sets)
+        if error.is_integer and error.agreement is not None and _may_differ((1 - error.agreement) * sets, sets):
+            share = f"{1 - error.agreement:.1%} of its elements"
+            yield f"{error.output} differs from float in {share} on all samples. {_remedy(result)}"
     for error in result.evaluation.outputs:
         if error.is_integer:
-            if error.agreement is not None and 1 - error.agreement > _MOST_DIFFERENT:
-                share = f"{1 - error.agreement:.1%} of its elements"
-                yield f"{error.output} differs from float in {share} on held-out samples. {_remedy(result)}"
             continue
         if error.agreement is not None and 1 - error.agreement > _MOST_DIFFERENT:
             share = f"{1 - error.agreement:.1%} of the rows"
@@ -83,6 +85,11 @@ def _one_scale(result: QuantizedFile, noise: MeanNoise) -> str:
     )
 
 
+def _may_differ(differing: float, sets: int) -> bool:
+    """Whether more than 1 % may differ on other samples: what differs here, and the standard error of its number."""
+    return bool(sets) and (differing + math.sqrt(differing)) / sets > _MOST_DIFFERENT
+
+
 def _decibels(value: float) -> str:
     return "-infinity" if value == -math.inf else f"{value:.1f}"
 
@@ -90,17 +97,17 @@ def _decibels(value: float) -> str:
 def _remedy(result: QuantizedFile) -> str:
     if result.settings.activations is Activations.INT8:
         wider = "Try --activations auto or int16"
-        if result.remedy is None or not result.costs:
+        if result.remedy is None:
             return wider
-        cycles, size = result.remedy.cycles - result.costs[-1].cycles, result.remedy.bytes - result.costs[-1].bytes
-        return f"{wider}, which costs up to {cycles:+,} cycles on {CORE} and {size:+,} bytes"
+        cycles, size = result.remedy
+        return f"{wider}, which costs up to about {cycles:+,} cycles on {CORE} and {size:+,} bytes"
     return "Add samples, or keep the model in float32"
 
 
 def _decisions(result: QuantizedFile) -> Iterator[str]:
-    differing, invokes = result.evaluation.invokes
-    if invokes and differing / invokes > _MOST_DIFFERENT:
-        share = f"{count(differing)} of {count(invokes)} held-out samples ({differing / invokes:.0%})"
+    differing, invokes = result.on_all.invokes
+    if _may_differ(differing, invokes):
+        share = f"{count(differing)} of {count(invokes)} samples ({differing / invokes:.0%})"
         yield f"branches or trip counts differ from float in {share}. {_remedy(result)}"
 
 

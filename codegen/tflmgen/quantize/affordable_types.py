@@ -36,6 +36,9 @@ def affordable_types(
     for root in order:
         if total + costs.get(root, 0) <= budget:
             chosen, total = [*chosen, root], total + costs.get(root, 0)
+    whole = _wide(order)
+    if added_cycles(whole) <= budget:
+        chosen = list(order)
     while chosen and added_cycles(_wide(chosen)) > budget:
         chosen = chosen[: len(chosen) * 3 // 4]
     if not chosen or not _is_worth(trials, _wide(chosen)):
@@ -44,7 +47,9 @@ def affordable_types(
     while trials.is_good(_wide(chosen)) and high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if trials.is_good(_wide(chosen[:middle])) else (middle, high)
-    return _wide(chosen[:high])
+    # Conversions around single webs may take longer than int16 throughout.
+    is_less = high < len(chosen) == len(order) and added_cycles(whole) <= added_cycles(_wide(chosen[:high]))
+    return whole if is_less else _wide(chosen[:high])
 
 
 def _wide(roots: Sequence[TensorKey]) -> dict[TensorKey, DType]:

@@ -160,11 +160,20 @@ class _Search:
 
     def _needs_more(self, op: Operator, key: TensorKey, variance: float | None) -> bool:
         statistics = self.calibration.tensors.get(key)
-        if variance is None or statistics is None or (key[0], op.index) in self.exact:
+        if statistics is None or (key[0], op.index) in self.exact:
+            return False
+        if self._is_searched(key):
+            return True
+        if variance is None:
             return False
         width = max(statistics.maximum, 0.0) - min(statistics.minimum, 0.0)
         noise = (width / 255) ** 2 / 12
         return noise > 0 and 10 * math.log10(max(variance, 1e-300) / noise) < _ENOUGH_DB
+
+    def _is_searched(self, key: TensorKey) -> bool:
+        """Whether ARG_MAX or its like looks for the place of an element: two that are near are one after rounding."""
+        operators = self.model.subgraphs[key[0]].operators
+        return any(key[1] in op.inputs and traits_of(op.name).along_named for op in operators)
 
     def _widen(self, graph: SubGraph, op: Operator) -> None:
         """Has a layer compute in int16, or in float32 where there is no such kernel, if that costs little."""

@@ -45,7 +45,7 @@ _AIM = Limits(is_required=False, min_db=22.0)
 """What auto aims at where the user has no limits, on the sets that it searches with: on others, noise is up to a tenth
 of the standard deviation of each element then, 20 dB, and classes, branches and trip counts differ in one of 100."""
 
-_DEFAULT_AIM = Limits(None, None, is_required=False, min_db=20.0, min_branches=0.99, min_classes=0.99)
+_DEFAULT_AIM = Limits(None, None, is_required=False, min_db=22.0, min_branches=0.99, min_classes=0.99)
 """What int8 aims at where that costs little: rows of real numbers need not be classes."""
 
 _DECISIONS = Limits(None, None, is_required=False, min_branches=0.99)
@@ -60,13 +60,14 @@ class QuantizedFile:
     trials  measures against noise that were tried, in order
     types   the search for types, with auto: on all sets if the user has limits, else on those that are not held out
     wanted  types of webs that are not those of `activations`
-    on_all  errors on all sets, on which limits are to hold; those on held-out sets where nobody asks for limits
+    on_all  errors on all sets, on which limits are to hold, and which classes and decisions are counted on; those on
+            held-out sets where there is none of these
     lstm    loops with an LSTM cell, by the subgraph of their body: why one is no layer that the fused operator
             computes; empty if it is one
     keeps_state  as in QuantizationChoice
     costs   of int8 alone if other types were chosen, and of the quantised model
     proof   how a source that was lowered compares with what it means; None for a .tflite file
-    remedy  cost of the model with wider activations, where a warning offers that; None where it does not
+    remedy  cycles and bytes that int16 for all webs adds, where a warning may offer that; None where it does not
     held_out  as in Refinement
     """
 
@@ -84,7 +85,7 @@ class QuantizedFile:
     keeps_state: bool = True
     costs: tuple[TypeCost, ...] = ()
     proof: Proof | None = None
-    remedy: TypeCost | None = None
+    remedy: tuple[int, int] | None = None
     held_out: tuple[Calibration, Calibration] | None = None
 
 
@@ -181,7 +182,7 @@ def _best(best: Refinement, data: CalibrationData, settings: QuantizeOptions, pr
         if not _DEFAULT_AIM.allow(best.evaluation):
             search = TypeSearch(best, data.fit, progress)
             _take_types(best, data, search.affordable(_DEFAULT_AIM))
-            remedy = _cost(best, "int16", search.quantize(dict.fromkeys(search.webs, DType.INT16)))
+            remedy = search.cost_of_int16()
     return QuantizedFile(
         best.quantized,
         best.calibration,
@@ -200,8 +201,9 @@ def _best(best: Refinement, data: CalibrationData, settings: QuantizeOptions, pr
 
 
 def _errors_for_limits(best: Refinement, data: CalibrationData, settings: QuantizeOptions) -> Evaluation:
-    """Errors on all sets if the user has limits for these."""
-    if _limits(settings) is None or data.held_out is data.everything:
+    """Errors on all sets, if the user has limits for these, or classes and decisions, of which few differ, count."""
+    counts = bool(best.evaluation.decisions) or any(output.is_integer for output in best.evaluation.outputs)
+    if (_limits(settings) is None and not counts) or data.held_out is data.everything:
         return best.evaluation
     reference = run_sets(best.build, data.everything)
     return evaluate(best.build, reference, best.quantized.model, data.everything)

@@ -19,6 +19,9 @@ from tflmgen.ir import Signature
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
+_FEWEST_SETS = 8
+"""Sets from which on the variance of each element over them is estimated."""
+
 _LEAST_VARIANCE = 1e-12
 """Part of the largest variance below which an element counts as constant."""
 
@@ -102,10 +105,18 @@ def output_error(signature: Signature, place: int, pairs: Sequence[tuple[Array, 
 
 
 def mean_noise(wanted: Sequence[Array], differences: Sequence[Array]) -> MeanNoise | None:
-    """Noise about the mean; None if no element varies. Values of several shapes count as sets of one element."""
+    """Noise about the mean; None if no element varies, and of few values.
+
+    Values of several shapes count as sets of one element. Where there are few sets, rows along the last axis count as
+    sets: the variance of an element over two of them says nothing.
+    """
     if not wanted or (wanted[0].size == 0 and len({array.shape for array in wanted}) == 1):
         return None
     is_regular = len({array.shape for array in wanted}) == 1
+    if is_regular and len(wanted) < _FEWEST_SETS:
+        wanted, differences = _rows(wanted), _rows(differences)
+        if len(wanted) < _FEWEST_SETS:
+            return None
     values, errors = (_stacked(arrays, is_regular) for arrays in (wanted, differences))
     variance, squared = _variance(values), (errors**2).mean(axis=0)
     live = variance > _LEAST_VARIANCE * variance.max(initial=0)
@@ -128,6 +139,11 @@ def mean_noise(wanted: Sequence[Array], differences: Sequence[Array]) -> MeanNoi
         math.sqrt(float(squared[live].mean())),
         len(values),
     )
+
+
+def _rows(arrays: Sequence[Array]) -> list[Array]:
+    """Rows along the last axis of all arrays."""
+    return [row for array in arrays for row in array.reshape(-1, array.shape[-1])]
 
 
 def _stacked(arrays: Sequence[Array], is_regular: bool) -> Floats:

@@ -28,10 +28,9 @@ from tflmgen.quantize.layer_inputs import LayerWatcher
 from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, quantize_model
 from tflmgen.quantize.observed_build import ObservedBuild, observed_variant
 from tflmgen.quantize.range_choice import RangeMethod, affine_of, choose_range
-from tflmgen.quantize.sensitivity import Sensitivity, WebValues, measure_sensitivity
+from tflmgen.quantize.sensitivity import Sensitivity, WebValues, measure_sensitivity, sets_within
 from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.value_ranges import Range
-from tflmgen.quantize.web_costs import operator_work
 from tflmgen.quantize.web_types import RangeChoice
 from tflmgen.quantize.weight_rounding import corrected_layers
 from tflmgen.terminal import Progress
@@ -40,9 +39,6 @@ Floats = NDArray[np.float64]
 
 _RANGE_SETS, _FEWEST_RANGE_SETS = 8, 2
 """Held-out sets on which the methods are compared for one web alone, of a small model and of a large one."""
-
-_RANGE_WORK = 10**9
-"""Products of all runs in which methods are compared: a second of compiled code."""
 
 _TOLERATED_DB = 0.5
 """Rise of the noise of all sets together, above the least of the models so far, that is put down to single sets."""
@@ -231,9 +227,8 @@ class _Search:
 
         quantize_model(best.build.model, best.calibration, replace(best.choice, choose_range=choose))
         groups = list({group.root: group for group in groups}.values())
-        work = sum(operator_work(best.build.model, best.calibration).values()) // max(best.calibration.samples, 1)
-        runs = _RANGE_WORK // max(work * len(groups) * len(RangeMethod), 1)
-        sets = min(max(runs, _FEWEST_RANGE_SETS), _RANGE_SETS)
+        runs = len(groups) * len(RangeMethod)
+        sets = sets_within(best.build.model, best.calibration, runs, _FEWEST_RANGE_SETS, _RANGE_SETS)
         subset = replace(self._data.held_out, sets=self._data.held_out.sets[:sets])
         measured = measure_sensitivity(
             best.build,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from tflmgen.frontend import Model, Operator, SubGraph, TensorKey, bindings, constant_values
 from tflmgen.ir import DType, Quantization
 from tflmgen.kernels import traits_of
+from tflmgen.quantize.element_ranges import centred, of_dtype, scale_of, widened, within
 from tflmgen.quantize.integer_forms import (
     FLOAT,
     ElementType,
@@ -24,7 +25,6 @@ from tflmgen.quantize.integer_forms import (
     real_results,
 )
 from tflmgen.quantize.quantization_scales import range_quantization, representable_range
-from tflmgen.quantize.range_choice import affine_for
 from tflmgen.quantize.recorded_ranges import recorded_ranges
 from tflmgen.quantize.saturation import decisive_webs, needed_range, saturation_bounds, takes_extremes
 from tflmgen.quantize.shared_scales import OneScale, shared_groups
@@ -234,11 +234,11 @@ class TypeSolver:
         """Element types with scales: one for each group of webs that operators want to share a scale."""
         groups, ranges = self._groups(dtypes)
         fixed: dict[TensorKey, set[Quantization]] = {}
-        centred: set[TensorKey] = set()
+        with_zero: set[TensorKey] = set()
         for graph, op in self._operators():
             form = self._forms.get((graph.index, op.index))
             if form is not None and form.shares and traits_of(op.name).fills_with_0:
-                centred.update(root for root in self._touched(graph, op) if dtypes[root] is form.dtype)
+                with_zero.update(root for root in self._touched(graph, op) if dtypes[root] is form.dtype)
             if form is not None and form.result is not None:
                 for place in real_results(op, graph):
                     root = self.webs.root((graph.index, op.outputs[place]))
@@ -255,10 +255,10 @@ class TypeSolver:
             element = self._group_type(roots, measured, dtypes[roots[0]], ranges, fixed)
             if not self.recorded.intersection(roots):
                 values = [ranges[root] for root in roots if root in ranges]
-                element = _within(element, needed_range(roots, saturated, ranges), values)
+                element = within(element, needed_range(roots, saturated, ranges), values)
             factor = max((factors[root] for root in roots if root in factors), default=1.0)
-            element = element if factor == 1 or fixed.keys() & roots else _widened(element, factor)
-            types |= dict.fromkeys(roots, _centred(element) if centred.intersection(roots) else element)
+            element = element if factor == 1 or fixed.keys() & roots else widened(element, factor)
+            types |= dict.fromkeys(roots, centred(element) if with_zero.intersection(roots) else element)
         return types
 
     def _groups(self, dtypes: Mapping[TensorKey, DType]) -> tuple[UnionFind, dict[TensorKey, Range]]:
@@ -346,59 +346,13 @@ def operand_types(
             low, high = finite_range(constant_values(tensor)) or (0.0, 0.0)
             types["input", place] = ElementType(form.dtype, range_quantization(low, high, form.dtype))
         else:
-            types["input", place] = _as(assignment.type_of((graph.index, op.inputs[place])), form.dtype)
+            types["input", place] = of_dtype(assignment.type_of((graph.index, op.inputs[place])), form.dtype)
     for place in real_results(op, graph):
-        element = _as(assignment.type_of((graph.index, op.outputs[place])), form.dtype)
+        element = of_dtype(assignment.type_of((graph.index, op.outputs[place])), form.dtype)
         types["output", place] = element if form.result is None else ElementType(form.dtype, form.result)
     if form.shares:
         variable = [key for key in types if key[0] == "output" or graph.tensors[op.inputs[key[1]]].data is None]
         results = [key for key in variable if key[0] == "output"] or variable
-        widest = max(results, key=lambda key: _scale(types[key]))
+        widest = max(results, key=lambda key: scale_of(types[key]))
         types = dict.fromkeys(types, types[widest])
     return types
-
-
-def _centred(element: ElementType) -> ElementType:
-    """An element type of as large numbers whose zero point is 0."""
-    if element.quantization is None or element.quantization.zero_point == 0:
-        return element
-    bounds = representable_range(element.quantization, element.dtype)
-    affine = affine_for(*bounds, dtype=element.dtype, symmetric=True)
-    return ElementType(element.dtype, Quantization((affine.scale,), (affine.zero_point,)))
-
-
-def _widened(element: ElementType, factor: float) -> ElementType:
-    """An element type whose range is so many times as wide."""
-    if element.quantization is None:
-        return element
-    low, high = representable_range(element.quantization, element.dtype)
-    return ElementType(element.dtype, range_quantization(low * factor, high * factor, element.dtype))
-
-
-def _within(element: ElementType, bounds: Range, values: Sequence[Range]) -> ElementType:
-    """An element type whose range ends where the values of all members of a group make no difference any more."""
-    low, high = bounds
-    if element.quantization is None or element.dtype is not DType.INT8:
-        return element
-    least, greatest = representable_range(element.quantization, element.dtype)
-    if low <= least and greatest <= high:
-        return element
-    # The wide range ended within one of its large steps of the values, which may be many of the new, smaller ones.
-    step, ends = element.quantization.scale, (min(v[0] for v in values), max(v[1] for v in values))
-    least = ends[0] if least - step < ends[0] < least else least
-    greatest = ends[1] if greatest < ends[1] < greatest + step else greatest
-    return ElementType(element.dtype, range_quantization(max(low, least), min(high, greatest), element.dtype))
-
-
-def _scale(element: ElementType) -> float:
-    return element.quantization.scale if element.quantization is not None else 0.0
-
-
-def _as(element: ElementType, dtype: DType) -> ElementType:
-    """An element type of a web in the type of an operator: the same range at another width."""
-    if element.dtype is dtype:
-        return element
-    if element.quantization is None:
-        raise ValueError("a web in float has no range")
-    low, high = representable_range(element.quantization, element.dtype)
-    return ElementType(dtype, range_quantization(low, high, dtype))

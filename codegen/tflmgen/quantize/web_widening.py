@@ -7,22 +7,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tflmgen.emulators import Vectors
-from tflmgen.frontend import Model, TensorKey
+from tflmgen.frontend import Model, TensorKey, write_model
 from tflmgen.ir import DType
 from tflmgen.quantize.affordable_types import affordable_types
 from tflmgen.quantize.cycle_estimates import by_source, operator_cycles, rough_cycles
 from tflmgen.quantize.model_quantization import quantize_model
 from tflmgen.quantize.observed_build import moved_shapes
 from tflmgen.quantize.refinement import Refinement
-from tflmgen.quantize.sensitivity import Sensitivity, WebValues, measure_sensitivity, web_values
+from tflmgen.quantize.sensitivity import Sensitivity, WebValues, measure_sensitivity, sets_within, web_values
 from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.type_search import Limits, TypeChoice, TypeTrials, Wanted, choose_types, promotion_order
 from tflmgen.quantize.web_costs import widening_costs
 from tflmgen.quantize.web_types import Assignment
 from tflmgen.terminal import Progress
 
-_SENSITIVITY_SETS = 16
-"""Sets on which each web is measured alone: enough for the order of the webs."""
+_SENSITIVITY_SETS, _FEWEST_SETS = 16, 4
+"""Sets on which each web is measured alone, of a small model and of a large one: enough for the order of the webs."""
 
 _LITTLE = 0.1
 """Part of a model's cycles that wider types may add to them."""
@@ -49,8 +49,16 @@ class TypeSearch:
     def for_limits(self, limits: Limits) -> TypeChoice:
         """Types that are within limits, or as near as they come."""
         build, costs = self.best.build, self.costs
-        measured = self.sensitivities
-        return choose_types(build, self.sets, self.webs, lambda: measured, self.quantize, limits, self.progress, costs)
+        found = choose_types(
+            build, self.sets, self.webs, lambda: self.sensitivities, self.quantize, limits, self.progress, costs
+        )
+        if not found.wanted or not found.is_within:
+            return found
+        # Conversions around many single webs may take longer than int16 throughout.
+        trials = TypeTrials(build, self.sets, self.quantize, limits, self.progress)
+        whole = dict.fromkeys(self.webs, DType.INT16)
+        is_less = self._cycles(whole) < self._cycles(found.wanted)
+        return trials.choice(whole) if is_less and trials.is_good(whole) else found
 
     def affordable(self, limits: Limits) -> Wanted:
         """Types that are nearer to limits, and cost little."""
@@ -62,6 +70,12 @@ class TypeSearch:
         order = [root for root in promotion_order(self.webs, self.sensitivities, self.costs) if root not in ends]
         budget = _LITTLE * before
         return affordable_types(trials, order, self.costs, budget, lambda wanted: self._cycles(wanted) - before)
+
+    def cost_of_int16(self) -> tuple[int, int]:
+        """Cycles of an invoke and bytes of the file that int16 for all webs adds, estimated."""
+        whole = dict.fromkeys(self.webs, DType.INT16)
+        cycles = (self._cycles(whole) - self._cycles({})) // max(self.best.calibration.samples, 1)
+        return cycles, len(write_model(self.quantize(whole))) - len(write_model(self.quantize({})))
 
     def _ends(self) -> set[TensorKey]:
         """Webs of inputs and outputs."""
@@ -84,7 +98,9 @@ class TypeSearch:
     @cached_property
     def sensitivities(self) -> list[Sensitivity]:
         """Errors with each web alone in int8."""
-        subset = replace(self.sets, sets=self.sets.sets[:_SENSITIVITY_SETS])
+        model, calibration = self.best.build.model, self.best.calibration
+        number = sets_within(model, calibration, len(self.webs), _FEWEST_SETS, _SENSITIVITY_SETS)
+        subset = replace(self.sets, sets=self.sets.sets[:number])
 
         def note(done: int, total: int) -> None:
             self.progress(f"Measuring sensitivity: web {done + 1} of {total}", done, total)

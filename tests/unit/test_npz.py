@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tflmgen.emulators.npz import Vectors, VectorsError, VectorSet, read_vectors, write_outputs
+from tflmgen.emulators.array_file import VectorsError
+from tflmgen.emulators.npz import Vectors, VectorSet, read_vectors, write_outputs
 from tflmgen.ir.graph import Port, Signature
 from tflmgen.ir.types import DType, Quantization, TensorType
 

@@ -306,7 +306,7 @@ def test_ctrl_c_before_a_command_runs(monkeypatch: pytest.MonkeyPatch, capsys: p
 
 
 def test_strict_makes_a_warning_an_error(adder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan_for = planned_model.plan_for
+    plan_for = planned_model.plan_for  # type: ignore[attr-defined]
 
     def doubtful(*words: Any, **options: Any) -> Compilation:
         compilation = plan_for(*words, **options)

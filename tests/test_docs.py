@@ -104,4 +104,4 @@ def test_the_python_page_runs(
     for text in ("416 bytes of arena", "CONV_2D", "frame int8 (1, 16, 16, 1)", "CONV_2D takes most", "small_gate True"):
         assert text in printed
     assert "kws.tflite | this is not a TensorFlow Lite file" in printed
-    assert all((tmp_path / name).exists() for name in ("firmware/platformio.ini", "plan.html", "lib/zephyr"))
+    assert all((tmp_path / name).exists() for name in ("gate-firmware/platformio.ini", "plan.html", "lib/zephyr"))

@@ -28,8 +28,8 @@ else:
 COMMANDS = {command.name or command.callback.__name__: command.callback for command in app.registered_commands}  # type: ignore[union-attr]
 COMMANDS["boards"] = board_commands.boards_app.registered_callback.callback  # type: ignore[union-attr]
 COMMANDS["boards new"] = board_commands.boards_new
-BUILDING = ("build", "run", "test", "bench", "inspect", "export", "flash")
-RUNNING = ("run", "test", "bench")
+BUILDING = ("build", "run", "test", "accuracy", "bench", "inspect", "export", "flash")
+RUNNING = ("run", "test", "accuracy", "bench")
 OTHERS = ("boards", "boards new", "convert", "diff", "fit", "monitor", "operators", "quantize", "sweep")
 
 

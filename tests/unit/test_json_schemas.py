@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, tuple[object, ...]]] = {
     "convert": ("convert", ("convert", "branch.onnx")),
     "test, wrong": ("test", ("test", "adder.tflite", "--board", "host", "--vectors", "wrong.npz")),
     "test without vectors": ("test", ("test", "adder.tflite", "--board", "host")),
+    "accuracy": ("accuracy", ("accuracy", GATE, "--inputs", "frames.npz", "--labels-of", "classes")),
     "layers": ("test_layers", ("test", "adder.tflite", "--layers", "--board", "host")),
 }
 
@@ -49,6 +50,8 @@ def _working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     branch(tmp_path / "branch.onnx")
     x = np.array([[1, 2, 3, 4]], np.float32)
     np.savez("calibration.npz", s0_in_0=x, s0_in_1=-x, s1_in_0=-x, s1_in_1=x)
+    frames = np.random.default_rng(0).integers(-128, 128, (4, 1, 16, 16, 1)).astype(np.int8)
+    np.savez("frames.npz", frame=frames, classes=np.arange(4))
     np.savez("wrong.npz", s0_in_0=x, s0_in_1=x, s0_out_0=np.array([[2, 4.5, np.nan, 8]], np.float32))
 
 

@@ -15,6 +15,13 @@ from tflmgen.compare.intermediate_values import (
     with_layers,
 )
 from tflmgen.compare.junit import Case, junit_xml
+from tflmgen.compare.label_agreement import (
+    ClassAccuracy,
+    NumberAccuracy,
+    class_accuracy,
+    number_accuracy,
+    predicted_classes,
+)
 from tflmgen.compare.oracle import TFLM, OracleError, tflm_tensors
 from tflmgen.compare.references import HOST_BUILD, VECTORS, NoReferenceError, Reference, find_references
 from tflmgen.compare.verdict import Difference, Tolerance, difference
@@ -24,20 +31,25 @@ __all__ = [
     "TFLM",
     "VECTORS",
     "Case",
+    "ClassAccuracy",
     "Difference",
     "Expected",
     "Layer",
     "LayerDifference",
     "NoReferenceError",
+    "NumberAccuracy",
     "OracleError",
     "Reference",
     "Tolerance",
+    "class_accuracy",
     "comparable_pairs",
     "difference",
     "find_references",
     "first_difference",
     "junit_xml",
     "last_values",
+    "number_accuracy",
+    "predicted_classes",
     "read_layers",
     "tflm_tensors",
     "with_layers",

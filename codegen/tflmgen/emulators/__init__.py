@@ -22,6 +22,7 @@ from tflmgen.emulators.npz import (
     vector_set_of,
     write_outputs,
 )
+from tflmgen.emulators.sample_labels import column_of, labels_in
 from tflmgen.emulators.seeded import generator_inputs, seeded_sets
 from tflmgen.emulators.serial_port import LARGEST_FRAME, find_port, open_serial
 from tflmgen.emulators.session import Invocation, Session
@@ -60,11 +61,13 @@ __all__ = [
     "blocks_of",
     "check_session_options",
     "choose_signature",
+    "column_of",
     "files_of_inputs",
     "find_port",
     "freeze_inputs",
     "generator_inputs",
     "has_inputs_only",
+    "labels_in",
     "open_serial",
     "read_input_sets",
     "read_sound",

@@ -64,6 +64,19 @@ def csv_sets(path: Path, ports: Sequence[Port], real: RealNumbers | None = None)
     return [tuple(array[k] for array in arrays) for k in range(len(data) // per_set)]
 
 
+def named_column(path: Path, title: str) -> list[float]:
+    """Numbers of the column with a title. Raises VectorsError, and OSError where the file cannot be read."""
+    header, *rows = _rows(path) or [_Row(1, [])]
+    titles = [cell.strip() for cell in header.cells]
+    if titles.count(title) != 1:
+        raise VectorsError(f"{path}: it has no column '{printable(title)}', only {', '.join(map(printable, titles))}")
+    place = titles.index(title)
+    for row in rows:
+        if place >= len(row.cells) or not _is_number(row.cells[place]):
+            raise VectorsError(f"{path}: line {row.line}: the cell of '{title}' is no number")
+    return [float(row.cells[place]) for row in rows]
+
+
 def _rows(path: Path) -> list[_Row]:
     try:
         with io.TextIOWrapper(open_regular(path, TABLE_LIMIT), encoding="utf-8-sig", newline="") as text:

@@ -107,6 +107,37 @@ def compare(
     run_comparison(model, board, vectors, Tolerance(atol, rtol), junit, options, session, output)
 
 
+@command(epilog="Example:  tflmgen accuracy kws.tflite kws-int8.tflite --inputs test.npz --labels-of classes.npy")
+def accuracy(
+    models: Annotated[
+        list[Path],
+        typer.Argument(
+            readable=False, metavar="MODEL...", help="Models that are compared: the float one, and quantised ones."
+        ),
+    ],
+    *,
+    inputs: Inputs,
+    labels_of: Annotated[
+        str,
+        typer.Option(
+            "--labels-of",
+            metavar="LABELS",
+            help="Labels of the samples: a .npy file, or the name of an array of --inputs' .npz or of a column of its "
+            ".csv. Integers are classes, other numbers what the first output should be.",
+        ),
+    ],
+    board: BoardName = "host",
+    options: BuildOptions,
+    session: SessionOptions,
+    output: OutputOptions,
+) -> None:
+    """Compare models on labelled samples: top-1, each class and confusion, or the errors of numbers."""
+    from tflmgen.commands.accuracy import accuracy_command
+
+    files = [prepared([model], options, output, board) for model in models]
+    accuracy_command([path for path, _ in files], board, inputs, labels_of, files[0][1], session, output)
+
+
 @command(epilog="Example:  tflmgen bench kws.tflite --board mps2_an386")
 def bench(
     models: Models,

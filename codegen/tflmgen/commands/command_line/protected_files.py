@@ -16,7 +16,7 @@ WRITTEN = frozenset({"file", "outputs", "report", "csv", "junit", "markdown"})
 FOLDERS = frozenset({"directory", "keep", "results"})
 """Parameters that name folders to write into, which have rules of their own."""
 
-_NAMED_FILES = frozenset({"labels"})
+_NAMED_FILES = frozenset({"labels", "labels_of"})
 """Parameters whose texts are [NAME=]FILE."""
 
 

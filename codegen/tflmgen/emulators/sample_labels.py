@@ -1,0 +1,45 @@
+"""Labels of samples: a .npy file, an array of the samples' .npz, or a column of their .csv."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from tflmgen.emulators.array_file import LARGEST_ARRAY, Array, ArrayFile, VectorsError
+from tflmgen.emulators.csv_inputs import named_column
+from tflmgen.frontend import printable
+from tflmgen.user_files import DAMAGED_ZIP, open_regular
+
+
+def labels_in(path: Path) -> Array:
+    """The labels of a .npy file, the first axis samples. Raises VectorsError."""
+    try:
+        with open_regular(path, LARGEST_ARRAY) as file:
+            return _checked(path, np.lib.format.read_array(file, allow_pickle=False))
+    except OSError as error:
+        raise VectorsError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except DAMAGED_ZIP as error:
+        raise VectorsError(f"{path}: not a .npy file of numbers: {printable(str(error))}") from error
+
+
+def column_of(inputs: Path, name: str) -> Array:
+    """The labels that the file of the samples has under a name. Raises VectorsError."""
+    if inputs.suffix.lower() == ".csv":
+        numbers = np.array(named_column(inputs, name))
+        is_whole = np.isfinite(numbers).all() and (numbers == np.rint(numbers)).all()
+        return _checked(inputs, numbers.astype(np.int64) if is_whole else numbers)
+    if inputs.is_dir():
+        raise VectorsError(f"{inputs}: a folder has no labels. Give a .npy file")
+    arrays = ArrayFile(inputs)
+    if name not in arrays:
+        listed = ", ".join(f"'{printable(own)}'" for own in arrays)
+        raise VectorsError(f"{inputs}: it has no array '{name}', only {listed}. Labels may be a .npy file, too")
+    return _checked(inputs, arrays[name])
+
+
+def _checked(path: Path, labels: Array) -> Array:
+    if labels.dtype.kind not in "iubf" or labels.ndim == 0 or not labels.size:
+        raise VectorsError(f"{path}: labels are numbers along a first axis of samples, and these are {labels.dtype}")
+    column = labels.ndim == 2 and labels.shape[1] == 1 and labels.dtype.kind in "iub"
+    return labels[:, 0] if column else labels

@@ -99,6 +99,7 @@ NAMES_OPERATORS = {
         "frontend.tensor_lists frontend.wide_tiles"
     ),
     "faults of another runtime: slices that TFLite Micro plans with a wrong size": "compare.oracle",
+    "names that other frameworks give to operators": "commands.operator_aliases",
     "Circle: its own operators, and those that they become": "frontend.tflite.circle",
     "ONNX front end: makes operators": (
         "frontend.onnx.code_extremes frontend.onnx.compose frontend.onnx.compose_moves "

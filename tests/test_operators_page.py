@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from support.commands import tflmgen
 from support.repository import ROOT, page_named
+from tflmgen.commands.operator_aliases import ALIASES
 from tflmgen.commands.operator_table import CONTROL, SPLIT_UP, VARIABLES, operator_rows
 from tflmgen.commands.operators_page import page
 from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS
@@ -62,3 +63,16 @@ def test_no_such_operator(words: tuple[str, ...]) -> None:
     done = tflmgen("operators", *words)
     assert (done.code, done.out) == (1, "")
     assert "no operator's name contains" in done.err
+
+
+@pytest.mark.parametrize(
+    ("name", "operator"),
+    [("Conv2D", "CONV_2D"), ("Gemm", "FULLY_CONNECTED"), ("Sigmoid", "LOGISTIC"), ("max_pool2d", "MAX_POOL_2D")],
+)
+def test_names_of_other_frameworks_find_what_they_become(name: str, operator: str) -> None:
+    done = tflmgen("operators", name)
+    assert (done.code, operator in done.out) == (0, True), done.err
+
+
+def test_aliases_are_operators() -> None:
+    assert {name for names in ALIASES.values() for name in names} <= set(OPERATORS)

@@ -6,7 +6,7 @@ explore() chooses among plans; each of them is made by select → schedule → a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import chain
@@ -56,7 +56,7 @@ from tflmgen.plugins import load_operators, references_of
 from tflmgen.proof import Entry, check_constants, check_meaning, check_memory, check_text, without_handles
 from tflmgen.reference import Context, validated
 from tflmgen.settings import Settings, parse_options
-from tflmgen.source_proof import Proof, compared
+from tflmgen.source_proof import compared, kept_verdict
 
 ARENA_LIMIT = 1 << 30
 """Largest arena in bytes; offsets in it stay far within 32 bits."""
@@ -112,10 +112,10 @@ def compile_model(
 ) -> Compilation:
     """Compiles a .tflite file for one processor. Raises ModelError for a bad model, InternalError for a bad plan."""
     settings = parse_options(options)
-    model, imports, selector, proofs = _imported(path, target, settings, input_shapes, report)
+    model, imports, selector, parts = _imported(path, target, settings, input_shapes, report)
     name = library_name(options.name or library_stem(path, options))
     compilation = _compiled(imports, name, selector, settings, model, report, check_weights)
-    plan = {**compilation.plan, "proof": [*compilation.plan["proof"], *source_parts(proofs)]}
+    plan = {**compilation.plan, "proof": [*compilation.plan["proof"], *parts]}
     sources = compilation.sources
     header = label_header(sources.entries, name, class_labels(path, options.labels or ()))
     return replace(compilation, sources=replace(sources, files={**sources.files, **header}), plan=plan)
@@ -158,7 +158,7 @@ def _imported(
     settings: Settings,
     input_shapes: InputShapes = None,
     report: Report = unreported,
-) -> tuple[Model, tuple[Module, ...], Selector, Mapping[Path, Proof]]:
+) -> tuple[Model, tuple[Module, ...], Selector, Sequence[Json]]:
     """A file, its equivalent graphs, with the loops of the file first, and the kernel selector with its plug-ins.
 
     Last, how sources that were lowered compare with what they mean. Raises ModelError where one differs.
@@ -168,20 +168,18 @@ def _imported(
     bounds = find_bounds(model, settings.shapes, options.max_dim, input_shapes)
     operators = with_custom(load_operators(options.plugin or (), model.operator_names))
     imports = import_variants(model, bounds, operators)
-    proofs = {
-        file: compared(file, options.source, lowered, options.validate.value, report)
-        for file, lowered in files.items()
-        if is_lowered(file)
-    }
-    return model, imports, Selector(target, operators), proofs
+    parts = [part for file, lowered in files.items() for part in source_parts(file, lowered, options, report)]
+    return model, imports, Selector(target, operators), parts
 
 
-def source_parts(proofs: Mapping[Path, Proof]) -> list[Json]:
-    """How sources compare with what was lowered, as parts of the plan's proof."""
-    return [
-        {"part": "source", "text": f"{file.name}: {proof.text[0].lower()}{proof.text[1:]}", "warning": proof.warning}
-        for file, proof in proofs.items()
-    ]
+def source_parts(file: Path, model: Model, options: BuildOptions, report: Report) -> Iterator[Json]:
+    """How a source compares with what was lowered, as a part of the plan's proof; of a converted file, how it did."""
+    if is_lowered(file):
+        proof = compared(file, options.source, model, options.validate.value, report)
+        text = f"{proof.text[0].lower()}{proof.text[1:]}"
+        yield {"part": "source", "text": f"{file.name}: {text}", "warning": proof.warning}
+    elif (verdict := kept_verdict(model.sha256)) is not None:
+        yield {"part": "source", "text": f"{file.name}: {verdict['text']}", "warning": verdict["warning"]}
 
 
 def _compiled(

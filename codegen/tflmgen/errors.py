@@ -95,3 +95,21 @@ def os_errors_for_users() -> Iterator[None]:
         yield
     except OSError as error:
         raise TflmgenError(os_error_text(error)) from error
+
+
+LONGEST_REASON = 600
+"""Characters of another program's reason; what is beyond them is left out."""
+
+
+def reason_of(error: BaseException) -> str:
+    """Another program's reason on one line: the first of its text, and where that ends in a colon, the next paragraph.
+
+    The exception's type where it has no text.
+    """
+    first, *rest = [line.strip() for line in str(error).strip().splitlines()] or [type(error).__name__]
+    words = [first]
+    if first.endswith(":"):
+        paragraph = "\n".join(rest).strip("\n").partition("\n\n")[0]
+        words += paragraph.splitlines()
+    text = " ".join(words)
+    return text if len(text) <= LONGEST_REASON else f"{text[: LONGEST_REASON - 1].rstrip()}…"

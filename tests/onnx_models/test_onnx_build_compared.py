@@ -90,6 +90,13 @@ def test_the_line_says_who_was_asked_and_the_answer_is_kept(tmp_path: Path, monk
     assert line in tflmgen(*words).out
 
 
+def test_a_build_of_a_converted_file_quotes_the_comparison(tmp_path: Path) -> None:
+    file = tmp_path / "c.tflite"
+    tflmgen("convert", _model(tmp_path / "m.onnx"), "-o", file)
+    line = "c.tflite: converted from m.onnx, compared with ONNX Runtime: 12 input sets equal"
+    assert line in tflmgen("build", file, "--board", "host", "--no-compile", "-o", tmp_path / "out").out
+
+
 @pytest.mark.usefixtures("wrong_relu")
 def test_without_validation_nobody_is_asked_and_the_line_says_so(tmp_path: Path) -> None:
     done = tflmgen(*_words("build", _model(tmp_path / "m.onnx")), "--validate", "off")

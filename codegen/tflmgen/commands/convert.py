@@ -23,6 +23,7 @@ from tflmgen.frontend import (
 )
 from tflmgen.options import BuildOptions, ConvertOptions, OutputOptions, SourceOptions
 from tflmgen.project import check_writable, write_whole
+from tflmgen.source_proof import keep_verdict
 from tflmgen.terminal import Column, Console, Table, count
 
 PORTS = (
@@ -100,6 +101,8 @@ def _convert_lowered(
     if result is not None:
         console.refuse_warnings(filter(None, [result.proof.warning]))
     write_whole(path, data)
+    if result is not None:
+        keep_verdict(data, file_of_source(source), result.proof)
     inputs, outputs = _circle_ports(model) if is_circle else _lowered_ports(source, model)
     contents = {"model": source.name, "output": str(path), "bytes": len(data), "inputs": inputs, "outputs": outputs}
     console.json(contents | {"mends": [], "proof": result and proof_json(result)})

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tflmgen.commands.operator_aliases import matches, spelled
 from tflmgen.commands.operator_table import OperatorRow, operator_rows, type_lines
 from tflmgen.errors import TflmgenError
 from tflmgen.ir import DType
@@ -19,15 +20,19 @@ COMPARED = (Column("element type"), Column("reference", min_width=24, wraps=True
 
 
 def operators_command(names: Sequence[str], plugins: Sequence[Path], output: OutputOptions) -> None:
-    """Prints the operators whose names contain one of `names`, or all; a single one with its types and rules."""
+    """Prints the operators whose names contain one of `names`, or all; a single one with its types and rules.
+
+    Names of ONNX, Keras and PyTorch find what they become.
+    """
     console = Console(output)
     added = load_operators(plugins, installed_names())
     operators = [*OPERATORS.values(), *added]
-    matching = [o for o in operators if not names or any(name.upper() in o.name.upper() for name in names)]
-    exact = [o for o in operators if [o.name.upper()] == [name.upper() for name in names]]
+    matching = [o for o in operators if not names or any(matches(name, o.name) for name in names)]
+    exact = [o for o in operators if [spelled(o.name)] == [spelled(name) for name in names]]
     rows = operator_rows(exact or matching)
     if not rows:
-        raise TflmgenError(f"no operator's name contains {' or '.join(names)}; `tflmgen operators` lists all")
+        words = " or ".join(names)
+        raise TflmgenError(f"no operator's name contains {words}; `tflmgen operators` lists all")
     console.json([_describe(row) for row in rows])
     if len(rows) == 1:
         _print_operator(console, rows[0])

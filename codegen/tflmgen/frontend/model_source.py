@@ -12,7 +12,7 @@ from typing import Any
 
 from tflmgen.errors import Location, ModelError, Problem, UsageError
 from tflmgen.frontend.onnx_program import OnnxProgram
-from tflmgen.frontend.source_function import is_torch_function
+from tflmgen.frontend.source_function import file_of_source, is_torch_function
 from tflmgen.frontend.tflite.model import Model
 from tflmgen.frontend.tflite.reader import read_model
 from tflmgen.options import SourceOptions
@@ -85,7 +85,10 @@ def source_types(path: Path) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _onnx_module(path: Path) -> Any:
-    """The reader of ONNX files. Raises ModelError if a package that it needs is missing."""
+    """The reader of ONNX files. Raises ModelError if the file is missing, or else a package that it needs."""
+    file = file_of_source(path)
+    if not file.exists():
+        raise ModelError([Problem(Location(str(file)), "there is no such file")])
     extra, packages = ("torch", ("torch", "onnx", "onnxscript")) if _is_torch(path) else ("onnx", ("onnx",))
     for package in packages:
         if find_spec(package) is None:

@@ -4,7 +4,14 @@ In: a Model and what runs its source. Out: how the comparison went, or a ModelEr
 Decided here: on which input sets, how far results may differ, who is asked, and what is remembered of the answer.
 """
 
-from tflmgen.source_proof.compared_source import compared, entry_of, prove_lowered, read_compared
+from tflmgen.source_proof.compared_source import (
+    compared,
+    entry_of,
+    keep_verdict,
+    kept_verdict,
+    prove_lowered,
+    read_compared,
+)
 from tflmgen.source_proof.data_proof import ProofSettings, prove
 from tflmgen.source_proof.proof_result import InputSet, Outputs, Proof
 from tflmgen.source_proof.source_entry import SourceEntry, SourcePort
@@ -18,6 +25,8 @@ __all__ = [
     "SourcePort",
     "compared",
     "entry_of",
+    "keep_verdict",
+    "kept_verdict",
     "prove",
     "prove_lowered",
     "read_compared",

@@ -76,6 +76,24 @@ def compared(
     return proof
 
 
+def keep_verdict(data: bytes, source: Path, proof: Proof) -> None:
+    """Keeps how a converted file compares with its source, for commands that take the file."""
+    text = f"converted from {source.name}, {proof.text[0].lower()}{proof.text[1:]}"
+    write_cached(_verdict_file(hashlib.sha256(data).hexdigest()), json.dumps({"text": text, "warning": proof.warning}))
+
+
+def kept_verdict(sha256: str) -> Mapping[str, str] | None:
+    """What keep_verdict() kept of the file with this digest: a sentence, and a warning or nothing."""
+    with suppress(OSError, ValueError):
+        entry = json.loads(_verdict_file(sha256).read_text(encoding="utf-8"))
+        return {key: str(entry[key]) for key in ("text", "warning")} if isinstance(entry, dict) else None
+    return None
+
+
+def _verdict_file(sha256: str) -> Path:
+    return cache_folder("converted") / f"{sha256[:32]}.json"
+
+
 def prove_lowered(program: OnnxProgram, model: Model, options: SourceOptions, settings: ProofSettings) -> Proof:
     """The comparison itself. Raises ModelError where the Model differs from the program."""
     entry = entry_of(model)

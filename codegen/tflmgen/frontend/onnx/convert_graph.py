@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import onnx
 
-from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.onnx.integer_operators import with_integer_operators
 from tflmgen.frontend.onnx.laid_out import Array, Graph, Value, constant
 from tflmgen.frontend.onnx.located import NodeError
@@ -135,13 +134,3 @@ def _output(graph: Graph, value: Value, taken: Sequence[int]) -> int:
         quantization = graph.tensors[tensor].quantization
         tensor = graph.operator("RESHAPE", [tensor, shape], [(value.dtype, value.shape, quantization)])[0]
     return tensor
-
-
-def checked(model: onnx.ModelProto, path: str) -> onnx.ModelProto:
-    """The model, if ONNX's checker accepts it. Raises ModelError with the checker's sentence."""
-    try:
-        onnx.checker.check_model(model)
-    except onnx.checker.ValidationError as error:
-        text = str(error).strip().splitlines()[0]
-        raise ModelError([Problem(Location(path), f"is no valid ONNX model: {text}")]) from error
-    return model

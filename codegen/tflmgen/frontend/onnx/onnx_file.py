@@ -14,7 +14,7 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import inliner
 
-from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.errors import Location, ModelError, Problem, reason_of
 from tflmgen.frontend.onnx.convert_graph import OnnxOptions, to_tflite
 from tflmgen.frontend.onnx.float32_model import with_float32
 from tflmgen.frontend.onnx.laid_out import Array
@@ -129,7 +129,7 @@ def _valid(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
         onnx.checker.check_model(model)
         return inliner.inline_local_functions(model) if model.functions else model
     except (onnx.checker.ValidationError, RuntimeError) as error:
-        raise _error(name, f"it is no valid ONNX model: {_first_line(error)}") from error
+        raise _error(name, f"it is no valid ONNX model: {reason_of(error)}") from error
 
 
 def _loaded(path: Path) -> onnx.ModelProto:
@@ -147,11 +147,11 @@ def _loaded(path: Path) -> onnx.ModelProto:
     except OSError as error:
         raise _error(name, f"it cannot be read: {error.strerror or error}") from None
     except (DecodeError, onnx.checker.ValidationError, ValueError) as error:
-        raise _error(name, f"it is no ONNX file: {_first_line(error)}") from error
+        raise _error(name, f"it is no ONNX file: {reason_of(error)}") from error
     try:
         onnx.load_external_data_for_model(model, str(path.parent))
     except (OSError, onnx.checker.ValidationError, ValueError) as error:
-        raise _error(name, f"its external data cannot be read: {_first_line(error)}") from error
+        raise _error(name, f"its external data cannot be read: {reason_of(error)}") from error
     return model
 
 
@@ -167,10 +167,6 @@ def _torch_parts(path: Path) -> tuple[Path, str] | None:
     if (file := file_of_source(path)) != path:
         return file, stem_of_source(path)
     return (path, "") if path.suffix.lower() == ".pt2" else None
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]
 
 
 @lru_cache(maxsize=2)

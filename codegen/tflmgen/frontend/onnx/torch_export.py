@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from onnx import numpy_helper
 
-from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.errors import Location, ModelError, Problem, reason_of
 from tflmgen.frontend.onnx.output_keys import keys_of_outputs, name_outputs
 from tflmgen.frontend.onnx.pt2_archive import checked_archive
 from tflmgen.frontend.onnx.stateful_inputs import mark_state
@@ -50,19 +50,19 @@ def onnx_of_torch(path: Path, function: str) -> Any:
     except ModelError:
         raise
     except Exception as error:
-        # torch and the user's file may raise any exception; its first line names the problem. torch.onnx wraps the
+        # torch and the user's file may raise any exception; their first lines name the problem. torch.onnx wraps the
         # cause in advice to its own developers.
         cause: BaseException = error
         while type(cause).__module__.startswith("torch.onnx") and cause.__cause__:
             cause = cause.__cause__
-        lines = [line for line in str(cause).strip().splitlines() if line.strip()] or [type(cause).__name__]
+        reason = reason_of(cause)
         frames = traceback.extract_tb(error.__traceback__)
         places = [frame for frame in frames if _is_same(frame.filename, path)]
         place = f"{path}:{places[-1].lineno}" if places else str(path)
-        rule = f"PyTorch cannot export it to ONNX: {lines[0]}"
+        rule = f"PyTorch cannot export it to ONNX: {reason}"
         if places and places[-1] is frames[-1]:
             own = "the file" if frames[-1].name == "<module>" else f"{frames[-1].name}()"
-            rule = f"{own} raises {type(error).__name__}: {lines[0]}"
+            rule = f"{own} raises {type(error).__name__}: {reason}"
         raise ModelError([Problem(Location(place), rule)]) from error
 
 

@@ -189,7 +189,8 @@ class _Search:
         key = graph.index, op.index
         if key in self.exact:
             return True
-        work = self.work.get(key, 0) * (1 if _is_cheap(op) or _moves(op) else _TRANSCENDENTAL)
+        is_light = _is_cheap(op) or _moves(op) or traits_of(op.name).reduces
+        work = self.work.get(key, 0) * (1 if is_light else _TRANSCENDENTAL)
         if free or self._spend(work):
             self.exact[key] = reason
         return key in self.exact

@@ -49,16 +49,16 @@ class TypeSearch:
     def for_limits(self, limits: Limits) -> TypeChoice:
         """Types that are within limits, or as near as they come."""
         build, costs = self.best.build, self.costs
-        found = choose_types(
+        choice = choose_types(
             build, self.sets, self.webs, lambda: self.sensitivities, self.quantize, limits, self.progress, costs
         )
-        if not found.wanted or not found.is_within:
-            return found
+        if not choice.wanted or not choice.is_within:
+            return choice
         # Conversions around many single webs may take longer than int16 throughout.
         trials = TypeTrials(build, self.sets, self.quantize, limits, self.progress)
         whole = dict.fromkeys(self.webs, DType.INT16)
-        is_less = self._cycles(whole) < self._cycles(found.wanted)
-        return trials.choice(whole) if is_less and trials.is_good(whole) else found
+        is_less = self._cycles(whole) < self._cycles(choice.wanted)
+        return trials.choice(whole) if is_less and trials.is_good(whole) else choice
 
     def affordable(self, limits: Limits) -> Wanted:
         """Types that are nearer to limits, and cost little."""

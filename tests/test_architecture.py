@@ -101,7 +101,8 @@ NAMES_OPERATORS = {
     "faults of another runtime: slices that TFLite Micro plans with a wrong size": "compare.oracle",
     "Circle: its own operators, and those that they become": "frontend.tflite.circle",
     "ONNX front end: makes operators": (
-        "frontend.onnx.compose frontend.onnx.compose_moves frontend.onnx.constant_layers frontend.onnx.convert_graph "
+        "frontend.onnx.code_extremes frontend.onnx.compose frontend.onnx.compose_moves "
+        "frontend.onnx.constant_layers frontend.onnx.convert_graph "
         "frontend.onnx.graph_rewrite frontend.onnx.integer_operators frontend.onnx.merged_layers "
         "frontend.onnx.laid_out frontend.onnx.quantized_tensors frontend.onnx.loop_builder "
         "frontend.onnx.lower_activation frontend.onnx.lower_arithmetic "

@@ -43,7 +43,15 @@ from tflmgen.ir import NO_CHECKS, DeviceChecks, Module, Op, Program, Target, wal
 from tflmgen.kernels import Operators, Selector, reader_of, with_custom
 from tflmgen.memory import packing_bound
 from tflmgen.options import BuildOptions, Optimize, Validate
-from tflmgen.passes import check_names, claims_of_ranges, limits_by_loop, slide_inputs, slide_stages, slide_trade_offs
+from tflmgen.passes import (
+    check_names,
+    claims_of_ranges,
+    least_weights,
+    limits_by_loop,
+    slide_inputs,
+    slide_stages,
+    slide_trade_offs,
+)
 from tflmgen.plugins import load_operators, references_of
 from tflmgen.proof import Entry, check_constants, check_meaning, check_memory, check_text, without_handles
 from tflmgen.reference import Context, validated
@@ -68,6 +76,17 @@ def unreported(text: str, done: int = 0, total: int = 0) -> None:
     del text, done, total
 
 
+class CheckWeights(Protocol):
+    """Told how many bytes the weights take at least, as soon as that is known; raises an error to end the build."""
+
+    def __call__(self, path: str, least: int) -> None: ...
+
+
+def unchecked(path: str, least: int) -> None:
+    """Accepts weights of any size."""
+    del path, least
+
+
 @dataclass(frozen=True, slots=True)
 class Compilation:
     """A compiled model: graph after the passes, Program, text of the generated library, contents of plan.json.
@@ -84,13 +103,18 @@ class Compilation:
 
 
 def compile_model(
-    path: Path, target: Target, options: BuildOptions, input_shapes: InputShapes = None, report: Report = unreported
+    path: Path,
+    target: Target,
+    options: BuildOptions,
+    input_shapes: InputShapes = None,
+    report: Report = unreported,
+    check_weights: CheckWeights = unchecked,
 ) -> Compilation:
     """Compiles a .tflite file for one processor. Raises ModelError for a bad model, InternalError for a bad plan."""
     settings = parse_options(options)
     model, imports, selector, proofs = _imported(path, target, settings, input_shapes, report)
     name = library_name(options.name or library_stem(path, options))
-    compilation = _compiled(imports, name, selector, settings, model, report)
+    compilation = _compiled(imports, name, selector, settings, model, report, check_weights)
     plan = {**compilation.plan, "proof": [*compilation.plan["proof"], *source_parts(proofs)]}
     sources = compilation.sources
     header = label_header(sources.entries, name, class_labels(path, options.labels or ()))
@@ -167,11 +191,13 @@ def _compiled(
     settings: Settings,
     model: Model | None = None,
     report: Report = unreported,
+    check_weights: CheckWeights = unchecked,
 ) -> Compilation:
     """model: the file, with which the graph is compared; None: there is none."""
     options, imported = settings.options, imports[0]
     check_names(settings.loops, imported)
     modules = optimise(imports, selector, settings, settings.trades_cycles)
+    check_weights(imported.path, min(map(least_weights, modules)))
     plan_choice = explore(modules, selector, settings)
     module = plan_choice.module
     loop_limits = limits_by_loop(settings.loops, module)
@@ -226,7 +252,9 @@ def _proof(model: Model, module: Module, effort: Validate, context: Context) -> 
     parts: list[Json] = []
     if effort is not Validate.OFF:
         result = validated(model, module, effort.value, claims_of_ranges(module), context)
-        parts.append({"part": "input sets", "text": result.text, **asdict(result), "branches": [*result.branches]})
+        fields = {**asdict(result), "branches": [*result.branches]}
+        warning = {"warning": result.warning} if result.warning else {}
+        parts.append({"part": "input sets", "text": result.text, **fields, **warning})
     return parts
 
 

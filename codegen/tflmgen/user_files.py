@@ -30,6 +30,7 @@ DAMAGED_ZIP = (
 """Exceptions that zipfile raises for archives that are damaged, encrypted, or compressed in an unknown way."""
 
 MEGABYTE = 1_000_000
+"""Bytes."""
 
 TEXT_LIMIT = 4 * MEGABYTE
 """Largest file of settings or names that is read: board.json, app.toml, labels, expected decisions, sweep spaces."""

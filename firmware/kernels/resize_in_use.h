@@ -100,6 +100,9 @@ TFLMGEN_HELPER struct tflmgen_neighbours_s8 tflmgen_neighbours_s8_of(int32_t pos
     return neighbours;
 }
 
+#define tflmgen_neighbours_s16 tflmgen_neighbours_s8
+#define tflmgen_neighbours_s16_of tflmgen_neighbours_s8_of
+
 #define TFLMGEN_RESIZE_BILINEAR_IN_USE(suffix, type)                                                                 \
     TFLMGEN_KERNEL void tflmgen_resize_bilinear_in_use_##suffix(                                                     \
         const type *input, const tflmgen_s32 *height, const tflmgen_s32 *width, const tflmgen_s32 *new_height,       \
@@ -130,5 +133,6 @@ TFLMGEN_HELPER struct tflmgen_neighbours_s8 tflmgen_neighbours_s8_of(int32_t pos
 
 TFLMGEN_RESIZE_BILINEAR_IN_USE(f32, tflmgen_f32)
 TFLMGEN_RESIZE_BILINEAR_IN_USE(s8, int8_t)
+TFLMGEN_RESIZE_BILINEAR_IN_USE(s16, tflmgen_s16)
 
 #endif

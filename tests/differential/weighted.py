@@ -98,5 +98,5 @@ FAMILIES = (
     Family("TRANSPOSE_CONV", NUMBERS, transpose_conv, **TOLERANCE),
     *(Family(name, NUMBERS, pooling(name), **TOLERANCE) for name in ("AVERAGE_POOL_2D", "MAX_POOL_2D")),
     Family("L2_POOL_2D", ("float32",), pooling("L2_POOL_2D"), **TOLERANCE),
-    Family("RESIZE_BILINEAR", ("float32", "int8"), resize_bilinear, rtol=1e-6, atol=1e-6),
+    Family("RESIZE_BILINEAR", NUMBERS, resize_bilinear, rtol=1e-6, atol=1e-6),
 )

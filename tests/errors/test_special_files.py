@@ -6,6 +6,7 @@ import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -121,7 +122,8 @@ def test_samples_that_fit_but_for_their_number_are_bounded() -> None:
 
 
 def test_names_of_arrays_do_not_control_the_terminal() -> None:
-    np.savez("v.npz", **{"\x1b[31mred": np.zeros(4, np.float32)})
+    arrays: dict[str, Any] = {"\x1b[31mred": np.zeros(4, np.float32)}
+    np.savez("v.npz", **arrays)
     finished = tflmgen("run", "adder.tflite", "--board", "host", "--inputs", "v.npz", "--outputs", "o.npz")
     assert finished.code == 1
     assert "\x1b" not in finished.err

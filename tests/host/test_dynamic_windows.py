@@ -103,7 +103,7 @@ def resizes(name: str, dtype: str, sizes: Any) -> bytes:
 
 @pytest.mark.parametrize(
     ("name", "dtype"),
-    [("RESIZE_NEAREST_NEIGHBOR", "int8"), ("RESIZE_BILINEAR", "int8"), ("RESIZE_BILINEAR", "float32")],
+    [("RESIZE_NEAREST_NEIGHBOR", "int8"), *(("RESIZE_BILINEAR", dtype) for dtype in ("int8", "int16", "float32"))],
 )
 def test_resized_images(name: str, dtype: str, tmp_path: Path) -> None:
     shape = (1, -1, -1, 3)

@@ -15,11 +15,13 @@ from support.kernel_harness import (
     constant,
     make_case,
     random_values,
+    run_kernels,
     tensor,
     typed,
 )
 from support.moved_elements import check_movement, is_view
 from support.present import present
+from tflmgen.ir import ConstantArray, Kernel
 
 TYPES = ["int8", "int16", "float32", "int64", "bool"]
 
@@ -110,3 +112,18 @@ def test_rules() -> None:
     assert "two numbers" in broken("PAD", f, constant("int32", [[1, 1]]))
     assert "of at least 0" in broken("PAD", f, constant("int32", [[1, 1], [-1, 0]]))
     assert "6 loops" in broken("TRANSPOSE", tensor("float32", (2,) * 7), constant("int32", [6, 5, 4, 3, 2, 1, 0]))
+
+
+@pytest.mark.parametrize("operator", ["MIRROR_PAD", "GATHER"])
+def test_an_edge_that_is_mirrored_costs_no_table_of_the_middle(operator: str) -> None:
+    """Of thousands of elements, a hundred mirrored: flash has a few runs, and not a place for each."""
+    x = tensor("float32", (2, 3000))
+    places = np.pad(np.arange(3000, dtype=np.int32), 100, mode="reflect")
+    pads = constant("int32", np.array([[0, 0], [100, 100]], np.int32))
+    second, options = (pads, {"mode": 0}) if operator == "MIRROR_PAD" else (constant("int32", places), {"axis": 1})
+    case = make_case(operator, [x, second], [tensor("float32", ())], options)
+    kernel = case.kernel
+    assert isinstance(kernel, Kernel)
+    assert sum(len(operand.data) for operand in kernel.operands if isinstance(operand, ConstantArray)) <= 64
+    values = np.random.default_rng(0).normal(size=(2, 3000)).astype(np.float32)
+    np.testing.assert_array_equal(run_kernels([(case, [values, None])])[0][0], values[:, places])

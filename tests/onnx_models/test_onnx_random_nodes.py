@@ -21,6 +21,7 @@ ELSEWHERE = {
     "control flow, in test_onnx_programs.py": "If Loop Scan",
     "results of a size that the data have, in test_onnx_detection.py": "NonMaxSuppression NonZero",
     "requantisation, in test_onnx_quantized.py": "QLinearConv QLinearMatMul",
+    "drawn beside SequenceAt": "SequenceConstruct SequenceEmpty",
     "versions that ONNX Runtime does not know": "CumProd Silu Swish TensorScatter",
 }
 

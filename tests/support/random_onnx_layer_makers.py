@@ -262,3 +262,28 @@ def attention(draw: Draw) -> None:
     names = [draw.value(draw.floats(shape, 1.0)) for shape in shapes]
     names += [draw.value(draw.floats((queries, keys), 1.0))] if draw.coin(0.4) else []
     draw.node(names, is_causal=draw.pick(None, 0, 1), scale=draw.pick(None, 0.3), softcap=draw.pick(None, 2.0))
+
+
+@makes("SplitToSequence", "ConcatFromSequence", "SequenceAt", "SequenceInsert", "SequenceErase", "SequenceLength")
+def sequences(draw: Draw) -> None:
+    """A tensor split, changed as a sequence, and joined again."""
+    array = draw.floats(draw.shape(1, 3, 5))
+    axis = draw.axis(array.ndim)
+    whole = array.shape[axis]
+    sizes = draw.pick(None, draw.constant(np.array(draw.pick(1, 2), np.int64)), draw.ints(1, whole - 1))
+    keeps = draw.pick(None, 1) if sizes else draw.pick(None, 0, 1)
+    operands = [draw.value(array)] + ([sizes] if sizes else [])
+    parts = draw.node(operands, op="SplitToSequence", axis=axis, keepdims=keeps)
+    place = draw.constant(np.array(draw.pick(0, -1), np.int64))
+    if draw.op == "SequenceInsert":
+        other = draw.node([*parts, place], op="SequenceAt")
+        parts = draw.node([*parts, *other, place] if draw.coin() else [*parts, *other])
+    if draw.op == "SequenceErase":
+        parts = draw.node([*parts, place] if draw.coin() else parts)
+    if draw.op == "SequenceAt":
+        draw.node([*parts, place])
+    elif draw.op == "SequenceLength":
+        draw.node(parts)
+    else:
+        is_new = bool(keeps == 0)
+        draw.node(parts, op="ConcatFromSequence", axis=0 if is_new else axis, new_axis=int(is_new))

@@ -64,7 +64,7 @@ def with_keys_of_keras_2(configuration: Any) -> None:
         part = remaining.pop()
         remaining += part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
         if isinstance(part, dict) and isinstance(part.get("config"), dict):
-            part["config"] |= keys.get(part.get("class_name"), {})
+            part["config"] |= keys.get(str(part.get("class_name")), {})
 
 
 def with_units(units: int) -> Callable[[Any], None]:
@@ -81,8 +81,10 @@ def with_units(units: int) -> Callable[[Any], None]:
 def reaching(folder: Path) -> None:
     """A SavedModel that writes a file when it runs, and a frozen graph that reads one."""
 
-    class Writer(tf.Module):
-        @tf.function(input_signature=[tf.TensorSpec([2], tf.float32)])
+    class Writer(tf.Module):  # type: ignore[misc]
+        @tf.function(  # type: ignore[untyped-decorator]
+            input_signature=[tf.TensorSpec([2], tf.float32)]
+        )
         def run(self, x: Any) -> Any:
             tf.io.write_file(str(folder / "written"), "by the model")
             return {"y": x + 1.0}

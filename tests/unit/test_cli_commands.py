@@ -3,6 +3,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ import pytest
 from support.commands import tflmgen, write_adder, write_two_signatures
 from support.model_writer import ModelWriter
 from support.random_chain import random_chain
+from tflmgen.api import planned_model
 from tflmgen.cli import main
 from tflmgen.commands import app
 from tflmgen.commands.command_line.protected_files import FOLDERS, WRITTEN
+from tflmgen.compiler import Compilation
 from tflmgen.project.board import list_boards
 
 LEFT = np.array([[1, 2, 3, 4]], np.float32)
@@ -300,3 +303,20 @@ def test_ctrl_c_before_a_command_runs(monkeypatch: pytest.MonkeyPatch, capsys: p
     with pytest.raises(SystemExit) as left:
         main()
     assert (left.value.code, capsys.readouterr().err) == (130, "interrupted\n")
+
+
+def test_strict_makes_a_warning_an_error(adder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan_for = planned_model.plan_for  # type: ignore[attr-defined]
+
+    def doubtful(*words: Any, **options: Any) -> Compilation:
+        compilation = plan_for(*words, **options)
+        part = {"text": "nothing was compared", "warning": "no input set was compared"}
+        return replace(compilation, plan={**compilation.plan, "proof": [part]})
+
+    monkeypatch.setattr(planned_model, "plan_for", doubtful)
+    words = ("build", adder, "--board", "mps2_an386", "--no-compile", "-o", "out")
+    refused = tflmgen(*words, "--strict")
+    assert (refused.code, "--strict: no input set was compared" in refused.err) == (1, True), refused.err
+    assert not Path("out").exists()
+    finished = tflmgen(*words)
+    assert (finished.code, "warning: no input set was compared" in finished.out) == (0, True), finished.out

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tflmgen.emulators.npz import Vectors, VectorsError, VectorSet, read_vectors, write_outputs
+from tflmgen.emulators.array_file import VectorsError
+from tflmgen.emulators.npz import Vectors, VectorSet, read_vectors, write_outputs
 from tflmgen.ir.graph import Port, Signature
 from tflmgen.ir.types import DType, Quantization, TensorType
 
@@ -209,11 +210,11 @@ def test_outputs_come_back_in_the_form_of_the_inputs(tmp_path: Path) -> None:
 
 
 def test_an_only_input_takes_an_only_array_of_any_name(tmp_path: Path) -> None:
-    one = (Signature("", "main", (Port("frame", TensorType(DType.FLOAT32, (1, 2))),), ()),)
+    signatures = (Signature("", "main", (Port("frame", TensorType(DType.FLOAT32, (1, 2))),), ()),)
     path = _file(tmp_path, samples=np.zeros((3, 1, 2), np.float32))
-    assert len(read_vectors(path, one, None, False).sets) == 3
+    assert len(read_vectors(path, signatures, None, False).sets) == 3
     with pytest.raises(VectorsError, match=r"array 'frame' is missing.*holds 'a', 'b'"):
-        read_vectors(_file(tmp_path, a=X_DATA, b=X_DATA), one, None, False)
+        read_vectors(_file(tmp_path, a=X_DATA, b=X_DATA), signatures, None, False)
 
 
 def test_floats_for_a_quantised_input_are_real_numbers(tmp_path: Path) -> None:

@@ -52,6 +52,7 @@ def converted(
     )
     with console.progress(f"Converting {source.path.name}") as progress:
         result = convert_source(source, settings, progress)
+    console.refuse_warnings(filter(None, [result.proof.warning]))
     write_whole(target, result.data)
     return result
 

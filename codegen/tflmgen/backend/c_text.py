@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,10 @@ def literal(value: ParamValue) -> str:
 
 def array_lines(array: ConstantArray) -> list[str]:
     """The elements of an array in lines of moderate length."""
-    values: list[Any] = np.frombuffer(array.data, dtype=_stored(array.dtype)).tolist()
+    stored = _stored(array.dtype)
+    if stored.itemsize == 1 and array.dtype is not DType.BOOL:
+        return _lines_of_bytes(array.data, stored)
+    values: list[Any] = np.frombuffer(array.data, dtype=stored).tolist()
     if array.dtype is DType.FLOAT32:
         texts = [float_literal(v) for v in values]
     elif array.dtype is DType.UINT32:
@@ -64,9 +67,19 @@ def array_lines(array: ConstantArray) -> list[str]:
         texts = ["true" if v else "false" for v in values]
     else:
         texts = list(map(str, values))
-    widest = max(map(len, texts), default=1) + 2
-    per_line = max(1, _WIDTH // widest)
+    per_line = _per_line(texts)
     return [", ".join(texts[i : i + per_line]) + "," for i in range(0, len(texts), per_line)]
+
+
+def _per_line(texts: Iterable[str]) -> int:
+    return max(1, _WIDTH // (max(map(len, texts), default=1) + 2))
+
+
+def _lines_of_bytes(data: bytes, stored: np.dtype[Any]) -> list[str]:
+    """The same of elements of one byte, of which a model has many: each of 256 texts is there once."""
+    texts = [str(value) for value in np.arange(256, dtype=np.uint8).view(stored).tolist()]
+    per_line = _per_line(texts[value] for value in set(data))
+    return [", ".join([texts[v] for v in data[i : i + per_line]]) + "," for i in range(0, len(data), per_line)]
 
 
 def _stored(dtype: DType) -> np.dtype[Any]:

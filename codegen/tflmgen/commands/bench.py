@@ -120,13 +120,7 @@ def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: 
     console.table(Table(title, INVOKE, [(words, *_invoke(sets, k)) for words, k in _invokes(report)]))
     if len(sets) > 1:
         console.table(Table("Input sets", INVOKE[1:], [_invoke(sets, k) for k in range(len(sets))]))
-    by_step = {operator["step"]: operator for operator in worst["operators"]}
-    rows = [
-        row
-        for operator in report["operators"]
-        for row in _rows(operator, by_step.get(operator["step"]), worst["instructions"])
-    ]
-    console.table(Table(f"Operators{of_worst}", OPERATORS, rows))
+    _print_operators(console, report, worst, of_worst)
     if report["total"]["cycles_estimated"] is not None:
         clock = f"{board.clock / 1_000_000:g} MHz"
         console.line(f"Cycles, and milliseconds at {clock}: estimated, no wait states.")
@@ -139,7 +133,7 @@ def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: 
             f"{count(worst['control']['instructions'])} instructions are outside operators: control flow and copies."
         )
     if report["worst_path"] is not None:
-        console.line(_worst_case_line(report["worst_path"]))
+        console.line(_worst_case_line(report["worst_path"], worst["cycles_estimated"] is not None))
     memory = report["memory"]
     console.line(
         f"Stack {count(report['stack_bytes'])} bytes; arena {count(memory['arena_bytes'])}, static RAM "
@@ -151,6 +145,19 @@ def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: 
     print_hops(console, report)
     for note in report["notes"]:
         console.line(f"note: {note}")
+
+
+def _print_operators(console: Console, report: dict[str, Any], worst: dict[str, Any], of_worst: str) -> None:
+    by_step = {operator["step"]: operator for operator in worst["operators"]}
+    rows = [
+        row
+        for operator in report["operators"]
+        for row in _rows(operator, by_step.get(operator["step"]), worst["instructions"])
+    ]
+    if report["total"]["cycles_estimated"] is None:
+        console.line("Operators are not counted: QEMU counts them, and estimates cycles, on boards that it emulates.")
+    else:
+        console.table(Table(f"Operators{of_worst}", OPERATORS, rows))
 
 
 def _invokes(report: dict[str, Any]) -> list[tuple[str, int]]:
@@ -216,7 +223,7 @@ def _decimal(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
-def _worst_case_line(path: dict[str, Any]) -> str:
+def _worst_case_line(path: dict[str, Any], counts_operators: bool) -> str:
     if path["cycles_estimated"] is not None:
         instructions = "" if path["instructions"] is None else f"{count(path['instructions'])} instructions, "
         figures = (
@@ -228,6 +235,8 @@ def _worst_case_line(path: dict[str, Any]) -> str:
         loops = ", ".join(path["unbounded_loops"])
         return f"Worst-case path through If and While: unknown; set --max-iterations for {loops}."
     operators = ", ".join(path["unknown_operators"])
+    if not counts_operators:
+        return "Worst-case path through If and While: unknown, since instructions are counted per invoke alone."
     return f"Worst-case path through If and While: unknown; no input set (--inputs) reaches {operators}."
 
 

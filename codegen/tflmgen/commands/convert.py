@@ -97,6 +97,8 @@ def _convert_lowered(
         else:
             result = convert_lowered(source, options, choices.calibration, choices.tolerance, progress)
             model, data = result.model, result.data
+    if result is not None:
+        console.refuse_warnings(filter(None, [result.proof.warning]))
     write_whole(path, data)
     inputs, outputs = _circle_ports(model) if is_circle else _lowered_ports(source, model)
     contents = {"model": source.name, "output": str(path), "bytes": len(data), "inputs": inputs, "outputs": outputs}

@@ -16,6 +16,7 @@ from tflmgen.emulators.array_file import VectorsError
 from tflmgen.user_files import DATA_LIMIT, MEGABYTE, read_limited
 
 _INTEGERS, _FLOATS, _EXTENSIBLE = 1, 3, 0xFFFE
+"""Formats of a header's first field: integers, floats, and the format in a further field."""
 _CODECS = {2: "ADPCM", 6: "A-law", 7: "mu-law", 0x11: "IMA ADPCM", 0x50: "MPEG", 0x55: "MP3"}
 
 SOUND_LIMIT = min(DATA_LIMIT, 512 * MEGABYTE)
@@ -36,6 +37,7 @@ class Sound:
 
     @property
     def channels(self) -> int:
+        """Samples of a frame."""
         return int(self.samples.shape[1])
 
 

@@ -6,6 +6,7 @@ which rows of sliding windows are kept (sliding/).
 """
 
 from tflmgen.passes.analysed import SharedAnalysis
+from tflmgen.passes.least_weights import least_weights
 from tflmgen.passes.loop_limits import LoopLimits, check_names, limits_by_loop, parse_limits
 from tflmgen.passes.macs import macs_by_operator
 from tflmgen.passes.pipeline import narrowed_by_ranges, run_passes, without_ranges
@@ -18,6 +19,7 @@ __all__ = [
     "WindowRequest",
     "check_names",
     "claims_of_ranges",
+    "least_weights",
     "limits_by_loop",
     "macs_by_operator",
     "narrowed_by_ranges",

@@ -34,22 +34,24 @@ def known_inputs(op: Op, instance: OperatorInstance, interval: Interval | None) 
     traits = traits_of(op.operator)
     weights = weights_of(traits, instance)
     assert weights is not None
-    sums = weights.rows.sum(axis=1)
-    columns = sums.shape[1]
+    columns = weights.rows.shape[2]
+    nothing = np.zeros(columns, np.bool_), np.broadcast_to(np.int64(0), (weights.outputs, columns))
     if interval is None:
-        return np.zeros(columns, np.bool_), np.zeros_like(sums)
+        return nothing
     channels = np.arange(columns) % len(interval.low)
     centred = (interval.low - zero_point(input_type(instance, 0)))[channels]
     is_known = interval.known[channels]
     if reaches_out(traits, instance):
         is_known &= centred == 0
-    gains = sums * np.where(is_known, centred, 0)
+    if not is_known.any():
+        return nothing
+    gains = weights.rows.sum(axis=1) * np.where(is_known, centred, 0)
     bias = instance.constants[2] if len(instance.constants) > 2 else None
     largest_sum = np.abs(gains).sum(axis=1) + (
         0 if bias is None else np.abs(np.asarray(bias).astype(np.int64).reshape(-1))
     )
     if largest_sum.max(initial=0) >= SUM_LIMIT[is_int16(instance)]:
-        return np.zeros(columns, np.bool_), np.zeros_like(sums)
+        return nothing
     return is_known, gains
 
 

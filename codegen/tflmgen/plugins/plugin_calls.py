@@ -20,8 +20,8 @@ from tflmgen.kernels import Operator, Options, Rule, Shape, State
 
 Array = NDArray[Any]
 
-TERMINATED = 128 + signal.SIGTERM
-"""Exit code with which the command line leaves on SIGTERM, in whatever runs then."""
+SIGNALLED = (129, 128 + signal.SIGTERM)
+"""Exit codes with which the command line leaves on SIGHUP and SIGTERM, in whatever runs then."""
 
 
 class PluginError(TflmgenError):
@@ -161,7 +161,7 @@ class _Calls:
 
     def _fault(self, error: BaseException) -> BaseException:
         """What to raise for an exception in a method; a signal of the user's is none of the plug-in's."""
-        if isinstance(error, KeyboardInterrupt) or (isinstance(error, SystemExit) and error.code == TERMINATED):
+        if isinstance(error, KeyboardInterrupt) or (isinstance(error, SystemExit) and error.code in SIGNALLED):
             return error
         return PluginError(describe_fault(self._path, error))
 

@@ -260,7 +260,7 @@ def _board(folder: Path, data: dict[str, Any]) -> Board:
 
 
 def _memory(data: dict[str, Any]) -> Memory:
-    origin, size = int(data["origin"], 16), _size(data["size"])
+    origin, size = int(data["origin"], 16), memory_size(data["size"])
     return Memory(data["name"], origin, size, data["kind"], data.get("executable", True))
 
 
@@ -268,7 +268,8 @@ def _bits(register: dict[str, str], key: str) -> int:
     return int(register.get(key, "0x0"), 16)
 
 
-def _size(value: int | str) -> int:
+def memory_size(value: int | str) -> int:
+    """Bytes of a memory's `size`: 16384, 16K or 4M."""
     text = str(value)
     return int(text.rstrip("KM")) * {"K": 1 << 10, "M": 1 << 20}.get(text[-1], 1)
 

@@ -11,11 +11,14 @@ from typing import Any
 
 from tflmgen.errors import UsageError
 from tflmgen.options import NewBoardOptions
-from tflmgen.project.board import Board, load_board
+from tflmgen.project.board import Board, load_board, memory_size
 from tflmgen.project.board_files import BoardError, read_c_files, read_repl
 from tflmgen.project.board_json import read_board_json
 from tflmgen.project.cores import CORES
+from tflmgen.project.renode_platform import UART, platform_description
 
+REPL = "board.repl"
+"""File of a board's folder that describes it for Renode."""
 DEFAULT_BAUD = 115200
 """Rate of a UART that names none."""
 CHANGES = {
@@ -55,6 +58,9 @@ def new_board(folder: Path, answers: NewBoardOptions) -> Board:
         written.mkdir()
         for name, content in _files(template, emulators_hold).items():
             (written / name).write_bytes(content)
+        if "renode" not in data and (text := platform_description(data, _sizes(data))):
+            data["renode"] = {"platform": REPL, "uart": f"sysbus.{UART}"}
+            (written / REPL).write_text(text, encoding="utf-8")
         (written / "board.json").write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
         try:
             load_board(str(written))
@@ -97,6 +103,11 @@ def _files(template: Board | None, emulators_hold: bool) -> dict[str, bytes]:
     own_repl = template.renode.platform if template.renode and emulators_hold else "@"
     repl = {} if own_repl.startswith("@") else {own_repl: read_repl(template.folder, own_repl)}
     return {**read_c_files(template.folder), **repl}
+
+
+def _sizes(data: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """Origin and bytes of each memory of a board.json."""
+    return {m["name"]: (int(m["origin"], 16), memory_size(m["size"])) for m in data["memories"]}
 
 
 def _without_keys(data: dict[str, Any], *keys: str) -> dict[str, Any]:

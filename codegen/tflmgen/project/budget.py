@@ -42,6 +42,21 @@ def check_plan(plan: Plan, board: Board) -> None:
             raise BudgetError(_explained(excess, plan, board, memory == dict(board.placement)["weights"]))
 
 
+def check_weights(board: Board, path: str, least: int) -> None:
+    """Raises BudgetError if the weights alone, as the file has them, exceed their memory."""
+    if board.is_host or least <= board.bytes_for("weights"):
+        return
+    memory = dict(board.placement)["weights"]
+    size = board.bytes_for("weights")
+    fitting = [b.id for b in list_boards() if least <= b.bytes_for("weights")]
+    larger = f"a board with more memory ({', '.join(fitting)})" if fitting else "a smaller model"
+    others = "".join(f"--place weights={name.lower()}, " for name in _room(board, "weights", least))
+    raise BudgetError(
+        f"{path}: over budget: {count(least)} bytes of weights are needed at least, and {memory} of board {board.id} "
+        f"has {count(size)}\n  what would help: fewer or smaller layers, {others}int8 instead of float32, or {larger}"
+    )
+
+
 def _bytes_by_memory(plan: Plan, board: Board) -> dict[str, int]:
     """Memory -> bytes used by arena, state and weights."""
     used: dict[str, int] = {}

@@ -6,16 +6,17 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tflmgen.compiler import Compilation, Report, compile_model, estimate_model, unreported
+from tflmgen.compiler import Compilation, Report, compile_model, estimate_model, unchecked, unreported
 from tflmgen.frontend import TensorKey
 from tflmgen.ir import Target
 from tflmgen.options import BuildOptions
 from tflmgen.project.assemble import LIBRARY, MAIN, Project, assemble
 from tflmgen.project.board import Board
-from tflmgen.project.budget import check_plan, explain_overflow, room_for_weights
+from tflmgen.project.budget import check_plan, check_weights, explain_overflow, room_for_weights
 from tflmgen.project.folder import is_as_written
 from tflmgen.project.folder_lock import exclusive_folder
 from tflmgen.project.platformio import BuildError, Firmware, build
@@ -28,16 +29,26 @@ InputShapes = Mapping[TensorKey, tuple[int, ...]] | None
 
 def compile_for(model: Path, board: Board, options: BuildOptions) -> Compilation:
     """The compilation of plan_for(). Raises BudgetError if arena, state or weights exceed the board's memories."""
-    compilation = plan_for(model, board, options)
+    compilation = plan_for(model, board, options, must_fit=True)
     check_plan(compilation.plan, board)
     return compilation
 
 
 def plan_for(
-    model: Path, board: Board, options: BuildOptions, input_shapes: InputShapes = None, report: Report = unreported
+    model: Path,
+    board: Board,
+    options: BuildOptions,
+    input_shapes: InputShapes = None,
+    report: Report = unreported,
+    *,
+    must_fit: bool = False,
 ) -> Compilation:
-    """`model` compiled for the processor of `board`, however much memory it needs, with room for the rows `given`."""
-    compilation = compile_model(model, _target(board, options), options, input_shapes, report)
+    """`model` compiled for the processor of `board`, however much memory it needs, with room for the rows `given`.
+
+    must_fit  raise BudgetError at once where the weights alone exceed their memory: check_plan() finds all the rest
+    """
+    check = partial(check_weights, board) if must_fit else unchecked
+    compilation = compile_model(model, _target(board, options), options, input_shapes, report, check)
     return replace(compilation, plan={**compilation.plan, **_about(board)})
 
 

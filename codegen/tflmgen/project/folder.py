@@ -177,7 +177,9 @@ def _check_kept(content: Content, directory: Path, kept_files: Iterable[str], st
         text = read_limited(directory / path, ARCHIVE_LIMIT).decode(errors="replace")
         for header in re.findall(r'^\s*#\s*include\s*[<"](?:.*/)?(.+?)[>"]', text, re.MULTILINE):
             if header in removed_headers:
-                keep_name = f"keep the model's name with --name {old}, " if header == f"{old}.h" else ""
+                keep_name = (
+                    f"keep the model's name with --name {old}, " if header in (f"{old}.h", f"{old}_model.h") else ""
+                )
                 raise FolderError(
                     f"{directory / path}: has been changed, so it is kept, but it includes {header}, which "
                     f"{content.about.get('name', 'the new content')} does not have. "

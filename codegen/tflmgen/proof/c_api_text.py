@@ -14,6 +14,7 @@ import numpy as np
 
 from tflmgen.ir import Port, Program, TensorType
 from tflmgen.proof.c_fault_checks import FaultText
+from tflmgen.proof.c_library_text import arena_sizes
 from tflmgen.proof.c_syntax import Node, field, integer, literal, parse, parts, text_of, unwrapped, words_of
 from tflmgen.proof.signature_functions import BLOB_HEADER_BYTES, Entry, dimension_verb
 
@@ -81,6 +82,9 @@ def _check_macros(header: str, name: str, ports: Sequence[_ApiPort], faults: Fau
     conversions = [line for port in ports for line in _conversions(port)]
     if _CONVERSION.findall(header) != conversions:
         raise ValueError("the header converts elements in another way")
+    sizes = {str(size + behind_arena) for size in arena_sizes(program)}
+    if written[f"{prefix}_ARENA_BYTES"] in sizes:
+        wanted[f"{prefix}_ARENA_BYTES"] = written[f"{prefix}_ARENA_BYTES"]
     for macro, value in wanted.items():
         if not _same_values(macro, written[macro], value):
             raise ValueError(f"the header says {macro} is {written[macro]}, not {value}")

@@ -217,10 +217,15 @@ TYPES: Mapping[str, str] = {
 """Element types of arrays: how they lie in memory, with the lowest byte first."""
 
 
+LINES = 1 << 12
+"""Lines of an array that are read at a time."""
+
+
 def arrays(text: str) -> dict[str, tuple[str, bytes]]:
     """The constant arrays of a file, read by tokens since they are long: name -> (C type, bytes)."""
     contents: dict[str, tuple[str, bytes]] = {}
-    for c_type, name, count, body in _ARRAY.findall(_COMMENT.sub(" ", text)):
+    for declared in _ARRAY.finditer(_COMMENT.sub(" ", text)):
+        c_type, name, count, body = declared.groups()
         if c_type not in TYPES or name in contents:
             raise ValueError(f"array '{name}' is declared twice, or of an unknown type")
         values = elements(body, np.dtype(TYPES[c_type]))
@@ -231,7 +236,15 @@ def arrays(text: str) -> dict[str, tuple[str, bytes]]:
 
 
 def elements(body: str, dtype: np.dtype[np.generic]) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
-    """The elements of an array's braces."""
+    """The elements of an array's braces; a part at a time, since a token takes much more than its element."""
+    lines = body.strip().split("\n")
+    parts = ["\n".join(lines[start : start + LINES]) for start in range(0, len(lines), LINES)]
+    if not all(part.rstrip().endswith(",") for part in parts[:-1]):
+        raise ValueError("an element goes on in the next line")
+    return np.concatenate([_elements(part, dtype) for part in parts])
+
+
+def _elements(body: str, dtype: np.dtype[np.generic]) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
     tokens = body.replace("\n", " ").replace(" ", "").split(",")
     if tokens and not tokens[-1]:
         tokens.pop()

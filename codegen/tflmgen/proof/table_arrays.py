@@ -124,6 +124,8 @@ def _map(call: ArrayCall) -> str | None:
     first = np.unravel_index(int(taken.reshape(-1)[0]), shape)
     offsets: list[int] = []
     table = call.elements(1, "<i4")
+    if call.function == "tflmgen_run_copy":
+        table = _run_offsets(table)
     for axis in range(len(shape)):
         if len(offsets) == len(table):
             break
@@ -131,7 +133,15 @@ def _map(call: ArrayCall) -> str | None:
         stride = math.prod(shape[axis + 1 :])
         base = sum(int(at) * math.prod(shape[a + 1 :]) for a, at in enumerate(first) if a != axis)
         offsets += [(int(place) - base) // stride * stride * size for place in line]
+    if call.function == "tflmgen_run_copy":
+        return "" if np.array_equal(table, offsets) else "runs: their offsets differ"
     return compare(call, 1, np.array(offsets, np.int32), "map")
+
+
+def _run_offsets(runs: Array) -> Array:
+    """Offsets of all loops: each run's count, first offset and step."""
+    lines = [first + step * np.arange(count) for count, first, step in runs.reshape(-1, 3).astype(np.int64)]
+    return np.concatenate(lines)
 
 
 def _layout(call: ArrayCall) -> str | None:
@@ -193,6 +203,7 @@ CHECKS: Mapping[str, Check] = {
     "row_windows.h": _filler(4),
     "quantize.h": _thresholds,
     "mapped_copy.h": _map,
+    "run_copy.h": _map,
     "concatenation.h": _layout,
     "add_n.h": _add_n,
     "signal_filter_bank.h": _logarithms,

@@ -69,9 +69,9 @@ def summarize_webs(
     webs, margins = quantized.assignment.webs, quantized.assignment.margins
     reached = []
     for web in known:
-        held, others = (part.merged(members[web.root]) for part in held_out)
+        alone, others = (part.merged(members[web.root]) for part in held_out)
         factor = margins.get(webs.root(web.root), 1.0)
-        reached.append(replace(web, held_out_reach=_reach(held, others, factor)))
+        reached.append(replace(web, held_out_reach=_reach(alone, others, factor)))
     return tuple(reached)
 
 

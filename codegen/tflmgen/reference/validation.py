@@ -82,7 +82,7 @@ def validate(model: Model, module: Module, effort: Effort, claims: Claims, conte
     run = _Run(model, module, effort, claims, context)
     try:
         for number, signature in enumerate(module.signatures):
-            run.signature(_entry(model, number), signature)
+            run.signature_to_an_end(_entry(model, number), signature)
     except UnsupportedError as error:
         return Validation(run.result.sets, unsupported=str(error))
     except ClockError:
@@ -106,7 +106,10 @@ class _Run:
     def __init__(self, model: Model, module: Module, effort: Effort, claims: Claims, context: Context) -> None:
         self._model, self._module, self._context = model, module, context
         self._whole = effort.seconds * 1e9
-        self._budget = Budget(self._whole, time.process_time() + effort.patience)
+        self._patience = effort.patience
+        self._budget = self._new_budget()
+        self._parts = SHARE
+        self._first: InputSet | None = None
         self._count = effort.sets
         self._file = Interpreter(model, custom=context.custom)
         self._compiled = ModuleInterpreter(module, claims=claims, custom=context.custom)
@@ -124,8 +127,32 @@ class _Run:
             t.has_rank or t.dtype is None for g in model.subgraphs for t in g.tensors
         )
 
+    def signature_to_an_end(self, entry: Signature, signature: ModuleSignature) -> None:
+        """Runs the sets of one signature; if all were given up since they run long, one of them without a share.
+
+        That one may do once more the work of the whole effort. Raises BudgetError when the effort is made.
+        """
+        runs, cut = self.result.equal + self.result.undecided, self.result.cut
+        try:
+            self.signature(entry, signature)
+        finally:
+            is_cut = self.result.cut > cut and self.result.equal + self.result.undecided == runs
+            if is_cut and self._first is not None:
+                rest, self._budget, self._parts = self._budget, self._new_budget(), 1
+                self.result = replace(self.result, cut=self.result.cut - 1)
+                self._first = replace(self._first, planned=True)
+                try:
+                    self._set(entry, signature, self._first, 1)
+                except BudgetError:
+                    self.result = replace(self.result, cut=self.result.cut + 1)
+                self._budget, self._parts = rest, SHARE
+
+    def _new_budget(self) -> Budget:
+        return Budget(self._whole, time.process_time() + self._patience)
+
     def signature(self, entry: Signature, signature: ModuleSignature) -> None:
         """Runs the sets of one signature. Raises BudgetError when the effort is made."""
+        self._first = None
         has_state = bool(self._module.function(signature.function).state)
         rng = np.random.default_rng(SEED)
         count, before, refused = self._count if signature.inputs else 1, self._runs, self._refused
@@ -178,6 +205,7 @@ class _Run:
         if self._context.report is not None:
             self._context.report(self._done, self.result.sets)
         self._done += candidate.planned
+        self._first = self._first or candidate
         self._set(entry, signature, candidate, invokes)
 
     def _set(self, entry: Signature, signature: ModuleSignature, candidate: InputSet, invokes: int) -> None:
@@ -217,7 +245,7 @@ class _Run:
     ) -> tuple[list[tuple[Array, ...]], list[tuple[Array, ...]]]:
         """Inputs and outputs of each invoke."""
         self._file.reset()
-        self._file.budget = self._budget.share(SHARE if self._has_loops else 1)
+        self._file.budget = self._budget.share(self._parts if self._has_loops else 1)
         self._file.sides, self._file.margins = set(), {}
         sequence = series(candidate.arrays, signature.inputs, invokes)
         try:

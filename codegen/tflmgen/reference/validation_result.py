@@ -53,6 +53,13 @@ class Validation:
         return not self.out_of_time
 
     @property
+    def warning(self) -> str:
+        """A sentence where nothing was compared, since every set runs long; else nothing."""
+        if self.equal or self.undecided or not (self.cut or self.over_budget or self.out_of_time):
+            return ""
+        return "no input set ran to its end, so that no output was compared: --validate full takes longer"
+
+    @property
     def text(self) -> str:
         """The result as text for people: "12 input sets equal, 6 of 6 branches taken"."""
         if self.unsupported:

@@ -89,7 +89,9 @@ BUILD_GROUPS: Mapping[type, Mapping[str, OptionHelp]] = {
         **_SOURCE,
     },
     SessionOptions: {
-        "emulator": OptionHelp("Emulator to use; auto is Renode, or QEMU for MVE and if Renode is not installed."),
+        "emulator": OptionHelp(
+            "Emulator to use; auto is the one installed; of both Renode, or QEMU for MVE and bench."
+        ),
         "signature": OptionHelp("Signature of the model to run.", "KEY"),
         "timeout": OptionHelp("Time limit of each reply.", "SECONDS", min=0.001),
         "renode": OptionHelp("Path of Renode.", "PROGRAM", shown_default="renode of PATH", envvar="TFLMGEN_RENODE"),

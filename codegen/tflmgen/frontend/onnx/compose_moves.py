@@ -119,6 +119,7 @@ def concat(g: Graph, values: Sequence[Value], axis: int) -> Value:
     if len(values) == 1:
         return values[0]
     if all(value.constant is not None for value in values):
+        check_constant((sum(value.size for value in values),), values[0].dtype.numpy.itemsize)
         return constant(np.concatenate([value.constant for value in values if value.constant is not None], axis))
     order = common_order(values, values[0].rank)
     tensors = [g.laid(value, order) for value in values]

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-LOWERED = frozenset(
+SEQUENCES = frozenset(
+    {
+        *("SequenceConstruct", "SequenceEmpty", "SequenceInsert", "SequenceErase", "SequenceAt", "SequenceLength"),
+        *("ConcatFromSequence", "SplitToSequence"),
+    }
+)
+"""Operators that take or give sequences, whose lengths and places are known at build time."""
+
+LOWERED = SEQUENCES | frozenset(
     {
         *("DequantizeLinear", "Slice", "Resize", "Upsample", "RoiAlign", "GridSample", "AffineGrid"),
         *("Softmax", "LogSoftmax", "Hardmax", "LpNormalization", "MeanVarianceNormalization", "LRN"),

@@ -52,8 +52,6 @@ def to_tflite(model: onnx.ModelProto, path: str, options: OnnxOptions, sha256: s
             value = _input(walker, graph, entry, options)
             scope[entry.name] = value
             names.append((entry.name, value.tensor))
-    batches = [f"input '{entry.name}' has an open first dimension: its batch is 1" for entry in model.graph.input
-               if entry.name in dict(names) and _has_open_batch(entry, options)]  # fmt: skip
     graph.builder.inputs = [tensor for _, tensor in names]
     state = state_pairs(model)
     if state:
@@ -75,7 +73,7 @@ def to_tflite(model: onnx.ModelProto, path: str, options: OnnxOptions, sha256: s
     codes, buffer = [g.codes for g in walker.graphs], walker.builder.buffer
     integer_model = with_integer_operators(walker.builder.model(), codes, buffer)
     whole = without_unused(with_merged_layers(integer_model, codes, buffer))
-    return replace(whole, sha256=digest, notes=tuple(batches))
+    return replace(whole, sha256=digest, notes=tuple(walker.notes))
 
 
 def _input(walker: Walker, graph: Graph, entry: onnx.ValueInfoProto, options: OnnxOptions) -> Value:
@@ -87,6 +85,8 @@ def _input(walker: Walker, graph: Graph, entry: onnx.ValueInfoProto, options: On
         shape = _shape(entry, options.shapes.get(entry.name))
     except NodeError as error:
         raise walker.error(f"input '{entry.name}'", error) from error
+    if _has_open_batch(entry, options):
+        walker.notes[f"input '{entry.name}' has an open first dimension: its batch is 1"] = None
     order = (0, 2, 3, 1) if options.nhwc_inputs and len(shape) == 4 else tuple(range(len(shape)))
     tensor = graph.new_tensor(dtype, tuple(shape[axis] for axis in order), entry.name)
     graph.sources[tensor] = frozenset({entry.name})

@@ -19,8 +19,8 @@ def with_float32(model: onnx.ModelProto) -> tuple[onnx.ModelProto, tuple[str, ..
 
     A constant beyond float32 becomes the greatest float32: such numbers stand for infinity in masks.
     """
-    found = {name for graph in _graphs(model.graph) for name in _types_of(graph)}
-    if not found:
+    names = {name for graph in _graphs(model.graph) for name in _types_of(graph)}
+    if not names:
         return model, ()
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
@@ -36,7 +36,7 @@ def with_float32(model: onnx.ModelProto) -> tuple[onnx.ModelProto, tuple[str, ..
                     _to_float32(attribute.t)
                 if attribute.name in TYPE_ATTRIBUTES and attribute.i in OTHER_FLOATS:
                     attribute.i = TensorProto.FLOAT
-    return changed, tuple(sorted(found))
+    return changed, tuple(sorted(names))
 
 
 def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:

@@ -53,6 +53,7 @@ class Value:
     constant  contents in logical order
     graph     the subgraph of the tensor; None for a constant
     codes     of a dequantised constant
+    parts     the values of a sequence, which is no tensor itself
     """
 
     dtype: DType
@@ -62,6 +63,7 @@ class Value:
     graph: Graph | None = None
     tensor: int = -1
     codes: Codes | None = None
+    parts: tuple[Value, ...] | None = None
 
     @property
     def rank(self) -> int:

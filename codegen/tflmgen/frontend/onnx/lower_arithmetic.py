@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial, reduce
+
 import numpy as np
 
 from tflmgen.frontend.onnx import compose as c
+from tflmgen.frontend.onnx.code_extremes import extreme
 from tflmgen.frontend.onnx.compose import BOOL, F32, I32, I64, NARROW
 from tflmgen.frontend.onnx.compose_moves import broadcast_to, gather
 from tflmgen.frontend.onnx.float32_model import OTHER_FLOATS
@@ -56,7 +59,9 @@ def binary(node: Node) -> Value:
 def variadic(node: Node) -> Value:
     """Operators of any number of operands, by pairs from the left."""
     values = [node[index] for index in range(len(node.inputs))]
-    return c.total(node.graph, _VARIADIC[node.op], values)
+    if node.op == "Sum":
+        return c.total(node.graph, "ADD", values)
+    return reduce(partial(extreme, node.graph, _VARIADIC[node.op]), values)
 
 
 @lowers("Mean")
@@ -146,8 +151,8 @@ def clip(node: Node) -> Value:
     if value.dtype is F32 and known == [0.0, 6.0]:
         return c.elementwise(g, "RELU6", value)
     if low is not None:
-        value = c.maximum(g, value, low)
-    return value if high is None else c.minimum(g, value, high)
+        value = extreme(g, "MAXIMUM", value, low)
+    return value if high is None else extreme(g, "MINIMUM", value, high)
 
 
 @lowers("Where")

@@ -75,6 +75,7 @@ _SYMPY_CALL = re.compile(
 _SYMPY_NAME = re.compile(r"true|false|oo|int_oo|zoo|nan|(s|u|zuf|zf)\d+")
 _POWERS = {"Pow", "PowByNatural", "FloatPow", "LShift", "RShift"}
 _LARGEST_EXPONENT = 64
+"""Largest exponent of a power of sizes: larger ones take unbounded time and memory."""
 
 _CONTAINERS = {
     None,

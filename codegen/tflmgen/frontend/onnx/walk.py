@@ -17,7 +17,7 @@ from onnx.reference import ReferenceEvaluator
 
 from tflmgen.errors import Location, ModelError, Problem, TflmgenError
 from tflmgen.frontend.onnx.all_lowerings import LOWERINGS
-from tflmgen.frontend.onnx.constant_layers import LOWERED
+from tflmgen.frontend.onnx.constant_layers import LOWERED, SEQUENCES
 from tflmgen.frontend.onnx.folded_sizes import check_results
 from tflmgen.frontend.onnx.laid_out import NUMPY_DTYPES, Array, Graph, Value, constant
 from tflmgen.frontend.onnx.located import NodeError, ShapeInputError
@@ -55,6 +55,7 @@ class Walker:
     builder   the subgraphs, in the order in which they were begun
     graphs    the same, as lowerings see them
     declared  shapes without open dimensions that graphs declare, by the value's name
+    notes     sentences for the user, in order
     line      of the PyTorch program that made the node that is being lowered: "net.py:12"
     """
 
@@ -64,6 +65,7 @@ class Walker:
         self.builder = ModelBuilder(name=path)
         self.graphs: list[Graph] = []
         self.declared: dict[str, tuple[int, ...]] = {}
+        self.notes: dict[str, None] = {}
         self.line = ""
 
     def new_graph(self, name: str, parent: Graph | None = None) -> Graph:
@@ -89,6 +91,8 @@ class Walker:
             value = scope.get(output.name)
             if value is None:
                 raise self.error(f"output '{output.name}'", NodeError("is made by no node"))
+            if value.parts is not None:
+                raise self.error(f"output '{output.name}'", NodeError("is a sequence, which no output can be"))
             outputs.append(value)
         return outputs
 
@@ -144,6 +148,8 @@ class Walker:
         domain = "" if proto.domain in OWN_DOMAINS else proto.domain
         version = versions.get(domain, versions.get("ai.onnx", 0) if not domain else 1)
         node = Node(proto, graph, inputs, version, self, scope)
+        if node.op not in SEQUENCES and any(value is not None and value.parts is not None for value in inputs):
+            raise NodeError("takes a sequence", f"Sequences are for {', '.join(sorted(SEQUENCES))}")
         if _is_foldable(node):
             folded = self._folded(node, domain)
             if folded is not None:

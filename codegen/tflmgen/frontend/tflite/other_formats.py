@@ -27,8 +27,8 @@ def other_format(data: bytes) -> str:
     """A sentence on the contents of a file of another format, with advice; empty if it is unknown."""
     if data.startswith(b"PK\x03\x04"):
         names = _member_names(data)
-        found = next((text for end, text in _MEMBERS if any(name.endswith(end) for name in names)), None)
-        return found or f"It is a zip archive, perhaps a .keras file. {_CONVERT}"
+        text = next((text for end, text in _MEMBERS if any(name.endswith(end) for name in names)), None)
+        return text or f"It is a zip archive, perhaps a .keras file. {_CONVERT}"
     return next((text for start, text in _STARTS if data.startswith(start)), "")
 
 

@@ -13,6 +13,7 @@ from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, normalize_axis, stri
 from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import MOVABLE, constants_of
+from tflmgen.kernels.operators.mapped_copy import run_copy
 from tflmgen.kernels.rules import (
     COMMON,
     QUANTIZED,
@@ -61,6 +62,12 @@ def _gather(op: OperatorInstance, target: Target) -> Kernel:
     del target
     shape, indices = input_shape(op, 0), input_shape(op, 1)
     axis, batches = _axis(op) or 0, _batch_dims(op) or 0
+    if op.constants[1] is not None and len(indices) == 1 and not batches and len(shape) <= MAX_RANK:
+        places = [tuple(range(size)) for size in shape]
+        places[axis] = tuple(constants_of(op, 1))
+        copied = run_copy(op, places)
+        if copied is not None:
+            return copied
     fields = (
         ("batches", math.prod(shape[:batches])),
         ("outer", math.prod(shape[batches:axis])),

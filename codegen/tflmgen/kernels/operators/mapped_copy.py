@@ -32,11 +32,46 @@ def mapped_kernel(op: OperatorInstance, indices: Sequence[Ints]) -> Kernel | Vie
         [index * stride * size for index in along]
         for along, stride in zip(indices[:loops], strides_of(shape)[:loops], strict=True)
     ]
+    block_bytes = math.prod(shape[loops:]) * size
+    runs = [runs_of(along) for along in offsets]
+    if sum(map(len, runs)) * len(runs[0][0]) < sum(map(len, offsets)):
+        return _run_kernel(runs, block_bytes)
     extents = tuple(len(along) for along in indices[:loops]) + (0,) * (MAX_RANK - loops)
     table = ConstantArray.of("map", np.array([o for along in offsets for o in along]), DType.INT32)
-    fields = (("rank", loops), ("extent", extents), ("block_bytes", math.prod(shape[loops:]) * size))
+    fields = (("rank", loops), ("extent", extents), ("block_bytes", block_bytes))
     params = Params("tflmgen_mapped_copy", fields)
     return Kernel("tflmgen_mapped_copy", "mapped_copy.h", (Input(0), table, Output(0)), params)
+
+
+def run_copy(op: OperatorInstance, indices: Sequence[Ints]) -> Kernel | None:
+    """The call of mapped_kernel() if it has a table of runs."""
+    kernel = mapped_kernel(op, indices) if math.prod(map(len, indices)) else None
+    return kernel if isinstance(kernel, Kernel) and kernel.function == "tflmgen_run_copy" else None
+
+
+Run = tuple[int, int, int]
+"""A count of offsets, the first of them, and the difference of neighbours."""
+
+
+def runs_of(offsets: Sequence[int]) -> list[Run]:
+    """Offsets as arithmetic sequences that follow one another."""
+    runs: list[Run] = []
+    for offset in offsets:
+        if runs:
+            count, first, step = runs[-1]
+            if count == 1 or offset == first + count * step:
+                runs[-1] = (count + 1, first, offset - first if count == 1 else step)
+                continue
+        runs.append((1, offset, 0))
+    return runs
+
+
+def _run_kernel(runs: Sequence[Sequence[Run]], block_bytes: int) -> Kernel:
+    counts = tuple(map(len, runs)) + (0,) * (MAX_RANK - len(runs))
+    numbers = [number for along in runs for run in along for number in run]
+    fields = (("rank", len(runs)), ("runs", counts), ("block_bytes", block_bytes))
+    operands = (Input(0), ConstantArray.of("runs", np.array(numbers), DType.INT32), Output(0))
+    return Kernel("tflmgen_run_copy", "run_copy.h", operands, Params("tflmgen_run_copy", fields))
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ def _between_float(sampling: Sampling, size: int, wanted: int) -> tuple[list[Int
 
 
 def _between_integer(sampling: Sampling, size: int, wanted: int) -> tuple[list[Ints], list[float]]:
-    """The same in steps of 1/1024, without floats, as TFLite does it for int8."""
+    """The same in steps of 1/1024, without floats, as TFLite does it for int8 and int16."""
     if sampling.align_corners and wanted > 1:
         step = (1024 * (size - 1) + (wanted - 1) // 2) // (wanted - 1)
     else:
@@ -169,9 +169,9 @@ OPERATORS = (
         (
             *COMMON,
             Rule(
-                "an input and an output of one type: float32 or int8",
+                "an input and an output of one type: float32, int8 or int16",
                 lambda op: (
-                    op.outputs[0].dtype in (DType.FLOAT32, DType.INT8)
+                    op.outputs[0].dtype in (DType.FLOAT32, DType.INT8, DType.INT16)
                     and input_type(op, 0).dtype is op.outputs[0].dtype
                 ),
             ),

@@ -17,15 +17,18 @@ from tflmgen.kernels.ranges.intervals import Inputs, Integers, Interval, Outputs
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.traits import Traits
 
+PART = 1 << 18
+"""Weights that are summed at a time, so that all of them are never there in 64 bits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Weights:
     """Constant weights by what they multiply: rows[o, k, c] is tap k of output channel o, on channel first[o] + c.
 
-    A filter's zero point is subtracted.
+    A filter's zero point is subtracted. Of int8 weights, rows have 16 bits.
     """
 
-    rows: Integers
+    rows: NDArray[np.signedinteger[Any]]
     first: Integers
 
     @property
@@ -38,9 +41,11 @@ def weights_of(traits: Traits, op: OperatorInstance) -> Weights | None:
     """The weights of an int8 or int16 layer with a `channel_axis`, where they are constant."""
     if op.constants[1] is None or input_type(op, 0).dtype not in (DType.INT8, DType.INT16):
         return None
-    array, kind = np.asarray(op.constants[1]).astype(np.int64), input_type(op, 1)
+    constant, kind = np.asarray(op.constants[1]), input_type(op, 1)
+    wide: type[np.signedinteger[Any]] = np.int16 if constant.itemsize == 1 else np.int64
+    array: NDArray[np.signedinteger[Any]] = constant.astype(wide)
     if kind.quantization is not None and not kind.quantization.per_channel:
-        array = array - kind.quantization.zero_point
+        array -= kind.quantization.zero_point
     channels = channels_of(input_type(op, 0))
     if traits.depth_axis is None:
         outputs = array.shape[-1]
@@ -71,11 +76,13 @@ def sums(traits: Traits, op: OperatorInstance, x: Interval) -> Interval | None:
     if reaches_out(traits, op):
         # What a window finds outside counts as zero.
         low, high = np.minimum(low, 0), np.maximum(high, 0)
-    columns = weights.first[:, None] + np.arange(depth)
-    positive = np.maximum(weights.rows, 0).sum(axis=1)
-    negative = np.minimum(weights.rows, 0).sum(axis=1)
-    least = (positive * low[columns] + negative * high[columns]).sum(axis=1)
-    greatest = (positive * high[columns] + negative * low[columns]).sum(axis=1)
+    least, greatest = np.empty(weights.outputs, np.int64), np.empty(weights.outputs, np.int64)
+    for some in np.array_split(np.arange(weights.outputs), max(1, -(-weights.rows.size // PART))):
+        columns = weights.first[some, None] + np.arange(depth)
+        positive = np.maximum(weights.rows[some], 0).sum(axis=1)
+        negative = np.minimum(weights.rows[some], 0).sum(axis=1)
+        least[some] = (positive * low[columns] + negative * high[columns]).sum(axis=1)
+        greatest[some] = (positive * high[columns] + negative * low[columns]).sum(axis=1)
     return Interval(least + bias, greatest + bias)
 
 

@@ -11,7 +11,7 @@ from tflmgen.quantize.exact_ends import ExactEnds, exact_ends
 from tflmgen.quantize.statistics import Calibration, statistics_of
 from tflmgen.quantize.web_constraints import find_webs
 
-SIZE = 32
+SIZE = 64
 
 
 def tensor(graph: SubGraphBuilder, name: str) -> int:
@@ -77,6 +77,16 @@ def test_what_feeds_a_logarithm_keeps_its_epsilon_back_to_the_layer() -> None:
     ends = ends_of(model, float_io=False)
     assert sorted(ends.operators) == [(0, 1), (0, 2), (0, 3)]
     assert [model.subgraphs[0].tensors[index].name for _, index in ends.wide] == ["bands"]
+
+
+def test_a_score_does_not_end_where_those_of_normal_data_do() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, difference, score = tensor(graph, "x"), tensor(graph, "difference"), graph.tensor("score", DType.FLOAT32, (1, 1))
+    graph.operator("SQUARED_DIFFERENCE", [layer(graph, x, "again"), x], [difference])
+    graph.operator("MEAN", [difference, graph.constant("axis", np.array([1], np.int32))], [score], {"keep_dims": True})
+    graph.inputs, graph.outputs = [x], [score]
+    assert sorted(ends_of(builder.model()).operators) == [(0, 1), (0, 2)]
 
 
 def test_the_layer_in_front_of_a_class_is_wide() -> None:

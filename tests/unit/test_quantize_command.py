@@ -25,7 +25,7 @@ def _working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.savez("good.npz", x=samples)
     np.savez("nan.npz", x=np.where(samples > 1.9, np.float32(np.nan), samples))
     np.savez("shape.npz", x=samples[:, :, :3])
-    np.savez("name.npz", y=samples)
+    np.savez("name.npz", y=samples, z=samples)
 
 
 def write_model_of(operators: list[str], options: dict[str, float] | None = None) -> None:

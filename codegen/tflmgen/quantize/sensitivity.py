@@ -56,10 +56,10 @@ def web_values(
     return webs
 
 
-def sets_within(model: Model, calibration: Calibration, runs: int, least: int, greatest: int) -> int:
+def sets_within(model: Model, calibration: Calibration, runs: int, fewest: int, limit: int) -> int:
     """Number of sets on which so many runs each take about a second of compiled code, within bounds."""
     work = sum(operator_work(model, calibration).values()) // max(calibration.samples, 1)
-    return min(max(_WORK // max(work * runs, 1), least), greatest)
+    return min(max(_WORK // max(work * runs, 1), fewest), limit)
 
 
 def measure_sensitivity(

@@ -6,12 +6,12 @@ which rows of sliding windows are kept (sliding/).
 """
 
 from tflmgen.passes.analysed import SharedAnalysis
-from tflmgen.passes.least_weights import least_weights
 from tflmgen.passes.loop_limits import LoopLimits, check_names, limits_by_loop, parse_limits
 from tflmgen.passes.macs import macs_by_operator
 from tflmgen.passes.pipeline import narrowed_by_ranges, run_passes, without_ranges
 from tflmgen.passes.range_analysis import claims_of_ranges
 from tflmgen.passes.sliding import WindowRequest, parse_slides, slide_inputs, slide_stages, slide_trade_offs
+from tflmgen.passes.weights_bound import least_weights
 
 __all__ = [
     "LoopLimits",

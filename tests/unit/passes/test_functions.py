@@ -86,6 +86,17 @@ def test_a_function_of_a_sum_keeps_the_sum() -> None:
     same_graph(prune(fuse_functions(parse_graph(text))), spelled("a = ADD(%x, #one)", "y = SILU(%a)"))
 
 
+def test_a_view_between_is_seen_through() -> None:
+    text = spelled("a = LOGISTIC(%x)", "y = MUL(%a, %x)").replace(
+        "%a: float32[2,9] = LOGISTIC(%x)",
+        "%v: float32[9,2] = RESHAPE(%x, #wide)\n%w: float32[9,2] = LOGISTIC(%v)\n%a: float32[2,9] = RESHAPE(%w, #long)",
+    )
+    text = text.replace(
+        "constant #one", "constant #wide: int32[2] = 9, 2\nconstant #long: int32[2] = 2, 9\nconstant #one"
+    )
+    assert operators(prune(fuse_functions(parse_graph(text)))) == ["SILU"]
+
+
 OTHERS = {
     "other constants": ["a = ADD(%x, #one)", "b = RELU6(%a)", "c = MUL(%x, %b)", "y = MUL(%c, #sixth)"],
     "another operand": ["a = LOGISTIC(%x)", "b = EXP(%x)", "y = MUL(%a, %b)"],

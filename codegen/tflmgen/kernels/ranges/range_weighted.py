@@ -76,12 +76,12 @@ def sums(traits: Traits, op: OperatorInstance, x: Interval) -> Interval | None:
         # What a window finds outside counts as zero.
         low, high = np.minimum(low, 0), np.maximum(high, 0)
     least, greatest = np.empty(weights.outputs, np.int64), np.empty(weights.outputs, np.int64)
-    for some in np.array_split(np.arange(weights.outputs), max(1, -(-weights.rows.size // PART))):
-        columns = weights.first[some, None] + np.arange(depth)
-        positive = np.maximum(weights.rows[some], 0).sum(axis=1)
-        negative = np.minimum(weights.rows[some], 0).sum(axis=1)
-        least[some] = (positive * low[columns] + negative * high[columns]).sum(axis=1)
-        greatest[some] = (positive * high[columns] + negative * low[columns]).sum(axis=1)
+    for rows in np.array_split(np.arange(weights.outputs), max(1, -(-weights.rows.size // PART))):
+        columns = weights.first[rows, None] + np.arange(depth)
+        positive = np.maximum(weights.rows[rows], 0).sum(axis=1)
+        negative = np.minimum(weights.rows[rows], 0).sum(axis=1)
+        least[rows] = (positive * low[columns] + negative * high[columns]).sum(axis=1)
+        greatest[rows] = (positive * high[columns] + negative * low[columns]).sum(axis=1)
     return Interval(least + bias, greatest + bias)
 
 

@@ -17,6 +17,7 @@ from tflmgen.passes.exact_sums import NoFormError
 from tflmgen.passes.fused_regions import MAX_OPERATORS, Region
 from tflmgen.passes.fusion import RegionFuser
 from tflmgen.passes.real_evaluation import is_element_function, is_real, on_elements, real_function
+from tflmgen.passes.single_precision import fits_float32
 
 BEYOND_REALS = np.array([math.inf, -math.inf, math.nan])
 """Elements of float32 that are no real numbers."""
@@ -116,5 +117,5 @@ def _spelled_form(spelling: Spelling) -> ElementForm:
 def _leaky(form: ElementForm) -> Iterator[Spelling]:
     """LEAKY_RELU with the slope of the function below 0, if it has one."""
     slope = slope_below_zero(form)
-    if slope is not None and math.isfinite(np.float32(slope)):
+    if slope is not None and fits_float32(slope):
         yield "LEAKY_RELU", Alpha(float(np.float32(slope)))

@@ -18,8 +18,8 @@ from tflmgen.kernels import OPERATORS
 PACKAGE = ROOT / "codegen" / "tflmgen"
 
 ORDER = (
-    "errors options user_cache",
-    "ir kernels frontend applications reference passes memory explore backend proof plugins",
+    "errors options user_files user_cache",
+    "ir kernels frontend applications reference source_proof passes memory explore backend proof plugins",
     "settings compiler",
     "terminal project emulators compare conversion tensorflow_worker quantize report api sweep",
     "crash_site failure plugin commands cli __main__",
@@ -44,6 +44,7 @@ ONLY_IN = {
     "torch": {"frontend"},
     "tensorflow": {"tensorflow_worker"},
     "keras": {"tensorflow_worker"},
+    "h5py": {"tensorflow_worker"},
     "tflite": {"frontend"},
     "jsonschema": {"project"},
     "elftools": {"emulators"},
@@ -100,7 +101,8 @@ NAMES_OPERATORS = {
     "faults of another runtime: slices that TFLite Micro plans with a wrong size": "compare.oracle",
     "Circle: its own operators, and those that they become": "frontend.tflite.circle",
     "ONNX front end: makes operators": (
-        "frontend.onnx.compose frontend.onnx.compose_moves frontend.onnx.convert_graph "
+        "frontend.onnx.code_extremes frontend.onnx.compose frontend.onnx.compose_moves "
+        "frontend.onnx.constant_layers frontend.onnx.convert_graph "
         "frontend.onnx.graph_rewrite frontend.onnx.integer_operators frontend.onnx.merged_layers "
         "frontend.onnx.laid_out frontend.onnx.quantized_tensors frontend.onnx.loop_builder "
         "frontend.onnx.lower_activation frontend.onnx.lower_arithmetic "
@@ -124,7 +126,8 @@ NAMES_OPERATORS = {
         "applications.signal_builtins applications.window_glue"
     ),
     "quantisation: operators with weights, conversions, and operators that others stand in for": (
-        "quantize.constant_moves quantize.equalization quantize.factor_moves quantize.fake_quantization "
+        "quantize.constant_moves quantize.equalization quantize.exact_ends quantize.factor_moves "
+        "quantize.fake_quantization "
         "quantize.float_simplification "
         "quantize.hoisted_products quantize.idle_clips quantize.integer_choices quantize.integer_forms "
         "quantize.integer_rewrite quantize.list_rows quantize.loop_counters quantize.saturation quantize.sum_chains "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 from support.repository import ROOT
 from support.tools import requires_compiler, requires_qemu
 
@@ -172,3 +174,22 @@ def test_a_program_that_uses_it_is_typed(installed: Path, tmp_path: Path) -> Non
     )
     errors = [line for line in checked.stdout.splitlines() if ": error: " in line]
     assert [line.split(": error: ")[0] for line in errors] == [f"wrong.py:{number}" for number in (2, 3, 4, 5)], errors
+
+
+BESIDE_RENODE = {
+    "construct": "2.10.70",
+    "psutil": "5.9.3",
+    "pyelftools": "0.30",
+    "pyyaml": "6.0.2",
+    "robotframework": "6.1",
+}
+"""Versions that renode-test wants of Renode 1.16.1: tests/requirements.txt, and tools/execution_tracer's."""
+
+
+def test_renode_test_installs_in_the_same_environment() -> None:
+    """pip resolves tflmgen beside Renode's own pins, as docs/use/ci.md installs them."""
+    section = (ROOT / "pyproject.toml").read_text(encoding="utf-8").split("\ndependencies = [", 1)[1].split("]", 1)[0]
+    wanted = [Requirement(line) for line in re.findall(r'"([^"]+)"', section)]
+    shared = [requirement for requirement in wanted if requirement.name in BESIDE_RENODE]
+    assert "pyelftools" in {requirement.name for requirement in shared}
+    assert not [str(r) for r in shared if not r.specifier.contains(BESIDE_RENODE[r.name])]

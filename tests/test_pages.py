@@ -21,7 +21,7 @@ from tflmgen.options import BuildOptions, Optimize
 from tflmgen.project.board import load_board
 
 DOCS = ROOT / "docs"
-TRANSCRIPTS = ("getting-started", "export", "streams", "transcripts", "windows")
+TRANSCRIPTS = ("getting-started", "applications", "export", "streams", "transcripts", "windows")
 
 OWN = {"model", "model-int8"}
 """What pages call models of the reader's own, without .tflite."""

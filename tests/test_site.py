@@ -13,6 +13,19 @@ import tflmgen
 from support.repository import ROOT
 from support.tools import requires
 
+SECTIONS = ["Start", "Use", "Understand", "Contribute"]
+
+
+def _dead_links(site: Path) -> list[str]:
+    """Links and pictures of pages that lead nowhere."""
+    dead = []
+    for page in site.rglob("*.html"):
+        for link in re.findall(r'(?:href|src)="([^"#?]+)', page.read_text(encoding="utf-8")):
+            target = site / link.lstrip("/") if link.startswith("/") else page.parent / link
+            if ":" not in link and not target.exists():
+                dead.append(f"{page.relative_to(site)}: {link}")
+    return dead
+
 
 @pytest.mark.skipif(find_spec("mkdocs") is None, reason="needs the extra docs")
 def test_the_site_is_made_without_a_warning(tmp_path: Path) -> None:
@@ -23,6 +36,13 @@ def test_the_site_is_made_without_a_warning(tmp_path: Path) -> None:
     public = {name for name in tflmgen.__all__ if not name.startswith("__")}
     assert public <= set(re.findall(r'id="tflmgen\.(\w+)"', page))
     assert "Kernel" not in page or "c_type" not in page
+    navigation = re.findall(r'class="md-nav__title"[^>]*>\s*(?:<span[^>]*></span>)?\s*(\w+)', page)
+    assert [title for title in navigation if title in SECTIONS] == SECTIONS
+    assert 'data-md-color-scheme="slate"' in page
+    transcript = (tmp_path / "start" / "getting-started" / "index.html").read_text(encoding="utf-8")
+    assert '<span class="gp">' in transcript
+    assert "\\|" not in (tmp_path / "use" / "commands" / "index.html").read_text(encoding="utf-8")
+    assert not _dead_links(tmp_path)
     for described in ("RAM of activations and scratch memory", "An array per input name"):
         assert described in page
 

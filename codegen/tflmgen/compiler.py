@@ -38,7 +38,7 @@ from tflmgen.explore import (
     row_streams,
     variants_to_plan,
 )
-from tflmgen.frontend import Model, TensorKey, class_labels, find_bounds, import_variants
+from tflmgen.frontend import Model, TensorKey, class_labels, find_bounds, import_variants, is_lowered
 from tflmgen.ir import NO_CHECKS, DeviceChecks, Module, Op, Program, Target, walk
 from tflmgen.kernels import Operators, Selector, reader_of, with_custom
 from tflmgen.memory import packing_bound
@@ -56,6 +56,7 @@ from tflmgen.plugins import load_operators, references_of
 from tflmgen.proof import Entry, check_constants, check_meaning, check_memory, check_text, without_handles
 from tflmgen.reference import Context, validated
 from tflmgen.settings import Settings, parse_options
+from tflmgen.source_proof import Proof, compared
 
 ARENA_LIMIT = 1 << 30
 """Largest arena in bytes; offsets in it stay far within 32 bits."""
@@ -111,12 +112,13 @@ def compile_model(
 ) -> Compilation:
     """Compiles a .tflite file for one processor. Raises ModelError for a bad model, InternalError for a bad plan."""
     settings = parse_options(options)
-    model, imports, selector = _imported(path, target, settings, input_shapes)
+    model, imports, selector, proofs = _imported(path, target, settings, input_shapes, report)
     name = library_name(options.name or library_stem(path, options))
     compilation = _compiled(imports, name, selector, settings, model, report, check_weights)
+    plan = {**compilation.plan, "proof": [*compilation.plan["proof"], *source_parts(proofs)]}
     sources = compilation.sources
     header = label_header(sources.entries, name, class_labels(path, options.labels or ()))
-    return replace(compilation, sources=replace(sources, files={**sources.files, **header}))
+    return replace(compilation, sources=replace(sources, files={**sources.files, **header}), plan=plan)
 
 
 def estimate_model(path: Path, target: Target, options: BuildOptions) -> Json:
@@ -125,7 +127,7 @@ def estimate_model(path: Path, target: Target, options: BuildOptions) -> Json:
     Raises ModelError for a bad model.
     """
     settings = parse_options(options)
-    _, imports, selector = _imported(path, target, settings)
+    _, imports, selector, _ = _imported(path, target, settings)
     check_names(settings.loops, imports[0])
     # Kernels that the search for a plan has met need not be made anew, since nothing is proved of them.
     selector = selector.remembering
@@ -146,18 +148,40 @@ def ram_curve(path: Path, target: Target, options: BuildOptions) -> list[TradeOf
     settings = parse_options(options)
     if options.winograd:
         raise UsageError("--winograd trades RAM for speed: it excludes --pareto")
-    _, imports, selector = _imported(path, target, settings)
+    _, imports, selector, _ = _imported(path, target, settings)
     return pareto_front(optimise(imports, selector, settings, for_little_ram=True), selector)
 
 
 def _imported(
-    path: Path, target: Target, settings: Settings, input_shapes: InputShapes = None
-) -> tuple[Model, tuple[Module, ...], Selector]:
-    """A file, its equivalent graphs, with the loops of the file first, and the kernel selector with its plug-ins."""
-    model = read_program(path, settings.options)
-    bounds = find_bounds(model, settings.shapes, settings.options.max_dim, input_shapes)
-    operators = with_custom(load_operators(settings.options.plugin or (), model.operator_names))
-    return model, import_variants(model, bounds, operators), Selector(target, operators)
+    path: Path,
+    target: Target,
+    settings: Settings,
+    input_shapes: InputShapes = None,
+    report: Report = unreported,
+) -> tuple[Model, tuple[Module, ...], Selector, Mapping[Path, Proof]]:
+    """A file, its equivalent graphs, with the loops of the file first, and the kernel selector with its plug-ins.
+
+    Last, how sources that were lowered compare with what they mean. Raises ModelError where one differs.
+    """
+    options, files = settings.options, dict[Path, Model]()
+    model = read_program(path, options, files.__setitem__)
+    bounds = find_bounds(model, settings.shapes, options.max_dim, input_shapes)
+    operators = with_custom(load_operators(options.plugin or (), model.operator_names))
+    imports = import_variants(model, bounds, operators)
+    proofs = {
+        file: compared(file, options.source, lowered, options.validate.value, report)
+        for file, lowered in files.items()
+        if is_lowered(file)
+    }
+    return model, imports, Selector(target, operators), proofs
+
+
+def source_parts(proofs: Mapping[Path, Proof]) -> list[Json]:
+    """How sources compare with what was lowered, as parts of the plan's proof."""
+    return [
+        {"part": "source", "text": f"{file.name}: {proof.text[0].lower()}{proof.text[1:]}", "warning": proof.warning}
+        for file, proof in proofs.items()
+    ]
 
 
 def _compiled(

@@ -19,7 +19,7 @@ from tflmgen.crash_site import crash_site, options_text, where_to_report
 from tflmgen.errors import InternalError, ModelError, Problem, TflmgenError, UsageError, os_error_text
 from tflmgen.terminal import error_line
 
-FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+FAILED, USAGE, HUNG_UP, INTERRUPTED, TERMINATED = 1, 2, 129, 130, 143
 """Exit codes; those of signals are 128 and the signal's number, as of a shell."""
 
 RAISED_AGAIN_AFTER = 0.01
@@ -80,12 +80,15 @@ def print_failure(failure: Failure, as_json: bool) -> None:
 
 
 def leave_on_sigterm() -> None:
-    """Makes SIGTERM raise SystemExit, so that `finally` blocks end processes and remove incomplete folders.
+    """Makes SIGTERM, and SIGHUP unless nohup ignores it, raise SystemExit.
 
-    What SIGTERM and Ctrl-C raise is lost where Python happens to be in a destructor, as imports often are: it is
-    raised again a little later.
+    So `finally` blocks end processes and remove incomplete folders. What signals raise is lost where Python happens to
+    be in a destructor, as imports often are: it is raised again a little later.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    hangup = getattr(signal, "SIGHUP", None)  # Windows has none
+    if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
+        signal.signal(hangup, lambda *_: sys.exit(HUNG_UP))
     sys.unraisablehook = _raise_again
 
 

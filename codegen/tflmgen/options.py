@@ -178,12 +178,14 @@ class ConvertOptions:
 class DiffOptions:
     """What may grow from one build to the next.
 
+    board                     id of the board that two models are planned for; None: both are builds
     allow                     WHAT=PERCENT each: growth that is no error
     old_outputs, new_outputs  files that `run` has written, compared with each other
     max_error                 largest difference of outputs that is no error
     markdown                  file for the tables as Markdown
     """
 
+    board: str | None = None
     allow: list[str] | None = None
     old_outputs: Path | None = None
     new_outputs: Path | None = None
@@ -212,7 +214,8 @@ class QuantizeOptions:
 
     max_error      largest absolute difference of an output on the sets that errors are measured on; None: any
     min_agreement  least share of outputs' rows whose largest element stays, and of control flow's decisions; None: any
-    strict         operators that would stay in float are an error
+    margin         FACTOR of the ranges of all outputs, or NAME=FACTOR of a tensor's: room for what samples lack
+    split_outputs  the parts of an output that joins several become outputs, each with a scale of its own
     fuse_lstm      loops that are LSTM layers become one operator, whose state persists between invokes
     report         page to write, with tables and pictures
     board          id of a board on which flash, RAM and instructions are measured before and after
@@ -222,7 +225,8 @@ class QuantizeOptions:
     io: QuantizedIo = QuantizedIo.FLOAT
     max_error: float | None = None
     min_agreement: float | None = None
-    strict: bool = False
+    margin: list[str] | None = None
+    split_outputs: bool = False
     fuse_lstm: bool = False
     report: Path | None = None
     board: str | None = None
@@ -244,6 +248,7 @@ class SessionOptions:
     timeout    seconds to wait for each reply
     renode     path of Renode; None: searched in PATH
     port       serial port of an attached board that already runs the firmware
+    real       tables of inputs hold real numbers for quantised inputs
     """
 
     emulator: Emulator = Emulator.AUTO
@@ -251,6 +256,7 @@ class SessionOptions:
     timeout: float = 60.0
     renode: str | None = None
     port: str | None = None
+    real: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +281,7 @@ class OutputOptions:
     json: bool = False
     quiet: bool = False
     wide: bool = False
+    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -237,3 +238,13 @@ def test_the_plugin_explains_what_it_lacks(tmp_path: Path) -> None:
     machine = ["qemu-system-arm", "-machine", "mps2-an386", "-display", "none", "-plugin", options]
     with open_child(machine) as child:
         assert "count: no known core" in child.last_words()
+
+
+def test_paths_with_commas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """QEMU splits arguments of its plugins at commas, and takes the path of a firmware whole."""
+    folder = tmp_path / "a,b,,c=d"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    finished = tflmgen("bench", GATE, "--board", "mps2_an386")
+    assert finished.code == 0, finished.err

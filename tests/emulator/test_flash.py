@@ -51,6 +51,7 @@ def test_the_boards_own_command_gets_the_firmware(board: Path, tmp_path: Path) -
     assert (flashed / "firmware.bin").read_bytes()[3] == 0x20  # the stack's top, in RAM
     assert (flashed / "port").read_text() == "/dev/probe"
     assert "note: a note" in finished.out
+    assert f"Running the board's upload command: {sys.executable}" in " ".join(finished.out.split())
     assert f"tflmgen test {GATE} --board {board} --port PORT" in finished.out
 
 

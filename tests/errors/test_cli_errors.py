@@ -323,7 +323,7 @@ wait
 """
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_an_interrupted_compiler_leaves_nothing(folder: Path, number: int, code: int) -> None:
     """Neither its temporary files nor a process that it has started."""
     (folder / "slow-cc").write_text(COMPILER)

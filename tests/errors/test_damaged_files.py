@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import zipfile
 from pathlib import Path
 
 import flatbuffers
@@ -94,22 +97,43 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
     assert text(tmp_path / "none.tflite") == "there is no such file. Give the path of a .tflite file"
     assert text(tmp_path) == "it is a directory. Give the path of a .tflite file"
-    assert text(Path("/dev/null")) == "it is not a regular file. Give the path of a .tflite file"
+    assert text(Path("/dev/null")) == "it cannot be read: it is no regular file"
     (tmp_path / "file").touch()
     assert text(tmp_path / "file" / "model.tflite") == "it cannot be read: Not a directory"
     assert text(tmp_path / "file") == "the file is empty"
     with (tmp_path / "big").open("wb") as big:
         big.truncate(1 << 30)
-    assert text(tmp_path / "big") == "it has 1,073,741,824 bytes; at most 536,870,912 are read"
+    assert text(tmp_path / "big") == "it cannot be read: it has 1,073,741,824 bytes, and may have 536,870,912"
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        (["net/constants.pkl", "net/data.pkl"], "It is a TorchScript archive, which could run code"),
+        (["archive/data.pkl"], "It is a PyTorch pickle of torch.save, which could run code"),
+        (["net/models/model.json"], "Give it the suffix .pt2"),
+        (["config.json", "model.weights.h5"], "Give it the suffix .keras"),
+        (["notes.txt"], "It is a zip archive"),
+    ],
+)
+def test_other_formats(tmp_path: Path, members: list[str], expected: str) -> None:
+    with zipfile.ZipFile(tmp_path / "net.pt", "w") as archive:
+        for member in members:
+            archive.writestr(member, b"")
+    with pytest.raises(ModelError, match=re.escape(expected)):
+        read_model(tmp_path / "net.pt")
+    (tmp_path / "state.pth").write_bytes(b"\x80\x02}q\x00.")
+    with pytest.raises(ModelError, match="It is a Python pickle"):
+        read_model(tmp_path / "state.pth")
 
 
 def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "m.tflite"
     path.touch()
 
-    def refuse(_: Path) -> bytes:
+    def refuse(*_: object) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(ModelError, match=r"m\.tflite: it cannot be read: Permission denied$"):
         read_model(path)

@@ -14,7 +14,7 @@ from support.repository import ROOT
 ERFINV = ROOT / "examples" / "erfinv"
 
 WHOLE = """\
-from tflmgen.plugin import *
+import sys; from tflmgen.plugin import *
 
 
 class Halve(CustomOperator):
@@ -87,6 +87,21 @@ FAULTS = [
     ),
     (('return Kernel("halve"', 'return print("halve"'), "TypeError"),
     (('return Kernel("halve", "halve.h"', 'return Kernel("halve", "odd.h"'), "a header that 'files' names"),
+    (("return options", "raise SystemExit(0)  # "), "line 9: SystemExit: 0"),
+    (("return (op.inputs", "exit(0); return (op.inputs"), "SystemExit: 0"),
+    (("        params =", "        sys.exit(0); params ="), "line 15: SystemExit: 0"),
+    (("        params =", "        raise BaseException('x'); params ="), "line 15: BaseException: x"),
+    (
+        ('("elements", op.outputs[0].elements)', '("elements", "three")'),
+        "a number, or a tuple of numbers, for elements",
+    ),
+    (('("elements", op.outputs[0].elements)', '("elements", (1, None))'), "for elements; it returns (1, None)"),
+    (('("elements", op.outputs[0].elements)', '("elements", 10**40)'), "for elements; it returns 1000"),
+    (('("elements", op.outputs[0].elements)', '("a; b", 1)'), "params whose names are C's; it returns 'a; b'"),
+    (('Params("halve", (', 'Params("halve x", ('), "params whose names are C's; it returns 'halve x'"),
+    (('Params("halve", (', "Params(3, ("), "params whose names are C's; it returns 3"),
+    (("op.outputs[0].elements),))", "op.outputs[0].elements)))"), "each a name and a value"),
+    (('params = Params("halve", (("elements", op.outputs[0].elements),))', 'params = "halve"'), "of the type Params"),
     (("(Input(0), Output(0)), params", "(Input(0),), params"), "an operand for each of 1 outputs"),
     (("(Input(0), Output(0)), params", "(Input(1), Output(0)), params"), "operands of 1 inputs and 1 outputs"),
 ]

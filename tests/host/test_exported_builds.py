@@ -343,3 +343,21 @@ def test_on_another_architecture(model: Path, tmp_path: Path) -> None:
     machine = ("-machine", "virt", "-bios", "none", "-display", "none", "-serial", "none", "-monitor", "none")
     output = ("-chardev", "stdio,id=out", "-semihosting-config", "enable=on,target=native,chardev=out")
     check_printed(run("qemu-system-riscv32", *machine, *output, "-kernel", elf), expected_lines(model))
+
+
+FAST = ("-Ofast", "-O3 -ffast-math", "-O3 -funsafe-math-optimizations", "-O3 -ffinite-math-only -freciprocal-math")
+
+
+@requires_compiler
+@pytest.mark.parametrize("flags", FAST)
+@pytest.mark.parametrize("model", [GATE, LSTM], ids=["int8", "float"])
+def test_builds_for_speed_alone_are_as_those_at_o3(model: Path, flags: str, tmp_path: Path) -> None:
+    """Arduino cores have such flags: the same instructions as without them, of kernels of integers and of floats."""
+    source = exported(model, "arduino", tmp_path) / "src" / f"{model.stem}.c"
+    fpu = ("-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")
+    code = []
+    for level in ("-O3", flags):
+        command = ("arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", *fpu, *level.split(), f"-I{source.parent}")
+        run(*command, "-c", source, "-o", tmp_path / "one.o")
+        code.append(run("arm-none-eabi-objdump", "-d", "--no-show-raw-insn", tmp_path / "one.o").split("\n", 3)[3])
+    assert code[0] == code[1]

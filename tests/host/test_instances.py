@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
@@ -16,11 +17,12 @@ from support.commands import tflmgen
 from support.dynamic_models import growing_loop
 from support.emulated_kernels import M4, START, lines_of
 from support.instances import MANY, SINGLE, STEPS, comparison
-from support.model_writer import SubgraphWriter
+from support.model_writer import ModelWriter, SubgraphWriter
 from support.native import FIRMWARE, WARNINGS
+from support.pipeline import compile_bytes
 from support.tiny_graphs import calling_model, sum_model, swap_model
 from support.window_models import branching, ds_cnn, looping, two_windows
-from tflmgen.backend.c_library import Sources
+from tflmgen.backend.c_library import Sources, emit
 from tflmgen.compiler import Compilation, check_sources, compile_model
 from tflmgen.errors import InternalError, UsageError
 from tflmgen.ir.kernel import Target
@@ -262,3 +264,19 @@ def test_guards_need_one_static_instance(tmp_path: Path) -> None:
         compiled(sum_model(), tmp_path, "m", reentrant=True, check_memory=True)
     refused = tflmgen("build", tmp_path / "m.tflite", "--board", "host", "--reentrant", "--check-memory")
     assert refused.code == 2
+
+
+@pytest.mark.parametrize("elements", [1, 3, 4, 5, 16, 17])
+def test_arenas_lie_one_after_another(elements: int) -> None:
+    """NAME_ARENA_BYTES is a multiple of NAME_ARENA_ALIGNMENT, as aligned_alloc() and arrays of arenas want it."""
+    writer = ModelWriter()
+    graph = writer.subgraph("main")
+    x, y = (graph.tensor(name, "int8", [1, elements], [0.5], [0]) for name in "xy")
+    graph.operator("RELU", [x], [y])
+    graph.inputs, graph.outputs = [x], [y]
+    header = emit(compile_bytes(writer.finish()).program, "m", "", "", reentrant=True).files["include/m.h"]
+    needed, alignment = (
+        int(re.findall(rf"#define M_ARENA_{name} (\d+)", header)[0]) for name in ("BYTES", "ALIGNMENT")
+    )
+    assert needed >= elements
+    assert needed % alignment == 0

@@ -112,7 +112,7 @@ def test_another_build_tells_the_iteration(loop: Path, monkeypatch: pytest.Monke
     options, session, console = BuildOptions(), SessionOptions(), Console(OutputOptions(quiet=True))
     host = load_board("host")
     plain = plan_for(loop, host, options)
-    vectors = sets_of(loop, None, plain.module.signatures, None)
+    vectors = sets_of(loop, None, plain.module.signatures, SessionOptions())
     (right, *_), _ = _trace_layers(plain, host, vectors, options, session, console)
     monkeypatch.setattr(intermediate_values, "emit", wrong_kernel("MUL", 7, call=1))
     (wrong, *_), _ = _trace_layers(plain, host, vectors, options, session, console)

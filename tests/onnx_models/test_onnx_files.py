@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +71,26 @@ def test_missing_external_data_are_named(tmp_path: Path) -> None:
     assert done.code == 1
     assert "its external data cannot be read" in done.err
     assert "weights.bin" in done.err
+
+
+@pytest.mark.parametrize("kind", ["absolute", "above", "symbolic link", "pipe"])
+def test_external_data_lie_in_the_models_folder_and_are_files(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    path, secret = tmp_path / "models" / "m.onnx", tmp_path / "secret.bin"
+    _external(path)
+    secret.write_bytes((path.parent / "weights.bin").read_bytes())
+    data = path.parent / "weights.bin"
+    data.unlink()
+    if kind == "symbolic link":
+        data.symlink_to(secret)
+    elif kind == "pipe":
+        os.mkfifo(data)
+    location = {"absolute": str(secret), "above": "../secret.bin"}.get(kind, "weights.bin")
+    model = onnx.load(str(path), load_external_data=False)
+    model.graph.initializer[0].external_data[0].value = location
+    path.write_bytes(model.SerializeToString())
+    done = tflmgen("inspect", path)
+    assert (done.code, "its external data cannot be read" in done.err) == (1, True), done.err or done.out
 
 
 def test_external_data_that_are_too_short_are_an_error(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def _working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_quantised_file_equals_tflite_micro() -> None:
     pytest.importorskip("tflite_micro", reason="tflite-micro is the reference")
-    done = tflmgen("quantize", "model.onnx", "--calibration", "samples.npz", "--io", "int8", "--strict", *SHAPE)
+    done = tflmgen("quantize", "model.onnx", "--calibration", "samples.npz", "--io", "int8", *SHAPE)
     assert done.code == 0, done.err
     graph = read_model(Path("model-int8.tflite")).subgraphs[0]
     assert {graph.tensors[op.outputs[0]].type_name for op in graph.operators} == {"int8"}

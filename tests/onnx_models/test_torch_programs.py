@@ -251,6 +251,36 @@ def test_means_of_elements_stored_at_one_place(include_self: bool, tmp_path: Pat
     assert done.code == 0, done.out + done.err
 
 
+LACKING = """import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(4, 6, num_layers=2, proj_size=3, bidirectional=True)
+        self.largest, self.mean = nn.AdaptiveMaxPool2d((3, 3)), nn.AdaptiveAvgPool3d((2, 3, 2))
+        self.placed = nn.AdaptiveMaxPool2d((2, 4), return_indices=True)
+        self.narrow = nn.Linear(4, 3).half()
+
+    def forward(self, x, image):
+        narrow = self.narrow(x[:, 0].half())
+        return self.lstm(x), self.largest(image), self.placed(image[:, :, :6]), self.mean(image[None]), narrow
+
+
+def make():
+    return Net(), (torch.randn(3, 2, 4), torch.randn(1, 2, 7, 8))
+"""
+
+
+def test_what_torch_onnx_lacks_equals_pytorch(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(LACKING)
+    done = tflmgen("build", f"{tmp_path}/net.py:make", "--board", "host", "--no-compile", "-o", tmp_path / "out")
+    assert done.code == 0, done.err
+    assert "net.py:make: compared with PyTorch: 12 input sets equal" in done.out
+    assert "note: its float16 values are computed in float32" in done.out
+
+
 @pytest.mark.parametrize("weights", ["torch.randn(4, 3)", "torch.tensor(np.random.randn(4, 3).astype('f'))"])
 def test_random_weights_are_the_same_in_each_process(weights: str, tmp_path: Path) -> None:
     """convert() compares in another process, which calls the function anew."""

@@ -292,6 +292,31 @@ def _shrink(program: Program, choose: Chooser) -> Program:
     return replace(program, arena_bytes=program.arena_bytes - 4 * choose.integer(1, 2))
 
 
+def _shift_flash(program: Program, choose: Chooser) -> Program:
+    """One instruction reads a constant beside where it begins."""
+    flash = [i for i, (place, _) in enumerate(_sites(program)) if isinstance(place, Flash)]
+    if not flash:
+        return program
+    wanted, by = pick(choose, flash), pick(choose, [-400, -4, -1, 1, 2, 4, 400])
+    count = iter(range(1 << 30))
+
+    def hook(place: Place, _: Any) -> Place:
+        return replace(place, offset=place.offset + by) if next(count) == wanted and isinstance(place, Flash) else place
+
+    return Rewriter(hook).program(program)
+
+
+def _resize_copy(program: Program, choose: Chooser) -> Program:
+    """One copy of a boundary has more bytes, or fewer."""
+
+    def resize(transfer: Transfer) -> Transfer:
+        chosen, by = pick(choose, list(transfer.copies)), pick(choose, [-4, -1, 1, 4, 400])
+        resized = replace(chosen, bytes=max(0, chosen.bytes + by))
+        return replace(transfer, copies=tuple(resized if copy is chosen else copy for copy in transfer.copies))
+
+    return _changed_transfer(program, choose, resize)
+
+
 def _swap_constant(program: Program, choose: Chooser) -> Program:
     """One instruction reads another constant of the same size."""
     flash = [(i, p) for i, (p, _) in enumerate(_sites(program)) if isinstance(p, Flash)]
@@ -320,4 +345,6 @@ MUTATIONS: tuple[Callable[[Program, Chooser], Program], ...] = (
     _unwiden,
     _shrink,
     _swap_constant,
+    _shift_flash,
+    _resize_copy,
 )

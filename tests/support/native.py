@@ -11,9 +11,9 @@ import math
 import os
 import struct
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tflmgen.backend.c_library import Sources
 from tflmgen.ir.graph import Port, Signature
+from tflmgen.user_cache import cache_folder
 
 Array = NDArray[Any]
 
@@ -60,10 +61,9 @@ def build_native(models: Mapping[str, Sources], compiler: str = "gcc", flags: Se
         path: text for sources in models.values() for path, text in sources.files.items() if path.endswith((".c", ".h"))
     }
     texts["main.c"] = _main(list(models))
-    kernels = sorted((FIRMWARE / "kernels").glob("*.h"))
     command = [compiler, *WARNINGS, *flags]
-    key = hashlib.sha256(repr((command, sorted(texts.items()), [k.read_bytes() for k in kernels])).encode()).hexdigest()
-    folder = Path(tempfile.gettempdir()) / f"tflmgen-native-{os.getuid()}" / key[:24]
+    key = hashlib.sha256(repr((command, _version(compiler), sorted(texts.items()), _headers())).encode()).hexdigest()
+    folder = cache_folder("tests-native") / key[:24]
     program = folder / "program"
     if program.exists():
         return program
@@ -81,6 +81,17 @@ def build_native(models: Mapping[str, Sources], compiler: str = "gcc", flags: Se
     assert built.returncode == 0, built.stderr.decode(errors="replace")[:4000]
     partial.rename(program)
     return program
+
+
+def _headers() -> list[tuple[str, bytes]]:
+    """Every header on the include path, by its name."""
+    folders = (FIRMWARE / "kernels", FIRMWARE / "runtime")
+    return [(str(path), path.read_bytes()) for folder in folders for path in sorted(folder.rglob("*.h"))]
+
+
+@cache
+def _version(compiler: str) -> str:
+    return subprocess.run([compiler, "-v"], capture_output=True, text=True, check=True).stderr
 
 
 def run_native(

@@ -309,8 +309,9 @@ def test_a_difference_is_refused_with_the_first_tensor(
     monkeypatch.setattr(source_conversion, "parse_model", damaged)
     with pytest.raises(ModelError) as refused:
         converted(tensorflow, f"{MODELS}:product_of_inputs")
-    assert "the converted model is not the source: input set 'random': output 'output_0' differs by" in str(
-        refused.value
+    assert (
+        "the converted model is not the source as TensorFlow runs it: input set 'random': output 'output_0' differs by"
+        in str(refused.value)
     )
     assert "; the first tensor that differs is '" in str(refused.value)
 

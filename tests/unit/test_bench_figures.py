@@ -12,6 +12,7 @@ from support.commands import write_adder
 from tflmgen.api.bench_figures import Measured, bench_json, operator_figures
 from tflmgen.api.flash_figures import with_flash
 from tflmgen.api.measurements import FlashCycles, bench_of
+from tflmgen.commands.bench import _worst_case_line
 from tflmgen.emulators.cycle_models import CYCLE_MODELS
 from tflmgen.emulators.invoke_cost import Cycles, OperatorCount, Waits
 from tflmgen.emulators.session import Invocation
@@ -185,3 +186,10 @@ def test_waits_for_the_flash_make_a_second_estimate(plan: dict[str, Any]) -> Non
     bench = bench_of(about | figures)
     assert bench.flash == FlashCycles(125, 21, 4, 0.001)
     assert bench.operators[0].flash == FlashCycles(73, 20, 3, None)
+
+
+def test_counts_per_invoke_alone_are_said_to_be_such() -> None:
+    """Renode counts no operators: nothing is said of input sets that do not reach them."""
+    path = {"cycles_estimated": None, "unbounded_loops": [], "unknown_operators": ["0:4"]}
+    assert "counted per invoke alone" in _worst_case_line(path, counts_operators=False)
+    assert "no input set (--inputs) reaches 0:4" in _worst_case_line(path, counts_operators=True)

@@ -9,7 +9,8 @@ import pytest
 from support.repository import ROOT
 from tflmgen.emulators.flash_description import describe_flash
 from tflmgen.errors import UsageError
-from tflmgen.project.board import BoardError, list_boards, load_board
+from tflmgen.project.board import list_boards, load_board
+from tflmgen.project.board_files import BoardError
 from tflmgen.project.flash_timing import FlashCache
 from tflmgen.project.memory_regions import with_flash_of
 

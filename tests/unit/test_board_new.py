@@ -8,9 +8,11 @@ import pytest
 from support.commands import tflmgen
 from tflmgen.errors import UsageError
 from tflmgen.options import NewBoardOptions
-from tflmgen.project.board import BoardError, list_boards, load_board
+from tflmgen.project.board import list_boards, load_board
+from tflmgen.project.board_files import BoardError
 from tflmgen.project.board_new import new_board
 from tflmgen.project.cores import CORES
+from tflmgen.project.renode_platform import UARTS
 
 ANY = NewBoardOptions(
     core="cortex-m33",
@@ -74,7 +76,7 @@ def test_soft_float(tmp_path: Path) -> None:
 def test_what_a_new_answer_makes_void(answers: Any, dropped: set[str], kept: set[str], tmp_path: Path) -> None:
     new_board(tmp_path / "mine", NewBoardOptions(like="nucleo_f767zi", **answers))
     written = json.loads((tmp_path / "mine" / "board.json").read_text())
-    assert not dropped & written.keys()
+    assert not (dropped - {"renode"}) & written.keys()
     assert kept <= written.keys()
 
 
@@ -149,3 +151,34 @@ def test_a_terminal_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert finished.code == 0, finished.err
     assert len(asked) == 5
     assert load_board(str(tmp_path / "mine")).ram_bytes == 65536
+
+
+@pytest.mark.parametrize("driver", sorted(UARTS))
+@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m3", "cortex-m33"])
+def test_a_board_without_a_template_is_described_for_renode(driver: str, core: str, tmp_path: Path) -> None:
+    words = ("--core", core, "--uart", f"{driver}@0x40008000:16000000")
+    memories = ("--memory", "FLASH=0x0:1M:flash", "--memory", "RAM=0x20000000:255K:ram")
+    done = tflmgen("boards", "new", tmp_path / "mine", *words, *memories)
+    assert done.code == 0, done.err
+    assert "No emulator" not in done.out
+    board = load_board(str(tmp_path / "mine"))
+    assert board.renode is not None
+    assert (board.renode.platform, board.renode.uart) == ("board.repl", "sysbus.uart0")
+    text = (tmp_path / "mine" / "board.repl").read_text(encoding="utf-8")
+    assert f"uart0: {UARTS[driver][0]} @ sysbus 0x40008000" in text
+    assert "Memory.MappedMemory @ sysbus 0x20000000\n    size: 0x40000\n" in text
+    assert ("Miscellaneous.DWT" in text) == (core != "cortex-m0plus")
+
+
+def test_other_memories_get_another_description(tmp_path: Path) -> None:
+    memories = ("--memory", "FLASH=0x08000000:1M:flash", "--memory", "RAM=0x20000000:256K:ram")
+    assert tflmgen("boards", "new", tmp_path / "mine", "--like", "nucleo_f767zi", *memories).code == 0
+    text = (tmp_path / "mine" / "board.repl").read_text(encoding="utf-8")
+    assert "size: 0x100000" in text
+    assert "UART.STM32F7_USART @ sysbus 0x40004800\n    frequency: 16000000" in text
+
+
+def test_a_start_that_waits_for_registers_is_not_described(tmp_path: Path) -> None:
+    done = tflmgen("boards", "new", tmp_path / "mine", "--like", "pico")
+    assert "No emulator runs it" in done.out
+    assert not (tmp_path / "mine" / "board.repl").exists()

@@ -102,7 +102,7 @@ def test_outputs() -> None:
     ("words", "code", "text"),
     [
         (("ram", "absent"), 1, "cannot be read"),
-        (("ram", GATE), 1, "is not the JSON of a build"),
+        (("ram", GATE), 2, "is a model: give --board"),
         (("ram", ROOT / "schema" / "diff.json"), 1, "is neither a plan.json nor"),
         (("ram", "ram", "--allow", "arena"), 2, "not of the form WHAT=PERCENT"),
         (("ram", "ram", "--allow", "rom=1"), 2, "one of all, arena"),
@@ -124,3 +124,24 @@ def test_damaged_files(text: str, problem: str) -> None:
     Path("damaged.json").write_text(text, encoding="utf-8")
     done = tflmgen("diff", "damaged.json", "ram")
     assert (done.code, problem in done.err) == (1, True), done.err
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e400", "-5", "1.5", "1" + "0" * 400, "1" + "0" * 20, "true"])
+def test_figures_that_no_build_has_are_errors_and_never_passed(number: str) -> None:
+    text = json.dumps(bench(1, 1, arena_bytes=12345678))
+    Path("odd.json").write_text(text.replace("12345678", number), encoding="utf-8")
+    for words in (("odd.json", "ram"), ("ram", "odd.json")):
+        done = tflmgen("diff", *words)
+        assert done.code == 1
+        assert "odd.json: is " in done.err
+        assert "passed" not in done.out
+
+
+def test_two_models_are_planned_for_a_board() -> None:
+    other = GATE.with_name("loop_8k.tflite")
+    refused = tflmgen("diff", GATE, other)
+    assert (refused.code, "is a model: give --board" in refused.err) == (2, True), refused.err
+    finished = tflmgen("diff", GATE, other, "--board", "mps2_an386", "--json")
+    assert (finished.code, "arena grew by" in finished.err) == (1, True), finished.err
+    assert {"arena", "weights"} <= {change["name"] for change in finished.json["sizes"]}
+    assert tflmgen("diff", GATE, GATE, "-b", "mps2_an386").code == 0

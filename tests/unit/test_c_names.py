@@ -57,6 +57,10 @@ def test_collisions_are_numbered_in_order() -> None:
         ("runner", "runner"),
         ("at_home", "m_at_home"),
         ("strings", "strings"),
+        ("int8", "m_int8"),
+        ("time", "m_time"),
+        ("test", "m_test"),
+        ("features", "features"),
     ],
 )
 def test_library_names_leave_headers_and_the_runtime_alone(text: str, expected: str) -> None:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import inspect
 import json
 import os
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,11 @@ import pytest
 from support.commands import tflmgen, write_adder, write_two_signatures
 from support.model_writer import ModelWriter
 from support.random_chain import random_chain
+from tflmgen.api import planned_model
 from tflmgen.cli import main
+from tflmgen.commands import app
+from tflmgen.commands.command_line.protected_files import FOLDERS, WRITTEN
+from tflmgen.compiler import Compilation
 from tflmgen.project.board import list_boards
 
 LEFT = np.array([[1, 2, 3, 4]], np.float32)
@@ -56,14 +62,53 @@ def test_build_writes_a_project_and_its_plan(adder: Path) -> None:
         ("inspect", "adder.tflite", "--report", "adder.tflite"),
         ("fit", "adder.tflite", "--csv", "adder.tflite"),
         ("diff", "adder.tflite", "v.npz", "--markdown", "v.npz"),
+        ("inspect", "adder.tflite", "--also", "other.tflite", "--report", "other.tflite"),
+        ("inspect", "adder.tflite", "other.tflite", "--report", "./other.tflite"),
+        ("fit", "adder.tflite", "--also", "other.tflite", "--csv", "other.tflite"),
+        ("inspect", "adder.tflite", "--labels", "labels.txt", "--report", "labels.txt"),
+        ("inspect", "adder.tflite", "--labels", "sum=labels.txt", "--report", "link.txt"),
+        ("inspect", "adder.tflite", "--quantize", "v.npz", "--report", "v.npz"),
+        ("inspect", "adder.tflite", "--plugin", "labels.txt", "--report", "labels.txt"),
+        ("run", "adder.tflite", "--board", "host", "--inputs", "samples", "--outputs", "samples/s.csv"),
+        ("inspect", "adder.tflite", "--board", "samples", "--report", "samples/s.csv"),
+        ("quantize", "adder.tflite", "--calibration", "v.npz", "-o", "v.npz"),
+        ("convert", "other.tflite:net", "-o", "other.tflite"),
     ],
-    ids=lambda command: command[0],
+    ids=lambda command: " ".join(command[:1] + command[-2:]),
 )
 def test_no_command_overwrites_what_it_reads(adder: Path, command: tuple[str, ...]) -> None:
-    before = [adder.read_bytes(), Path(_vectors()).read_bytes()]
+    _vectors()
+    Path("other.tflite").write_bytes(adder.read_bytes())
+    Path("labels.txt").write_text("a\nb\n")
+    Path("link.txt").symlink_to("labels.txt")
+    Path("samples").mkdir()
+    Path("samples/s.csv").write_text("1\n")
+    files = [adder, *map(Path, ("v.npz", "other.tflite", "labels.txt", "samples/s.csv"))]
+    before = [path.read_bytes() for path in files]
     finished = tflmgen(*command)
     assert (finished.code, "it is read, and would be overwritten" in finished.err) == (2, True), finished.err
-    assert [adder.read_bytes(), Path("v.npz").read_bytes()] == before
+    assert [path.read_bytes() for path in files] == before
+
+
+def test_every_path_of_a_command_is_known_to_be_read_or_written() -> None:
+    """A new option with a path must be looked at: what is not listed counts as read."""
+    paths = {
+        name
+        for command in app.registered_commands
+        for name, parameter in inspect.signature(command.callback or print).parameters.items()
+        if "Path" in str(parameter.annotation)
+    }
+    read = {"model", "models", "source", "sources", "old", "new", "inputs", "vectors", "vectors_path", "expect"}
+    read |= {"calibration", "plugin", "also", "quantize", "keras_objects", "old_outputs", "new_outputs"}
+    assert paths - WRITTEN - FOLDERS <= read
+
+
+def test_quantising_first_leaves_a_file_of_the_users_alone(adder: Path) -> None:
+    _vectors()
+    Path("adder-int8.tflite").write_text("mine")
+    finished = tflmgen("inspect", adder, "--quantize", "v.npz")
+    assert (finished.code, "is in the way of what" in finished.err) == (2, True), finished.err
+    assert Path("adder-int8.tflite").read_text() == "mine"
 
 
 def test_build_is_deterministic_and_keeps_what_is_the_users(adder: Path) -> None:
@@ -258,3 +303,20 @@ def test_ctrl_c_before_a_command_runs(monkeypatch: pytest.MonkeyPatch, capsys: p
     with pytest.raises(SystemExit) as left:
         main()
     assert (left.value.code, capsys.readouterr().err) == (130, "interrupted\n")
+
+
+def test_strict_makes_a_warning_an_error(adder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan_for = planned_model.plan_for  # type: ignore[attr-defined]
+
+    def doubtful(*words: Any, **options: Any) -> Compilation:
+        compilation = plan_for(*words, **options)
+        part = {"text": "nothing was compared", "warning": "no input set was compared"}
+        return replace(compilation, plan={**compilation.plan, "proof": [part]})
+
+    monkeypatch.setattr(planned_model, "plan_for", doubtful)
+    words = ("build", adder, "--board", "mps2_an386", "--no-compile", "-o", "out")
+    refused = tflmgen(*words, "--strict")
+    assert (refused.code, "--strict: no input set was compared" in refused.err) == (1, True), refused.err
+    assert not Path("out").exists()
+    finished = tflmgen(*words)
+    assert (finished.code, "warning: no input set was compared" in finished.out) == (0, True), finished.out

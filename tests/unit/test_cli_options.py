@@ -54,7 +54,7 @@ def test_a_group_arrives_as_one_value() -> None:
     def command(model: str, *, options: BuildOptions, output: OutputOptions) -> None:
         seen.extend((model, options, output))
 
-    with_groups(command)(model="m", **asdict(BuildOptions("n")), json=True, quiet=False, wide=False)
+    with_groups(command)(model="m", **asdict(BuildOptions("n")), json=True, quiet=False, wide=False, strict=False)
     assert seen == ["m", BuildOptions("n"), OutputOptions(json=True)]
     options = {field.name for group in (BuildOptions, OutputOptions) for field in fields(group)}
     assert set(get_type_hints(with_groups(command))) == {"model", *options}

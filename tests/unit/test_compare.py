@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from tflmgen.compare.verdict import Tolerance, difference, distance, largest_distance
+from tflmgen.compare.verdict import Tolerance, difference
+from tflmgen.reference.element_distance import distance, largest_distance
 
 NONE = Tolerance(0.0, 0.0)
 NAN, INF = float("nan"), float("inf")

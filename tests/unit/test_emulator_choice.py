@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tflmgen.emulators.open_session import open_session
+from tflmgen.emulators.open_session import _choose, open_session
 from tflmgen.emulators.session import EmulatorError
 from tflmgen.project.board import load_board
 
@@ -22,3 +22,30 @@ def test_a_board_that_nothing_here_runs(board: str, reason: str, monkeypatch: py
         open_session(load_board(board), Path("project"), Path("firmware.elf")),
     ):
         pytest.fail("nothing runs it")
+
+
+@pytest.mark.parametrize(
+    ("board", "counts", "qemu", "renode", "chosen"),
+    [
+        ("mps2_an386", False, True, True, ("Renode", "")),
+        ("mps2_an386", False, True, False, ("QEMU", "Renode is not installed")),
+        ("mps2_an386", False, False, True, ("Renode", "")),
+        ("mps2_an386", True, True, True, ("QEMU", "")),
+        ("mps2_an386", True, True, False, ("QEMU", "")),
+        ("mps2_an386", True, False, True, ("Renode", "QEMU is not installed")),
+        ("mps3_an547", False, True, True, ("QEMU", "do not run all of MVE")),
+        ("mps3_an547", False, False, True, ("Renode", "QEMU is not installed")),
+        ("mps3_an547", True, True, True, ("QEMU", "")),
+        ("nucleo_f767zi", True, True, True, ("Renode", "")),
+        ("mps2_an386", False, False, False, ("QEMU", "")),
+    ],
+)
+def test_auto_is_what_is_installed(
+    board: str, counts: bool, qemu: bool, renode: bool, chosen: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tflmgen.emulators.open_session.find_renode", lambda _: Path("renode") if renode else None)
+    monkeypatch.setattr("tflmgen.emulators.open_session.has_program", lambda _: qemu)
+    emulator, program, notes = _choose(load_board(board), "auto", None, counts)
+    assert (emulator, program is not None) == (chosen[0], chosen[0] == "Renode")
+    assert chosen[1] in " ".join(notes)
+    assert bool(notes) == bool(chosen[1])

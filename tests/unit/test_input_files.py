@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import struct
 import sys
 import wave
+import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,8 +121,48 @@ def test_channels_are_the_last_axis(tmp_path: Path) -> None:
 def test_damaged_sound(tmp_path: Path, cut: int) -> None:
     path = wav_file(tmp_path / "s.wav", bytes(64), 2)
     path.write_bytes(path.read_bytes()[:cut])
-    with pytest.raises(VectorsError, match=r"s.wav: .*damaged"):
+    with pytest.raises(VectorsError, match=r"s.wav: .*(damaged|not a WAV file)"):
         sets(path, port(DType.INT16, 2))
+
+
+def test_an_image_is_not_unpacked_before_its_size_is_known(tmp_path: Path) -> None:
+    """The header alone says that the image has 81 million pixels; the data are not there."""
+    header = struct.pack(">IIBBBBB", 9_000, 9_000, 8, 2, 0, 0, 0)
+    chunk = struct.pack(">I", len(header)) + b"IHDR" + header + struct.pack(">I", zlib.crc32(b"IHDR" + header))
+    (tmp_path / "p.png").write_bytes(b"\x89PNG\r\n\x1a\n" + chunk + struct.pack(">I", 0) + b"IDAT")
+    with pytest.raises(VectorsError, match=r"the image is 9000 x 9000 \(height, width\)"):
+        sets(tmp_path / "p.png", port(DType.UINT8, 1, 8, 8, 3))
+
+
+@pytest.mark.parametrize(
+    ("kind", "width", "data", "expected"),
+    [
+        (1, 2, np.array([0, 1 << 14], "<i2"), [0.0, 0.5]),
+        (3, 4, np.array([-0.25, 0.75], "<f4"), [-0.25, 0.75]),
+        (0xFFFE, 4, np.array([-0.25, 0.75], "<f4"), [-0.25, 0.75]),
+    ],
+    ids=["integers", "floats", "extensible"],
+)
+def test_sound_of_other_formats(
+    tmp_path: Path, kind: int, width: int, data: np.ndarray[Any, Any], expected: list[float]
+) -> None:
+    header = struct.pack("<HHIIHH", kind, 1, 8000, 8000 * width, width, 8 * width)
+    header += struct.pack("<HHIH14s", 22, 8 * width, 4, 3, bytes(14)) if kind == 0xFFFE else b""
+    chunks = b"fmt " + struct.pack("<I", len(header)) + header + b"data" + struct.pack("<I", data.nbytes)
+    contents = b"WAVE" + chunks + data.tobytes()
+    (tmp_path / "s.wav").write_bytes(b"RIFF" + struct.pack("<I", len(contents)) + contents)
+    assert sets(tmp_path / "s.wav", port(DType.FLOAT32, 1, 2))[0].inputs[0].tolist() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"), [(6, "its samples are A-law"), (0x55, "its samples are MP3"), (99, "its samples are format 99")]
+)
+def test_sound_that_is_no_plain_samples(tmp_path: Path, kind: int, reason: str) -> None:
+    header = struct.pack("<HHIIHH", kind, 1, 8000, 8000, 1, 8)
+    contents = b"WAVEfmt " + struct.pack("<I", len(header)) + header + b"data" + struct.pack("<I", 4) + bytes(4)
+    (tmp_path / "s.wav").write_bytes(b"RIFF" + struct.pack("<I", len(contents)) + contents)
+    with pytest.raises(VectorsError, match=reason):
+        sets(tmp_path / "s.wav", port(DType.FLOAT32, 1, 2))
 
 
 def test_pixels_by_the_input_type(tmp_path: Path) -> None:

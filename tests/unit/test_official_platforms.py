@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from support import tiny
-from tflmgen.project.board import Board, BoardError, list_boards, load_board
+from tflmgen.project.board import Board, list_boards, load_board
+from tflmgen.project.board_files import BoardError
 from tflmgen.project.platformio import environment_variables
 
 STM32 = ("stlink", "jlink", "cmsis-dap", "blackmagic", "mbed")

@@ -74,11 +74,17 @@ def test_users_work_survives_another_board(tmp_path: Path) -> None:
 
 def test_another_model_in_the_same_folder(tmp_path: Path) -> None:
     board = load_board("mps2_an386")
-    other = assemble({"lib/other/include/other.h": ""}, (), board, "other", tiny.PLAN)
+    other = assemble(
+        dict.fromkeys(("lib/other/include/other.h", "lib/other/include/other_model.h"), ""),
+        (),
+        board,
+        "other",
+        tiny.PLAN,
+    )
     write(tiny.project(board), tmp_path / "p")
     write(other, tmp_path / "p")
     main = tmp_path / "p/src/main.c"
-    assert "#include <other.h>" in main.read_text()
+    assert "#include <other_model.h>" in main.read_text()
     main.write_text(main.read_text().replace("return 0", "return 1"))
     with pytest.raises(FolderError, match=r"main\.c: has been changed.* keep the model's name with --name other"):
         write(tiny.project(board), tmp_path / "p")

@@ -77,12 +77,15 @@ def streams(choice: TradeOff) -> int:
     return sum(isinstance(node, Op) and node.operator == STREAM for node in nodes)
 
 
-@pytest.mark.parametrize(("text", "value"), [("20000", 20000), ("32K", 32768), ("1m", 1 << 20), (None, None)])
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("20000", 20000), ("32K", 32768), ("32 kB", 32768), ("4KiB", 4096), ("1m", 1 << 20), (None, None)],
+)
 def test_budgets(text: str | None, value: int | None) -> None:
     assert parse_budget(text) == value
 
 
-@pytest.mark.parametrize("text", ["", "0", "K", "-1", "32 K", "1.5K", "32KB", "9" * 10])
+@pytest.mark.parametrize("text", ["", "0", "K", "-1", "32  K", "1.5K", "32KBs", "9" * 10])
 def test_bad_budgets(text: str) -> None:
     with pytest.raises(UsageError, match="--ram-budget"):
         parse_budget(text)

@@ -8,7 +8,8 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from tflmgen.quantize import refinement
-from tflmgen.quantize.evaluation import DecisionError, Evaluation, OutputError
+from tflmgen.quantize.evaluation import DecisionError, Evaluation
+from tflmgen.quantize.output_errors import OutputError
 
 SETS = 16
 """Held-out sets."""

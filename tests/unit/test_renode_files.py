@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import re
 from pathlib import Path
 
@@ -183,3 +184,18 @@ def test_stock_boards_bring_no_platform_of_their_own() -> None:
 
 def test_the_host_has_nothing_for_renode() -> None:
     assert not [path for path, _ in tiny.project(load_board("host")).files if path.startswith("renode/")]
+
+
+@pytest.mark.parametrize("board", [board for board in list_boards() if board.renode], ids=lambda board: board.id)
+def test_every_board_has_an_environment_whose_test_runs_in_renode(board: Board) -> None:
+    project = tiny.project(board)
+    settings = configparser.ConfigParser()
+    settings.read_string(dict(project.shared_files)["platformio.ini"].decode())
+    name = f"{board.id}_renode" if board.qemu else board.id
+    section = settings[f"env:{name}"]
+    assert section["test_testing_command"].split()[0] == "renode"
+    assert "include @renode/test.resc" in section["test_testing_command"]
+    if board.qemu:
+        assert section["extends"] == f"env:{board.id}"
+        assert settings["platformio"]["default_envs"] == board.id
+    assert f"/.pio/build/{name}/firmware.elf" in dict(project.files)["renode/test.resc"].decode()

@@ -15,8 +15,8 @@ from tflmgen.frontend import Model, ModelBuilder, TensorKey
 from tflmgen.ir import DType, Quantization
 from tflmgen.quantize import compare_runs, observed_build, run_sets, type_search
 from tflmgen.quantize.calibration import measure
-from tflmgen.quantize.evaluation import rows_that_agree
 from tflmgen.quantize.observed_build import ObservedBuild
+from tflmgen.quantize.output_errors import rows_that_agree
 from tflmgen.quantize.range_choice import Affine, RangeMethod
 from tflmgen.quantize.sensitivity import measure_sensitivity, web_values
 from tflmgen.quantize.type_search import Limits, TypeChoice, choose_types, evaluate, promotion_order

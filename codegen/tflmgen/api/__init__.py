@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from tflmgen.api.application_run import ApplicationRun, Stream, run_application
     from tflmgen.api.board_fit import BoardFit, fit_boards, fit_of, named_boards
     from tflmgen.api.build_choices import CompileOptions, build_options
-    from tflmgen.api.build_diff import BuildDiff, Change, GrownError, compare_builds, parse_allowances, read_build
+    from tflmgen.api.build_diff import (
+        BuildDiff,
+        BuildFigures,
+        Change,
+        GrownError,
+        compare_builds,
+        figures_of_plan,
+        parse_allowances,
+        read_build,
+    )
     from tflmgen.api.compile_source import compile
     from tflmgen.api.compiled_model import CompiledModel
     from tflmgen.api.convert_tensorflow import (
@@ -40,7 +49,7 @@ if TYPE_CHECKING:
     from tflmgen.api.model_session import ModelSession
     from tflmgen.api.output_comparison import Check, Comparison, MismatchError, compare_outputs
     from tflmgen.api.plan_records import Buffer, Operator, Plan, Signature, Tensor
-    from tflmgen.api.planned_model import plan_file
+    from tflmgen.api.planned_model import PlannedModel, plan_file
     from tflmgen.api.project_build import (
         check_export,
         export_library,
@@ -50,6 +59,7 @@ if TYPE_CHECKING:
     from tflmgen.api.python_source import quantize_to, source_file
     from tflmgen.api.quantization_results import quantization_json, quantization_lines
     from tflmgen.api.quantize_costs import Costs, board_of, measured_costs
+    from tflmgen.api.quantize_warnings import operators_in_float, quantization_warnings
     from tflmgen.api.ram_curve import pareto_points
     from tflmgen.api.records import MissingPackageError, Records
 
@@ -57,7 +67,7 @@ _MODULES = {
     "application_figures": "Supply energy_json",
     "application_run": "ApplicationRun Stream run_application",
     "board_fit": "BoardFit fit_boards fit_of named_boards",
-    "build_diff": "BuildDiff Change GrownError compare_builds parse_allowances read_build",
+    "build_diff": "BuildDiff BuildFigures Change GrownError compare_builds figures_of_plan parse_allowances read_build",
     "build_choices": "CompileOptions build_options",
     "compile_source": "compile",
     "compiled_model": "CompiledModel",
@@ -71,9 +81,10 @@ _MODULES = {
     "convert_tensorflow": "ConvertedPort converted digest_of is_conversion ports_of proof_json proof_lines",
     "invokes": "GENERATED bench_attached bench_inputs bench_sets check_countable invoke_sets",
     "layer_comparison": "LayerCheck LayerComparison check_static compare_layers",
-    "planned_model": "plan_file",
+    "planned_model": "PlannedModel plan_file",
     "project_build": "check_export export_library flash_project save_project",
     "quantization_results": "quantization_json quantization_lines",
+    "quantize_warnings": "operators_in_float quantization_warnings",
     "ram_curve": "pareto_points",
     "quantize_costs": "Costs board_of measured_costs",
 }
@@ -86,6 +97,7 @@ __all__ = [
     "BoardFit",
     "Buffer",
     "BuildDiff",
+    "BuildFigures",
     "Change",
     "Check",
     "Comparison",
@@ -104,6 +116,7 @@ __all__ = [
     "Operator",
     "OperatorCost",
     "Plan",
+    "PlannedModel",
     "Records",
     "Signature",
     "Stream",
@@ -125,6 +138,7 @@ __all__ = [
     "digest_of",
     "energy_json",
     "export_library",
+    "figures_of_plan",
     "fit_boards",
     "fit_of",
     "flash_project",
@@ -133,6 +147,7 @@ __all__ = [
     "measured_costs",
     "model_error",
     "named_boards",
+    "operators_in_float",
     "pareto_points",
     "parse_allowances",
     "plan_file",
@@ -141,6 +156,7 @@ __all__ = [
     "proof_lines",
     "quantization_json",
     "quantization_lines",
+    "quantization_warnings",
     "quantize_to",
     "read_build",
     "run_application",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import wave
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from tflmgen.emulators import (
     files_of_inputs,
     has_inputs_only,
     read_input_sets,
+    read_sound,
     run_sets,
     running,
 )
@@ -54,21 +54,25 @@ def run_application(planned: PlannedModel, inputs: Path, session: SessionOptions
     app = planned.application
     if app is None:
         raise UsageError(f"{planned.path}: a timeline is of one application (.toml)")
-    series = list(_series(planned, app, inputs, session.signature))
+    series = list(_series(planned, app, inputs, session))
     with running(planned.compilation, planned.board, planned.options, session, console) as run:
         with console.progress("Starting") as progress:
             streams = tuple(_stream(planned, app, run.session, name, sets, progress) for name, sets in series)
-        notes = (*planned.frozen.notes, *run.session.notes)
+        own = (note for _, sets in series for note in sets.notes)
+        notes = (*planned.frozen.notes, *own, *run.session.notes)
         results = tuple(result for stream in streams for result in stream.results)
         invokes = Invokes(results, run.session.emulator, run.session.place, notes)
     return ApplicationRun(app, streams, app.period, invokes)
 
 
-def _series(planned: PlannedModel, app: Application, path: Path, key: str | None) -> Iterator[tuple[str, Vectors]]:
+def _series(
+    planned: PlannedModel, app: Application, path: Path, session: SessionOptions
+) -> Iterator[tuple[str, Vectors]]:
+    signatures, places = planned.compilation.module.signatures, planned.frozen.places
     files = files_of_inputs(path) if has_inputs_only(path) else [path]
     for file in files:
+        vectors = read_input_sets(file, signatures, session.signature, False, places, session.real)
         _check_rate(planned, app, file)
-        vectors = read_input_sets(file, planned.compilation.module.signatures, key, False, planned.frozen.places)
         yield file.name, replace(vectors, stateful=True)
 
 
@@ -77,12 +81,8 @@ def _check_rate(planned: PlannedModel, app: Application, path: Path) -> None:
     (port, *_) = planned.compilation.module.signatures[0].inputs
     if path.suffix.lower() != ".wav" or app.period is None:
         return
-    try:
-        with path.open("rb") as file, wave.open(file) as sound:
-            rate, channels = sound.getframerate(), sound.getnchannels()
-    except (wave.Error, EOFError, OSError):
-        return  # read_input_sets says what is wrong
-    frames = port.type.elements / channels
+    sound = read_sound(path)
+    frames, rate = port.type.elements / sound.channels, sound.rate
     if abs(frames / app.period - rate) > 0.01 * rate:
         rule = f"{frames:g} samples in a period of {app.period:g} s make {frames / app.period:g} Hz"
         raise VectorsError(f"{path}: has {rate} Hz, and {rule}. Resample the file")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import NoneType
 from typing import Any
 
 import numpy as np
 
-from tflmgen.emulators import read_arrays
+from tflmgen.emulators import ArrayFile
 from tflmgen.errors import TflmgenError, UsageError
 from tflmgen.project import state_bytes
+from tflmgen.user_files import ARCHIVE_LIMIT, parse_json, read_text_limited
 
 SIZES = ("arena", "state", "weights", "code", "flash", "ram", "stack")
 """Figures in bytes, in the order of the table."""
@@ -22,8 +21,16 @@ WHAT = (*SIZES, "instructions")
 """Figures that may grow: sizes, and the counted instructions of the worst invoke."""
 
 
+LARGEST_COUNT = 1 << 53
+"""Largest size or count: floats, in which shares are computed, hold integers up to it."""
+
+
 class BuildFileError(TflmgenError):
     """A file that is no build's."""
+
+
+class _CountError(Exception):
+    """A figure of a build that is no count."""
 
 
 class GrownError(TflmgenError):
@@ -114,42 +121,61 @@ def read_build(path: Path) -> BuildFigures:
     """
     file = path / "plan.json" if path.is_dir() else path
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
+        data = parse_json(read_text_limited(file, ARCHIVE_LIMIT))
     except OSError as error:
         raise BuildFileError(f"{file}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise BuildFileError(f"{file}: is not the JSON of a build: {error}") from error
     try:
-        figures = _of_bench(data) if "per_invoke" in data else _of_plan(data)
-        if not all(isinstance(figure, (int, float, NoneType)) for figure in figures.figures.values()):
-            raise TypeError("a figure is no number")
-        return figures
+        return _of_bench(data) if "per_invoke" in data else _of_plan(data)
+    except _CountError as error:
+        raise BuildFileError(f"{file}: is not the JSON of a build: {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BuildFileError(
             f"{file}: is neither a plan.json nor what `tflmgen build --json` or `tflmgen bench --json` prints"
         ) from error
 
 
+def figures_of_plan(plan: Mapping[str, Any]) -> BuildFigures:
+    """The figures of a plan that was made just now: no firmware was compiled of it."""
+    return _of_plan(plan)
+
+
+def _count(value: object, name: str) -> int:
+    """A number of bytes, instructions or cycles. Raises _CountError for other numbers, TypeError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} is no number")
+    if not 0 <= value <= LARGEST_COUNT or value != int(value):
+        raise _CountError(f"{name} is {str(value)[:40]}, which is no number of bytes, instructions or cycles")
+    return int(value)
+
+
 def _of_plan(plan: Mapping[str, Any]) -> BuildFigures:
     state = state_bytes(plan)
-    figures = {"arena": plan["arena"]["bytes"], "state": state, "weights": plan["weights"]["bytes"]}
+    figures = {
+        "arena": _count(plan["arena"]["bytes"], "arena"),
+        "state": _count(state, "state"),
+        "weights": _count(plan["weights"]["bytes"], "weights"),
+    }
     firmware = plan.get("firmware")
     if firmware is not None:
-        figures |= {"code": firmware["code_bytes"], "flash": firmware["text"] + firmware["data"]}
-        figures |= {"ram": firmware["data"] + firmware["bss"]}
-        figures |= {"stack": firmware["stack_worst_case"]} if firmware["stack_worst_case"] is not None else {}
+        code, text, data, bss = (_count(firmware[key], key) for key in ("code_bytes", "text", "data", "bss"))
+        figures |= {"code": code, "flash": text + data, "ram": data + bss}
+        stack = firmware["stack_worst_case"]
+        figures |= {"stack": _count(stack, "stack")} if stack is not None else {}
     steps = [step for step in plan["steps"] if step["kind"] == "operator" and step.get("expected")]
-    operators = {(s["subgraph"], s["operator"], s["name"]): int(s["expected"]["cycles"]) for s in steps}
+    operators = {(s["subgraph"], s["operator"], s["name"]): _count(s["expected"]["cycles"], "cycles") for s in steps}
     return BuildFigures(plan["model"]["path"], plan["board"], figures, operators, "cycles")
 
 
 def _of_bench(bench: Mapping[str, Any]) -> BuildFigures:
     memory, worst = bench["memory"], bench["per_invoke"]["worst"]
-    figures = {name: memory[f"{name}_bytes"] for name in ("arena", "weights", "code", "flash", "ram")}
-    figures |= {"stack": bench["stack_bytes"], "instructions": worst["instructions"]}
+    figures = {name: _count(memory[f"{name}_bytes"], name) for name in ("arena", "weights", "code", "flash", "ram")}
+    figures |= {"instructions": _count(worst["instructions"], "instructions")}
+    figures |= {"stack": _count(bench["stack_bytes"], "stack")} if bench["stack_bytes"] is not None else {}
     invoke = {cost["step"]: cost["instructions"] for cost in bench["sets"][worst["set"]]["operators"]}
     operators = {
-        (operator["subgraph"], operator["operator"], operator["name"]): int(count)
+        (operator["subgraph"], operator["operator"], operator["name"]): _count(count, "instructions")
         for operator in bench["operators"]
         if (count := invoke.get(operator["step"])) is not None
     }
@@ -210,7 +236,7 @@ def _output_errors(old: Path, new: Path) -> Iterator[tuple[str, float]]:
 
     Arrays of texts are no outputs: archives of vectors have labels.
     """
-    before, after = ({k: a for k, a in read_arrays(file).items() if a.dtype.kind in "biuf"} for file in (old, new))
+    before, after = ({k: a for k, a in ArrayFile(file).items() if a.dtype.kind in "biuf"} for file in (old, new))
     for name in sorted({*before, *after}):
         if name not in before or name not in after or before[name].shape != after[name].shape:
             yield name, float("inf")

@@ -185,7 +185,7 @@ class CompiledModel:
         check_session_options(planned.board, options)
         check_plan(planned.plan, planned.board)
         if inputs is None:
-            vectors = bench_inputs(planned, None, signature)
+            vectors = bench_inputs(planned, None, SessionOptions(signature=signature))
         else:
             vectors = Vectors((arrays_for(planned.compilation.module.signatures, inputs, signature),))
         with os_errors_for_users():

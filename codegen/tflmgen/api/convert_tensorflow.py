@@ -15,6 +15,7 @@ from tflmgen.options import ConvertOptions, SourceOptions
 from tflmgen.plugins import installed_names, load_operators
 from tflmgen.project import check_writable, write_whole
 from tflmgen.terminal import Console
+from tflmgen.user_files import MODEL_LIMIT, TEXT_LIMIT, read_limited
 
 ConvertedPort = dict[str, Any]
 """An input or output: name, type in the source, and type and shape in the file, null where it became a constant."""
@@ -51,6 +52,7 @@ def converted(
     )
     with console.progress(f"Converting {source.path.name}") as progress:
         result = convert_source(source, settings, progress)
+    console.refuse_warnings(filter(None, [result.proof.warning]))
     write_whole(target, result.data)
     return result
 
@@ -72,9 +74,9 @@ def digest_of(source: TensorFlowSource, options: SourceOptions, plugins: Sequenc
     files = sorted(p for p in source.path.rglob("*") if p.is_file()) if source.path.is_dir() else [source.path]
     for file in files:
         digest.update(f"\n{file.relative_to(source.path)}\n".encode())
-        digest.update(file.read_bytes())
+        digest.update(read_limited(file, MODEL_LIMIT))
     objects = options.keras_objects
-    classes = "" if objects is None else f"+{hashlib.sha256(objects.read_bytes()).hexdigest()[:16]}"
+    classes = "" if objects is None else f"+{hashlib.sha256(read_limited(objects, TEXT_LIMIT)).hexdigest()[:16]}"
     return digest.hexdigest()[:32] + classes
 
 

@@ -60,7 +60,7 @@ def invoke_sets(model: PlannedModel, vectors: Vectors, session: SessionOptions, 
     with running(model.compilation, model.board, model.options, session, console) as run:
         with console.progress("Starting") as progress:
             results = run_sets(run.session, signatures, vectors.sets, vectors.stateful, progress)
-        notes = (*model.frozen.notes, *run.session.notes)
+        notes = (*model.frozen.notes, *vectors.notes, *run.session.notes)
         return Invokes(tuple(results), run.session.emulator, run.session.place, notes)
 
 
@@ -70,13 +70,14 @@ def check_countable(board: Board) -> None:
         raise UsageError("bench counts a microcontroller's instructions: choose a board that `tflmgen boards` lists")
 
 
-def bench_inputs(model: PlannedModel, path: Path | None, key: str | None) -> Vectors:
-    """Input sets of the file `path`; without one, a generated set for the signature `key`, or the only one."""
+def bench_inputs(model: PlannedModel, path: Path | None, session: SessionOptions) -> Vectors:
+    """Input sets of the file `path`; without one, a generated set for the session's signature."""
     signatures = model.compilation.module.signatures
     if path is not None:
-        vectors = read_input_sets(path, signatures, key, False, model.frozen.places)
+        key, places = session.signature, model.frozen.places
+        vectors = read_input_sets(path, signatures, key, False, places, session.real)
         return in_sequence(model, path, vectors)
-    number = choose_signature(signatures, key, str(model.path))
+    number = choose_signature(signatures, session.signature, str(model.path))
     return Vectors((VectorSet(GENERATED, number, generator_inputs(signatures[number])),))
 
 

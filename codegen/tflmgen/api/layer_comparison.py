@@ -89,7 +89,7 @@ def compare_layers(
         raise UsageError("--layers compares the operators of one model: test each stage's model by itself")
     if options.also:
         raise UsageError("--layers compares the operators of one model: test each of several by itself")
-    vectors = sets_of(path, vectors_path, plain.module.signatures, session.signature)
+    vectors = sets_of(path, vectors_path, plain.module.signatures, session)
     traced, emulator = _trace_layers(plain, board, vectors, options, session, console)
     sets, why_not = _compare(path, plain, board, vectors, traced, tolerance, options, session, console)
     return LayerComparison(tuple(sets), emulator, why_not)

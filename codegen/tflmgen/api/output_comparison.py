@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tflmgen.api.invokes import Invokes, in_sequence, invoke_sets
 from tflmgen.api.planned_model import PlannedModel
-from tflmgen.compare import VECTORS, Difference, Reference, Tolerance, difference, find_references, largest_distance
+from tflmgen.compare import VECTORS, Difference, Reference, Tolerance, difference, find_references
 from tflmgen.emulators import (
     Result,
     Vectors,
@@ -22,6 +22,7 @@ from tflmgen.emulators import (
 from tflmgen.errors import TflmgenError
 from tflmgen.ir import Signature
 from tflmgen.options import SessionOptions
+from tflmgen.reference import largest_distance
 from tflmgen.terminal import Console
 
 
@@ -65,7 +66,7 @@ def compare_outputs(
                   references that are available
     """
     signatures = model.compilation.module.signatures
-    vectors = sets_of(model.path, vectors_path, signatures, session.signature, model.frozen.places)
+    vectors = sets_of(model.path, vectors_path, signatures, session, model.frozen.places)
     vectors = in_sequence(model, vectors_path, vectors)
     if vectors_path is None or has_inputs_only(vectors_path):
         references = find_references(
@@ -79,14 +80,15 @@ def compare_outputs(
 
 
 def sets_of(
-    model: Path, path: Path | None, signatures: Sequence[Signature], key: str | None, frozen: Sequence[int] = ()
+    model: Path, path: Path | None, signatures: Sequence[Signature], session: SessionOptions, frozen: Sequence[int] = ()
 ) -> Vectors:
-    """Input sets of the file `path`; without one, seeded sets for the signature `key`, or for each signature.
+    """Input sets of the file `path`; without one, seeded sets for the session's signature, or for each signature.
 
     frozen  positions of inputs that became constants
     """
+    key = session.signature
     if path is not None:
-        return read_input_sets(path, signatures, key, not has_inputs_only(path), frozen)
+        return read_input_sets(path, signatures, key, not has_inputs_only(path), frozen, session.real)
     numbers = range(len(signatures)) if key is None else [choose_signature(signatures, key, str(model))]
     return Vectors(seeded_sets(signatures, list(numbers)))
 

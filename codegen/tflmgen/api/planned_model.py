@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,8 @@ def plan_file(
     signature    of those sets in the file that name none
     is_attached  the firmware is on a board already, with the dimensions that its options gave it
     must_fit     raise BudgetError if arena, state or weights exceed the board's memories
+
+    Raises WarningsError with --strict where the plan has a warning.
     """
     frozen = freeze_inputs(path, inputs, options)
     shapes = None if inputs is None or is_attached else shapes_of_inputs(path, inputs, signature, options)
@@ -72,4 +74,7 @@ def plan_file(
         compilation = plan_for(path, board, frozen.options, shapes, progress, must_fit=must_fit)
         if must_fit:
             check_plan(compilation.plan, board)
+    warnings = [part["warning"] for part in compilation.plan["proof"] if part.get("warning")]
+    console.refuse_warnings(warnings)
+    frozen = replace(frozen, notes=(*frozen.notes, *(f"warning: {text}" for text in warnings)))
     return PlannedModel(path, board, compilation, frozen)

@@ -108,18 +108,23 @@ def quantize_to(
     compiles  the file is compiled then. Loops that are LSTM layers become one operator whose state is zero at the start
               of each invoke, as the loop's is, in a file of another name: TensorFlow Lite has no such state
     """
-    from tflmgen.quantize import quantize_file
+    from tflmgen.api.quantize_warnings import quantization_warnings
+    from tflmgen.quantize import is_quantized_file, quantize_file
 
     assert options.quantize is not None
     choices = QuantizeOptions(fuse_lstm=compiles)
     target = folder / f"{stem_of_source(path)}-{choices.activations.value}.tflite"
     fused = target.with_stem(f"{target.stem}-fused")
-    check_writable(target)
-    check_writable(fused)
+    for file in (target, fused):
+        check_writable(file)
+        if file.exists() and not is_quantized_file(file):
+            other = f"tflmgen quantize {path} --calibration {options.quantize} -o OTHER.tflite"
+            raise UsageError(f"{file} is in the way of what {path.name} becomes. Name another: {other}")
     with console.progress(f"Quantising {path.name}") as progress:
         result = quantize_file(
             path, options.quantize, choices, None, progress, options.source, keeps_state=not compiles
         )
+    console.refuse_warnings(quantization_warnings(result))
     target = fused if result.quantized.fused else target
     write_whole(target, result.quantized.data)
     return target, result

@@ -8,15 +8,13 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from tflmgen.quantize import CORE, QuantizedFile, WebSummary, summarize_webs
+from tflmgen.api.quantize_warnings import quantization_warnings
+from tflmgen.quantize import CORE, MeanNoise, QuantizedFile, WebSummary, summarize_webs
 from tflmgen.terminal import count
-
-LOW_SQNR = 10.0
-"""Signal-to-quantisation-noise ratio of an output, in dB, below which noise is about a third of the signal or more."""
 
 
 def quantization_lines(result: QuantizedFile) -> Iterator[str]:
-    """What a quantisation did, a sentence each, and its warnings."""
+    """What a quantisation did, a sentence each."""
     forms, fused = result.quantized.assignment.forms, result.quantized.fused
     types = Counter(form.dtype.label for (graph, _), form in forms.items() if graph not in fused)
     if result.quantized.assignment.notes:
@@ -30,7 +28,9 @@ def quantization_lines(result: QuantizedFile) -> Iterator[str]:
     if result.evaluation.decisions:
         differing = sum(decision.differing for decision in result.evaluation.decisions)
         total = sum(decision.total for decision in result.evaluation.decisions)
-        yield f"Branches and trip counts that differ from float: {count(differing)} of {count(total)}."
+        invokes, sets = result.evaluation.invokes
+        of_sets = f"{count(invokes)} of {count(sets)} samples"
+        yield f"Branches and trip counts that differ from float: {count(differing)} of {count(total)}, in {of_sets}."
     for name, number in sorted(result.quantized.conversions.items()):
         kind = "to float" if name.startswith("D") else "to integers"
         yield f"Conversions {kind} in branches, loops and calls: {number} {name}."
@@ -41,8 +41,6 @@ def quantization_lines(result: QuantizedFile) -> Iterator[str]:
         if cost.not_counted:
             cycles += f" beside {cost.not_counted} operators without an estimate"
         yield f"Estimated, {cost.types}: {cycles}, {count(cost.bytes)} bytes."
-    for warning in _warnings(result):
-        yield f"warning: {warning}"
 
 
 def _lstm_line(result: QuantizedFile, body: int, reason: str) -> str:
@@ -57,27 +55,6 @@ def _lstm_line(result: QuantizedFile, body: int, reason: str) -> str:
     return " and stays a loop. --fuse-lstm makes one operator of it, with a state to reset before each invoke."
 
 
-def _warnings(result: QuantizedFile) -> Iterator[str]:
-    yield from result.data.warnings
-    if count := len(result.calibration.not_finite):
-        yield f"{count} tensors have infinite or undefined values, which ranges leave out"
-    for error in result.evaluation.outputs:
-        if error.sqnr_db < LOW_SQNR:
-            advice = "Try --activations int16, or auto with --max-error"
-            yield f"{error.output} has an SQNR of {error.sqnr_db:.1f} dB: its error is large. {advice}"
-    for unreached in result.calibration.unreached:
-        floats = [n.name for n in result.quantized.assignment.notes if n.subgraph == unreached.subgraph]
-        operators = f"but {', '.join(sorted(set(floats)))} in float" if floats else "none in float"
-        analysed = any(graph == unreached.subgraph for graph, _ in result.quantized.assignment.forms)
-        consequence = (
-            f"its ranges follow from those of its inputs ({operators})" if analysed else "its operators stay in float"
-        )
-        yield f"{unreached}, so that {consequence}. Add samples that reach it"
-    if result.types is not None and not result.types.is_within:
-        agreement = min(result.on_all.agreement, result.on_all.branch_agreement)
-        yield f"no types reach the agreement of 99 % that auto aims at; these reach {agreement:.1%}"
-
-
 def quantization_json(result: QuantizedFile) -> dict[str, Any]:
     """What schema/quantize.json describes, without names and sizes of files and costs on a board."""
     assignment = result.quantized.assignment
@@ -90,7 +67,7 @@ def quantization_json(result: QuantizedFile) -> dict[str, Any]:
             for trial in result.trials
         ],
         "evaluation": _evaluation(result),
-        "webs": [_web(web) for web in summarize_webs(result.quantized, result.calibration)],
+        "webs": [_web(web) for web in summarize_webs(result.quantized, result.calibration, result.held_out)],
         "operators": [
             {"subgraph": key[0], "operator": key[1], "type": form.dtype.label}
             for key, form in sorted(assignment.forms.items())
@@ -107,11 +84,10 @@ def quantization_json(result: QuantizedFile) -> dict[str, Any]:
             for body, reason in sorted(result.lstm.items())
         ],
         "wider_webs": [
-            {"subgraph": key[0], "tensor": key[1], "type": dtype.label}
-            for key, dtype in sorted((result.types.wanted if result.types else {}).items())
+            {"subgraph": key[0], "tensor": key[1], "type": dtype.label} for key, dtype in sorted(result.wanted.items())
         ],
         "estimates": [asdict(cost) for cost in result.costs],
-        "warnings": list(_warnings(result)),
+        "warnings": list(quantization_warnings(result)),
     }
 
 
@@ -130,6 +106,7 @@ def _web(web: WebSummary) -> dict[str, Any]:
         "high": web.high,
         "sqnr_db": web.sqnr_db,
         "clipped": web.clipped,
+        "held_out_reach": None if web.held_out_reach is None else _finite(web.held_out_reach),
         "histogram": list(web.histogram),
     }
 
@@ -139,6 +116,7 @@ def _evaluation(result: QuantizedFile) -> dict[str, Any]:
     names = {(graph.index, op.index): op.name for graph in graphs for op in graph.operators}
     return {
         "branch_agreement": evaluation.branch_agreement,
+        "differing_invokes": evaluation.invokes[0],
         "decisions": [
             {
                 "subgraph": decision.operator[0],
@@ -156,9 +134,21 @@ def _evaluation(result: QuantizedFile) -> dict[str, Any]:
                 "max_error": _finite(error.max_abs),
                 "sqnr_db": _finite(error.sqnr_db),
                 "agreement": error.agreement,
+                "noise": error.noise and _noise(error.noise),
             }
             for error in evaluation.outputs
         ],
+    }
+
+
+def _noise(noise: MeanNoise) -> dict[str, Any]:
+    return {
+        "about_mean_db": _finite(noise.whole_db),
+        "worst_db": _finite(noise.worst_db),
+        "worst_element": noise.worst,
+        "channels_db": [_finite(value) for value in noise.channels_db],
+        "deviation": noise.deviation,
+        "rms_error": noise.error,
     }
 
 

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.ir import DType, Quantization
+from tflmgen.user_files import read_text_limited
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -122,7 +123,7 @@ class AppFile:
 def read_application(path: Path) -> Application:
     """The file's contents. Raises ModelError with the line and the key of what is wrong."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text_limited(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ModelError([Problem(Location(str(path)), f"cannot be read: {reason}")]) from None

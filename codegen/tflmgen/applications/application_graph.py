@@ -55,7 +55,9 @@ class _Composer:
             replace(part, operators=range(part.operators.start + moved, part.operators.stop + moved)) for part in parts
         )
         digest = hashlib.sha256(repr((model.subgraphs, model.signatures)).encode()).hexdigest()
-        return Model(model.name, digest, "", model.subgraphs, model.signatures, tuple(self._windows), stages)
+        notes = tuple(dict.fromkeys(note for model in self._models.values() for note in model.notes))
+        windows = tuple(self._windows)
+        return Model(model.name, digest, "", model.subgraphs, model.signatures, windows, stages, notes)
 
     def _part(self, stage: AppStage) -> StagePart:
         """Adds the stage; where it is."""

@@ -14,6 +14,7 @@ from tflmgen.applications.app_file import SUFFIX, UNITS, Application
 from tflmgen.applications.application_graph import RAN
 from tflmgen.applications.decision_timeline import Event
 from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.user_files import read_text_limited
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -70,7 +71,7 @@ class Verdict:
 def read_expectations(path: Path, app: Application) -> tuple[Expectation, ...]:
     """The file's decisions. Raises ModelError with the line of what is wrong."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text_limited(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         _fail(str(path), f"cannot be read: {reason}")

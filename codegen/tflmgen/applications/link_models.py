@@ -34,7 +34,8 @@ def link(models: Mapping[str, Model], name: str, sha256: str) -> Model:
         keys = [key] if len(own) == 1 else [f"{key}_{signature.key}" for signature in own]
         signatures += [replace(s, key=k, subgraph=s.subgraph + first) for s, k in zip(own, keys, strict=True)]
         windows += [_moved_window(window, key, places) for window in model.windows]
-    return Model(name, sha256, "", tuple(graphs), tuple(signatures), tuple(windows))
+    notes = tuple(dict.fromkeys(note for model in models.values() for note in model.notes))
+    return Model(name, sha256, "", tuple(graphs), tuple(signatures), tuple(windows), notes=notes)
 
 
 def _moved_window(window: StageWindow, key: str, places: Mapping[int, int]) -> StageWindow:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tflmgen.applications.app_file import SUFFIX, read_application
@@ -15,8 +15,15 @@ from tflmgen.errors import UsageError
 from tflmgen.frontend import Model, read_source, stem_of_source
 from tflmgen.options import BuildOptions
 
+Observe = Callable[[Path, Model], object]
+"""Told of each model file that is read, and of the Model that it is."""
 
-def read_program(path: Path, options: BuildOptions) -> Model:
+
+def _ignored(path: Path, model: Model) -> None:
+    del path, model
+
+
+def read_program(path: Path, options: BuildOptions, observe: Observe = _ignored) -> Model:
     """The Model of a file, or of several that `options.also` links with it.
 
     Raises ModelError for a bad file, UsageError for bad options.
@@ -24,9 +31,9 @@ def read_program(path: Path, options: BuildOptions) -> Model:
     if not options.also:
         if options.slide and is_application(path):
             raise UsageError(f"--slide is for models: stages slide by `slide = [axis, rows per call]` in {path}")
-        return _read_model(path, options)
+        return _read_model(path, options, observe)
     paths = [path, *options.also]
-    models = [_read_model(other, options) for other in paths]
+    models = [_read_model(other, options, observe) for other in paths]
     keys = model_keys(paths)
     digest = hashlib.sha256("\n".join(f"{k} {m.sha256}" for k, m in zip(keys, models, strict=True)).encode())
     return link(dict(zip(keys, models, strict=True)), " + ".join(p.name for p in paths), digest.hexdigest())
@@ -37,10 +44,13 @@ def is_application(path: Path) -> bool:
     return path.suffix.lower() == SUFFIX
 
 
-def _read_model(path: Path, options: BuildOptions) -> Model:
-    if not is_application(path):
-        return read_source(path, options.source)
-    return compose(read_application(path), lambda model: read_source(model, options.source), BUILTINS)
+def _read_model(path: Path, options: BuildOptions, observe: Observe) -> Model:
+    def read(file: Path) -> Model:
+        model = read_source(file, options.source)
+        observe(file, model)
+        return model
+
+    return compose(read_application(path), read, BUILTINS) if is_application(path) else read(path)
 
 
 def library_stem(path: Path, options: BuildOptions) -> str:

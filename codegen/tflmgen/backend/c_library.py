@@ -16,12 +16,12 @@ from tflmgen.backend.handle import Handle, Member
 from tflmgen.backend.remarks import NO_REMARKS, Remarks
 from tflmgen.backend.rendering import render
 from tflmgen.backend.state_blob import HEADER_BYTES, blob_header
+from tflmgen.backend.state_image import state_image
 from tflmgen.ir import (
     NO_CHECKS,
     ConstantArray,
     DeviceChecks,
     DType,
-    Fixed,
     Memory,
     Program,
     Slot,
@@ -69,8 +69,8 @@ def emit(
 ) -> Sources:
     """C for `program`; every public name begins with `name`, a C identifier.
 
-    reentrant: every function takes a handle, a struct with what one instance of the model keeps.
-    layers: after each operator the C shows its outputs (TFLMGEN_LAYER_LOOP in tflmgen/memory.h).
+    reentrant: every function takes a handle, a struct with what an instance keeps. layers: the C
+    shows each operator's outputs (TFLMGEN_LAYER_LOOP in tflmgen/memory.h).
     """
     fingerprint = _fingerprint(model_sha256, name, options, program.arena_bytes, program.state_bytes)
     writer = BodyWriter(program, progress_hook, layers, remarks, Handle(f"{name}_t" if reentrant else ""))
@@ -82,20 +82,28 @@ def emit(
     headers = _headers(writer, entries, bool(parts["bools"]), faults)
     common = _common(program, name, model_sha256, options, entries) | {"fingerprint": fingerprint}
     common |= {"handle": writer.handle, "members": _members(program, writer, entries, faults) if reentrant else []}
-    common |= {"checks": faults if checks.has_any else None, "needed_bytes": faults.arena_bytes}
+    needed = writer.handle.arena_room(faults.arena_bytes)
+    common |= {"checks": faults if checks.has_any else None, "needed_bytes": needed}
     weights = render("library/weights.h.j2", arrays=_arrays(writer), **common)
     plan = {"bodies": bodies, "headers": headers, **parts, **common, **plan_values(faults, writer.handle)}
-    source = render("library/plan.c.j2", not_finite=False, **plan)
-    if _NOT_FINITE.search(source + weights):
-        source = render("library/plan.c.j2", not_finite=True, **plan)
+    source = _plan_source(plan, weights)
     files = {
         f"include/{name}.h": render("library/model.h.j2", **common),
+        f"include/{name}_model.h": render("library/header.h.j2", **common),
         f"src/{name}.c": source,
         f"src/{name}_model.c": render("library/descriptor.c.j2", **common),
         f"src/{name}_weights.h": weights,
         "library.json": render("library/library.json.j2", **common),
     }
     return Sources(files, headers, *_step_lines(source, bodies), _sizes(writer), entries, fingerprint, reentrant)
+
+
+def _plan_source(values: Mapping[str, object], weights: str) -> str:
+    """The plan's text, with <math.h> where a literal of it or of the weights is one of that header's macros."""
+    source = render("library/plan.c.j2", not_finite=False, **values)
+    if _NOT_FINITE.search(source + weights):
+        return render("library/plan.c.j2", not_finite=True, **values)
+    return source
 
 
 def constants_alone(program: Program) -> Sources:
@@ -151,6 +159,7 @@ def _common(
 
 def _plan_parts(program: Program, writer: BodyWriter, model_sha256: str) -> Mapping[str, object]:
     """Template values of the plan's source besides its functions: weights, offsets, statics and state."""
+    image = state_image(program)
     return {
         "weights": bool(writer.places.used),
         "pointers": _result_pointers(program, writer),
@@ -158,7 +167,10 @@ def _plan_parts(program: Program, writer: BodyWriter, model_sha256: str) -> Mapp
         "in_arena": _enumerators(writer, "arena"),
         "in_state": _enumerators(writer, "state"),
         "statics": writer.statics,
-        "image": _state_image(program),
+        "image": _bytes_lines(image.data) if image.runs else [],
+        "state_image": image,
+        "initial_state": _bytes_lines(image.flash),
+        "initial_bytes": len(image.flash),
         "header": _bytes_lines(blob_header(program, model_sha256)),
         "header_bytes": HEADER_BYTES,
     }
@@ -217,16 +229,6 @@ def _kept_bools(program: Program, writer: BodyWriter) -> list[tuple[str, int]]:
     """C expression and number of elements of each bool tensor in the state."""
     kept = (variable.access for variable in program.state)
     return [(writer.places.access(a), a.value.type.elements) for a in kept if a.value.type.dtype is DType.BOOL]
-
-
-def _state_image(program: Program) -> list[str]:
-    """The initial contents of the state as lines of C."""
-    image = bytearray(program.state_bytes)
-    for variable in program.state:
-        data, place = program.images[variable.initial].data, variable.access.place
-        assert isinstance(place, Fixed)
-        image[place.offset : place.offset + len(data)] = data
-    return _bytes_lines(bytes(image))
 
 
 def _bytes_lines(data: bytes) -> list[str]:

@@ -85,14 +85,25 @@ _HEADERS = (
     "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdarg stdbool stddef "
     "stdint stdio stdlib string tgmath time wchar wctype"
 )
+_TYPES = (
+    "int8 int16 int32 int64 uint8 uint16 uint32 uint64 intptr uintptr intmax uintmax ptrdiff size ssize wint div ldiv "
+    "lldiv clock fpos max_align va_list"
+)
+"""C's types whose names end in _t, as a model's instance does."""
+_BUILD = "all clean help install package test edit_cache rebuild_cache list_install_components"
+"""Targets that CMake and make have in every project."""
+_TAKEN = frozenset([*_HEADERS.split(), *_TYPES.split(), *_BUILD.split()])
 _OWN = frozenset(["at", "run", "signature", "tflmgen"])
 """First words of names reserved for generated code and the runtime."""
 
 
 def library_name(text: str) -> str:
-    """`text` as the prefix of a library: its header hides no standard one, its names are not the runtime's."""
+    """`text` as the prefix of a library that takes no name of C, of build systems and of the runtime.
+
+    Headers of C libraries beyond the standard are too many to list: the library's header passes them on.
+    """
     name = identifier(text)
-    return f"m_{name}" if name in _HEADERS.split() or name.split("_")[0] in _OWN else name
+    return f"m_{name}" if name in _TAKEN or name.split("_")[0] in _OWN else name
 
 
 def identifier(text: str) -> str:

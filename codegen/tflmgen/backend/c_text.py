@@ -128,5 +128,5 @@ def _split_arguments(text: str) -> list[str]:
 
 def comment(text: str) -> str:
     """Text that is safe inside a C comment."""
-    printable = "".join(c if c.isprintable() and c.isascii() else "?" for c in text)
-    return printable.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/")
+    printable = "".join(c if c.isprintable() and c.isascii() else "?" for c in text.replace("\\", "/"))
+    return printable.replace("*/", "* /").replace("/*", "/ *").replace("??/", "?? /")

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 HANDLE = "self"
 """Name of the parameter in every function of a re-entrant library."""
 
+ALIGNMENT = 16
+"""Bytes that the address of an instance's arena is a multiple of."""
+
 RESERVED_ENTRIES = ("init", "t")
 """What a signature of a re-entrant library must not be called: NAME_init() and NAME_t are the library's own."""
 
@@ -34,6 +37,10 @@ class Handle:
     def member(self, name: str) -> str:
         """C expression of what an instance keeps: a member, or the static variable `name`."""
         return f"{HANDLE}->{name}" if self.type else name
+
+    def arena_room(self, arena_bytes: int) -> int:
+        """Bytes of an arena: those of instances are whole units of their alignment, as in an array of arenas."""
+        return -(-arena_bytes // ALIGNMENT) * ALIGNMENT if self.type else arena_bytes
 
     def is_unused(self, lines: Iterable[str]) -> bool:
         """Whether a function takes a handle that its body, these lines of C, does not need."""

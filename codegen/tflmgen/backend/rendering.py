@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 
 import jinja2
+
+from tflmgen.backend.c_text import comment
 
 
 @cache
@@ -22,7 +25,7 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=_is_html,
     )
-    environment.filters["c_string"] = _c_string
+    environment.filters |= {"c_string": _c_string, "c_comment": comment, "robot": _robot}
     return environment
 
 
@@ -35,6 +38,11 @@ def _c_string(text: str) -> str:
     """Text inside a C string literal; octal escapes end by themselves, unlike hexadecimal ones."""
     safe = (chr(b) if 32 <= b < 127 and chr(b) not in '\\"?' else f"\\{b:03o}" for b in _utf8(text))
     return "".join(safe)
+
+
+def _robot(text: str) -> str:
+    """Text within a cell of Robot Framework: no variable, no escape, no end of the cell."""
+    return " ".join(re.sub(r"([\\$@&%#|=])", r"\\\1", text).split())
 
 
 def render(template: str, **values: object) -> str:

@@ -13,16 +13,16 @@ from tflmgen.api import (
     bench_sets,
     check_countable,
     energy_json,
-    plan_file,
 )
 from tflmgen.commands.bench_application import print_application
 from tflmgen.commands.bench_port import print_attached
 from tflmgen.commands.flash_table import print_flash
 from tflmgen.commands.hop_table import print_hops
-from tflmgen.emulators import CycleModel, Cycles, check_session_options, set_caption
+from tflmgen.commands.session_plan import plan_session, session_board
+from tflmgen.emulators import CycleModel, Cycles, set_caption
 from tflmgen.errors import UsageError
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project import Board, board_for, check_writable, require_compiler, with_flash_of, write_whole
+from tflmgen.project import Board, check_writable, with_flash_of, write_whole
 from tflmgen.report import report_html
 from tflmgen.terminal import Column, Console, Table, count
 
@@ -75,16 +75,11 @@ def bench_command(
     flash_of     board whose flash the second estimate of cycles is for; None: `board_name`
     """
     console = Console(output)
-    board = with_flash_of(board_for(board_name, options), flash_of)
+    board = with_flash_of(session_board(board_name, options, session), flash_of)
     _check_usage(board, session, report_path, model, inputs)
-    is_attached = session.port is not None
-    planned = plan_file(
-        model, board, options, console, inputs=inputs, signature=session.signature, is_attached=is_attached
-    )
-    if not is_attached:
-        require_compiler(board)
-    vectors = bench_inputs(planned, inputs, session.signature)
-    if is_attached:
+    planned = plan_session(model, board, options, session, console, inputs)
+    vectors = bench_inputs(planned, inputs, session)
+    if session.port is not None:
         attached, place = bench_attached(planned, vectors, inputs is None, session, console)
         console.json(attached)
         print_attached(console, board, attached, place)
@@ -111,7 +106,6 @@ def _add_energy(figures: dict[str, Any], supply: Supply) -> None:
 def _check_usage(board: Board, session: SessionOptions, report_path: Path | None, *read: Path | None) -> None:
     """Raises UsageError for options that don't go together, and where the report cannot be written."""
     check_countable(board)
-    check_session_options(board, session)
     if report_path is not None:
         check_writable(report_path, *read)
     if report_path is not None and session.port is not None:
@@ -126,13 +120,7 @@ def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: 
     console.table(Table(title, INVOKE, [(words, *_invoke(sets, k)) for words, k in _invokes(report)]))
     if len(sets) > 1:
         console.table(Table("Input sets", INVOKE[1:], [_invoke(sets, k) for k in range(len(sets))]))
-    by_step = {operator["step"]: operator for operator in worst["operators"]}
-    rows = [
-        row
-        for operator in report["operators"]
-        for row in _rows(operator, by_step.get(operator["step"]), worst["instructions"])
-    ]
-    console.table(Table(f"Operators{of_worst}", OPERATORS, rows))
+    _print_operators(console, report, worst, of_worst)
     if report["total"]["cycles_estimated"] is not None:
         clock = f"{board.clock / 1_000_000:g} MHz"
         console.line(f"Cycles, and milliseconds at {clock}: estimated, no wait states.")
@@ -145,7 +133,7 @@ def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: 
             f"{count(worst['control']['instructions'])} instructions are outside operators: control flow and copies."
         )
     if report["worst_path"] is not None:
-        console.line(_worst_case_line(report["worst_path"]))
+        console.line(_worst_case_line(report["worst_path"], worst["cycles_estimated"] is not None))
     memory = report["memory"]
     console.line(
         f"Stack {count(report['stack_bytes'])} bytes; arena {count(memory['arena_bytes'])}, static RAM "
@@ -157,6 +145,19 @@ def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: 
     print_hops(console, report)
     for note in report["notes"]:
         console.line(f"note: {note}")
+
+
+def _print_operators(console: Console, report: dict[str, Any], worst: dict[str, Any], of_worst: str) -> None:
+    by_step = {operator["step"]: operator for operator in worst["operators"]}
+    rows = [
+        row
+        for operator in report["operators"]
+        for row in _rows(operator, by_step.get(operator["step"]), worst["instructions"])
+    ]
+    if report["total"]["cycles_estimated"] is None:
+        console.line("Operators are not counted: QEMU counts them, and estimates cycles, on boards that it emulates.")
+    else:
+        console.table(Table(f"Operators{of_worst}", OPERATORS, rows))
 
 
 def _invokes(report: dict[str, Any]) -> list[tuple[str, int]]:
@@ -222,7 +223,7 @@ def _decimal(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
-def _worst_case_line(path: dict[str, Any]) -> str:
+def _worst_case_line(path: dict[str, Any], counts_operators: bool) -> str:
     if path["cycles_estimated"] is not None:
         instructions = "" if path["instructions"] is None else f"{count(path['instructions'])} instructions, "
         figures = (
@@ -234,6 +235,8 @@ def _worst_case_line(path: dict[str, Any]) -> str:
         loops = ", ".join(path["unbounded_loops"])
         return f"Worst-case path through If and While: unknown; set --max-iterations for {loops}."
     operators = ", ".join(path["unknown_operators"])
+    if not counts_operators:
+        return "Worst-case path through If and While: unknown, since instructions are counted per invoke alone."
     return f"Worst-case path through If and While: unknown; no input set (--inputs) reaches {operators}."
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from dataclasses import replace
@@ -13,6 +12,7 @@ import typer
 from tflmgen.options import NewBoardOptions, OutputOptions
 from tflmgen.project import CORES, missing, new_board
 from tflmgen.terminal import Console
+from tflmgen.user_files import parse_json
 
 
 def boards_new_command(directory: Path, answers: NewBoardOptions, output: OutputOptions) -> None:
@@ -49,4 +49,4 @@ def _ask(answers: NewBoardOptions) -> NewBoardOptions:
 
 
 def _written(directory: Path) -> object:
-    return json.loads((directory / "board.json").read_text(encoding="utf-8"))
+    return parse_json((directory / "board.json").read_text(encoding="utf-8"))

@@ -13,7 +13,7 @@ from tflmgen.commands.hop_table import hop_lines
 from tflmgen.options import BuildOptions, OutputOptions, command_line
 from tflmgen.project import PROJECT, Board, Firmware, board_for, check_folder, peak_operator, print_kept, state_bytes
 from tflmgen.proof import PROVED
-from tflmgen.report import dead_channel_lines
+from tflmgen.report import dead_channel_lines, note_lines
 from tflmgen.terminal import Column, Console, Table, count, readable, share
 
 
@@ -57,10 +57,8 @@ def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: F
     for line in hop_lines(plan):
         console.line(line)
     console.line(f"validated: {', '.join((*PROVED, *(part['text'] for part in plan['proof'])))}")
-    for warning in (part["warning"] for part in plan["proof"] if "warning" in part):
-        console.line(f"warning: {warning}")
-    for note in plan["notes"]:
-        console.line(f"note: {note}")
+    for line in note_lines(plan):
+        console.line(line)
 
 
 def _firmware_rows(sizes: Mapping[str, Any], board: Board, firmware: Firmware) -> Iterator[tuple[str, ...]]:

@@ -97,11 +97,15 @@ def _convert_lowered(
         else:
             result = convert_lowered(source, options, choices.calibration, choices.tolerance, progress)
             model, data = result.model, result.data
+    if result is not None:
+        console.refuse_warnings(filter(None, [result.proof.warning]))
     write_whole(path, data)
     inputs, outputs = _circle_ports(model) if is_circle else _lowered_ports(source, model)
     contents = {"model": source.name, "output": str(path), "bytes": len(data), "inputs": inputs, "outputs": outputs}
     console.json(contents | {"mends": [], "proof": result and proof_json(result)})
     _print_ports(console, source.name, inputs, outputs)
+    for note in model.notes:
+        console.line(f"note: {note}")
     for line in proof_lines(result, choices.tolerance) if result else ():
         console.line(line)
     console.line(f"Wrote {path}: {count(len(data))} bytes.")

@@ -7,10 +7,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tflmgen.api import BuildDiff, Change, GrownError, compare_builds, parse_allowances, read_build
+from tflmgen.api import (
+    BuildDiff,
+    BuildFigures,
+    Change,
+    GrownError,
+    compare_builds,
+    figures_of_plan,
+    parse_allowances,
+    plan_file,
+    read_build,
+)
+from tflmgen.commands.convert_first import prepared
 from tflmgen.errors import UsageError
-from tflmgen.options import DiffOptions, OutputOptions
-from tflmgen.project import check_writable, write_whole
+from tflmgen.options import BuildOptions, DiffOptions, OutputOptions
+from tflmgen.project import check_writable, load_board, write_whole
 from tflmgen.terminal import Column, Console, Table, count
 
 COLUMNS = (
@@ -22,6 +33,8 @@ COLUMNS = (
     Column("allowed", numeric=True, priority=2),
     Column("result"),
 )
+MODELS = frozenset({".tflite", ".circle", ".onnx", ".pt2", ".keras", ".h5", ".hdf5", ".pb", ".pbtxt", ".toml"})
+"""Suffixes of models and applications, which --board plans."""
 OPERATORS_SHOWN = 20
 """Operators in the tables: those that changed most. --json has all that changed."""
 
@@ -34,9 +47,10 @@ def diff_command(old_path: Path, new_path: Path, choices: DiffOptions, output: O
     if (before is None) != (after is None):
         raise UsageError("--old-outputs and --new-outputs are compared with each other: give both, or none")
     if markdown is not None:
-        check_writable(markdown, old_path, new_path, before, after)
+        check_writable(markdown)
     both = None if before is None or after is None else (before, after)
-    diff = compare_builds(read_build(old_path), read_build(new_path), allowances, both, choices.max_error)
+    old, new = (_figures(path, choices.board, console) for path in (old_path, new_path))
+    diff = compare_builds(old, new, allowances, both, choices.max_error)
     console.json(_json(diff))
     console.table(Table(_title(diff), COLUMNS, [_row(change) for change in diff.sizes]))
     if diff.operators:
@@ -51,6 +65,18 @@ def diff_command(old_path: Path, new_path: Path, choices: DiffOptions, output: O
     if diff.problems:
         raise GrownError(f"{new_path}: FAILED: {'; '.join(diff.problems)}")
     console.line("passed: nothing grew more than is allowed")
+
+
+def _figures(path: Path, board: str | None, console: Console) -> BuildFigures:
+    """Figures of a build, or of a model as it is planned for the board. Raises UsageError for a model without one."""
+    if board is None and path.suffix.lower() in MODELS:
+        raise UsageError(
+            f"{path} is a model: give --board, and both are planned for it; or give the JSON of two builds"
+        )
+    if board is None:
+        return read_build(path)
+    planned, options = prepared(path, BuildOptions(), console.options, board)
+    return figures_of_plan(plan_file(planned, load_board(board), options, console, must_fit=False).plan)
 
 
 def _title(diff: BuildDiff) -> str:

@@ -8,6 +8,7 @@ from tflmgen.api import check_export, export_library, plan_file
 from tflmgen.applications import library_stem
 from tflmgen.options import BuildOptions, Format, OutputOptions
 from tflmgen.project import board_for, next_step, print_kept, state_bytes
+from tflmgen.report import note_lines
 from tflmgen.terminal import Console, readable
 
 
@@ -27,7 +28,7 @@ def export_command(
     kernels = "portable C" if board.is_host else f"C for {board.core}"
     ram, weights = readable(plan["arena"]["bytes"] + state), readable(plan["weights"]["bytes"])
     console.line(f"Wrote {target}: {planned.compilation.name} as {kernels}, {ram} of RAM, {weights} of weights.")
-    for note in plan["notes"]:
-        console.line(f"note: {note}")
+    for line in note_lines(plan):
+        console.line(line)
     print_kept(console, target, kept_files)
     console.line(f"{next_step(form)} {target / 'README.md'} says how, and how to run the example.")

@@ -30,7 +30,7 @@ def fit_command(model: Path, boards: str, csv_path: Path | None, options: BuildO
     """Prints a row per board: whether the model fits, and what it takes."""
     console = Console(output)
     if csv_path is not None:
-        check_writable(csv_path, model)
+        check_writable(csv_path)
     chosen = named_boards(boards, options)
     if not chosen:
         raise UsageError(f"--boards {boards!r} names none: all, or names with commas between")

@@ -14,7 +14,7 @@ from tflmgen.frontend import SubGraph, Tensor
 from tflmgen.ir import BlockQuantization, Quantization, module_json, module_text
 from tflmgen.options import BuildOptions, OutputOptions
 from tflmgen.project import board_for, check_writable, write_whole
-from tflmgen.report import dead_channel_lines, report_html
+from tflmgen.report import dead_channel_lines, note_lines, report_html
 from tflmgen.terminal import Column, Console, Table, count
 
 OPERATORS = (
@@ -65,7 +65,7 @@ def inspect_command(
     console = Console(output)
     board = board_for(board_name, options)
     if report is not None:
-        check_writable(report, path)
+        check_writable(report)
     subgraphs = read_program(path, options).subgraphs
     if not dump_graph:
         for graph in subgraphs:
@@ -134,8 +134,8 @@ def _print_arena(console: Console, plan: dict[str, Any]) -> None:
     console.line(f"Weights: {count(plan['weights']['bytes'])} bytes. Copies: {len(plan['copies'])}.")
     _print_removed(console, plan)
     print_hops(console, plan)
-    for note in plan["notes"]:
-        console.line(f"note: {note}")
+    for line in note_lines(plan):
+        console.line(line)
 
 
 def _print_removed(console: Console, plan: dict[str, Any]) -> None:

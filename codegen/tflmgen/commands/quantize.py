@@ -8,7 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tflmgen.api import Costs, board_of, measured_costs, quantization_json, quantization_lines, quantize_to
+from tflmgen.api import (
+    Costs,
+    board_of,
+    measured_costs,
+    operators_in_float,
+    quantization_json,
+    quantization_lines,
+    quantization_warnings,
+    quantize_to,
+)
 from tflmgen.applications import is_application
 from tflmgen.errors import UsageError
 from tflmgen.frontend import file_of_source, is_tflite, read_source, stem_of_source, write_model
@@ -21,9 +30,15 @@ from tflmgen.terminal import Column, Console, Table, count
 OUTPUTS = (
     Column("output", min_width=16),
     Column("largest error", numeric=True),
+    Column("deviation", numeric=True),
+    Column("about mean", numeric=True),
+    Column("worst", numeric=True),
     Column("SQNR dB", numeric=True),
-    Column("same largest element", numeric=True),
+    Column("same", numeric=True),
 )
+"""Columns: standard deviation of the float output; decibels about the mean of all elements and of the worst one; the
+signal with its mean; share of rows with the same largest element, or of integers that are the same."""
+
 COSTS = (Column("", min_width=12), Column("float", numeric=True), Column("quantised", numeric=True))
 IN_FLOAT = (Column("#"), Column("operator", min_width=12), Column("why it stays in float", min_width=30, wraps=True))
 
@@ -47,12 +62,13 @@ def quantize_command(
     board = board_of(choices.board)
     with console.progress(f"Quantising {model.name}") as progress:
         result = quantize_file(model, calibration, choices, signature, progress, source)
+    console.refuse_warnings([*quantization_warnings(result), *operators_in_float(result)])
     write_whole(path, result.quantized.data)
     before = model.stat().st_size if is_tflite(model) else len(write_model(read_source(model, source)))
     costs = measured_costs(model, path, board, result.data.held_out, source, console) if board else None
     contents: dict[str, Any] = {"model": model.name, "output": str(path), "bytes": [before, path.stat().st_size]}
     contents |= {**quantization_json(result), "board": costs}
-    contents["warnings"] += list(_slower(costs, choices.io))
+    contents["warnings"] += list(_warnings(result, costs, choices.io))
     if choices.report is not None:
         write_whole(choices.report, quantization_html(contents).encode())
     console.json(contents)
@@ -74,8 +90,14 @@ def _print(console: Console, model: Path, result: QuantizedFile, costs: Costs | 
         console.line(line)
     if costs is not None:
         console.table(Table(f"Before and after on {costs['id']}", COSTS, _cost_rows(costs)))
-    for line in _slower(costs, io):
-        console.line(f"warning: {line}")
+    if result.proof is not None:
+        console.line(f"{result.proof.text}.")
+    console.warnings([*quantization_warnings(result), *_warnings(result, costs, io)])
+
+
+def _warnings(result: QuantizedFile, costs: Costs | None, io: QuantizedIo) -> list[str]:
+    own = [result.proof.warning] if result.proof is not None and result.proof.warning else []
+    return [*own, *_slower(costs, io)]
 
 
 def _check_model(model: Path) -> None:
@@ -95,6 +117,7 @@ def quantize_first(
     path, result = quantize_to(Path(), model, options, console, compiles)
     for line in quantization_lines(result):
         console.line(line)
+    console.warnings(quantization_warnings(result))
     console.line(f"Wrote {path}.")
     return path, replace(options, quantize=None, shape=None, constant=None, nhwc_inputs=False)
 
@@ -120,8 +143,15 @@ def _rows(result: QuantizedFile) -> list[tuple[str, ...]]:
         (
             error.output,
             f"{error.max_abs:.4g}",
-            "exact" if math.isinf(error.sqnr_db) and error.max_abs == 0 else f"{error.sqnr_db:.1f}",
+            f"{error.noise.deviation:.4g}" if error.noise else "",
+            _decibels(error.noise.whole_db) if error.noise else "",
+            _decibels(error.noise.worst_db) if error.noise else "",
+            "" if error.is_integer else _decibels(error.sqnr_db),
             "" if error.agreement is None else f"{error.agreement:.1%}",
         )
         for error in result.evaluation.outputs
     ]
+
+
+def _decibels(value: float) -> str:
+    return "exact" if value == math.inf else f"{value:.1f}"

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tflmgen.api import invoke_sets, plan_file
+from tflmgen.api import invoke_sets
 from tflmgen.applications import is_application
 from tflmgen.commands.run_application import run_application_command
-from tflmgen.emulators import Result, VectorSet, check_session_options, read_input_sets, write_outputs
+from tflmgen.commands.session_plan import plan_session, session_board
+from tflmgen.emulators import Result, VectorSet, read_input_sets, write_outputs
 from tflmgen.errors import UsageError
 from tflmgen.ir import Signature
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project import board_for, check_writable, require_compiler
+from tflmgen.project import check_writable
 from tflmgen.terminal import Console, count
 
 
@@ -36,15 +37,13 @@ def run_command(
     if outputs is None:
         raise UsageError("run needs --outputs OUT.npz; only an application (.toml) prints what it decides")
     console = Console(output)
-    board = board_for(board_name, options)
-    check_session_options(board, session_options)
-    check_writable(outputs, model, inputs, options.quantize)
-    key, is_attached = session_options.signature, session_options.port is not None
-    planned = plan_file(model, board, options, console, inputs=inputs, signature=key, is_attached=is_attached)
-    if not is_attached:
-        require_compiler(board)
+    board = session_board(board_name, options, session_options)
+    check_writable(outputs)
+    planned = plan_session(model, board, options, session_options, console, inputs)
     signatures = planned.compilation.module.signatures
-    vectors = read_input_sets(inputs, signatures, key, False, planned.frozen.places)
+    vectors = read_input_sets(
+        inputs, signatures, session_options.signature, False, planned.frozen.places, session_options.real
+    )
     ran = invoke_sets(planned, vectors, session_options, console)
     write_outputs(outputs, vectors, signatures, [result.outputs for result in ran.results])
     sets = [_set_json(*pair, signatures) for pair in zip(vectors.sets, ran.results, strict=True)]

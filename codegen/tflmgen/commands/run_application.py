@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tflmgen.api import ApplicationRun, Stream, plan_file, run_application
+from tflmgen.api import ApplicationRun, Stream, run_application
 from tflmgen.applications import Event, StageRuns
-from tflmgen.emulators import Vectors, check_session_options, write_outputs
+from tflmgen.commands.session_plan import plan_session, session_board
+from tflmgen.emulators import Vectors, write_outputs
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project import board_for, check_writable, require_compiler
+from tflmgen.project import check_writable
 from tflmgen.terminal import Column, Console, Table, count
 
 EVENTS = (
@@ -32,14 +33,10 @@ def run_application_command(
 ) -> None:
     """Runs the application on a file of samples, or each file of a folder, and prints a timeline of each."""
     console = Console(output)
-    board = board_for(board_name, options)
-    check_session_options(board, session)
+    board = session_board(board_name, options, session)
     if outputs is not None:
-        check_writable(outputs, model, inputs)
-    is_attached = session.port is not None
-    planned = plan_file(model, board, options, console, inputs=inputs, is_attached=is_attached)
-    if not is_attached:
-        require_compiler(board)
+        check_writable(outputs)
+    planned = plan_session(model, board, options, session, console, inputs)
     ran = run_application(planned, inputs, session, console)
     if outputs is not None:
         sets = Vectors(tuple(vector_set for stream in ran.streams for vector_set in stream.vectors.sets), True)

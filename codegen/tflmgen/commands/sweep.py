@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from tflmgen.sweep import (
     write_reports,
 )
 from tflmgen.terminal import Column, Console, Table, count, readable
+from tflmgen.user_files import parse_json
 
 COLUMNS = (
     Column("model", min_width=16),
@@ -46,7 +46,7 @@ def sweep_command(sources: Sequence[Path], results: str, choices: SweepOptions, 
     console = Console(output)
     limits = Limits(choices.timeout, _bytes(choices.memory))
     if choices.report is not None:
-        check_writable(choices.report, *sources)
+        check_writable(choices.report)
     space = read_space(sources)
     tasks = list(tasks_of(space.candidates, _boards(space, choices), _options(space, choices), choices.measure))
     if not tasks:
@@ -113,7 +113,7 @@ def _set(text: str) -> dict[str, Any]:
         if not equals:
             raise UsageError(f"--options {text!r}: '{word}' is not KEY=VALUE")
         try:
-            values[key] = json.loads(value)
+            values[key] = parse_json(value)
         except ValueError:
             values[key] = value
     return values

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tflmgen.api import Check, Comparison, MismatchError, compare_outputs, plan_file
+from tflmgen.api import Check, Comparison, MismatchError, compare_outputs
+from tflmgen.commands.session_plan import plan_session, session_board
 from tflmgen.compare import Case, Reference, Tolerance, junit_xml
-from tflmgen.emulators import check_session_options
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project import Board, board_for, check_writable, require_compiler, write_whole
+from tflmgen.project import Board, check_writable, write_whole
 from tflmgen.terminal import Column, Console, Table
 
 
@@ -26,16 +26,10 @@ def test_command(
 ) -> None:
     """Compares the firmware's outputs with the references. Raises MismatchError (exit code 1) if one differs."""
     console = Console(output)
-    board = board_for(board_name, options)
-    check_session_options(board, session)
+    board = session_board(board_name, options, session)
     if junit is not None:
-        check_writable(junit, model, vectors_path)
-    is_attached = session.port is not None
-    planned = plan_file(
-        model, board, options, console, inputs=vectors_path, signature=session.signature, is_attached=is_attached
-    )
-    if not is_attached:
-        require_compiler(board)
+        check_writable(junit)
+    planned = plan_session(model, board, options, session, console, vectors_path)
     compared = compare_outputs(planned, vectors_path, tolerance, session, console)
     _report(console, model, board, compared)
     if junit is not None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tflmgen.api import ApplicationRun, MismatchError, plan_file, run_application
+from tflmgen.api import ApplicationRun, MismatchError, run_application
 from tflmgen.applications import Expectation, Verdict, compared, is_application, read_application, read_expectations
 from tflmgen.commands.run_application import event_json, seconds_of, time_text
+from tflmgen.commands.session_plan import plan_session, session_board
 from tflmgen.compare import Case, junit_xml
-from tflmgen.emulators import check_session_options
 from tflmgen.errors import UsageError
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project import board_for, check_writable, require_compiler, write_whole
+from tflmgen.project import check_writable, write_whole
 from tflmgen.terminal import Column, Console, Table, count
 
 DECISIONS = (
@@ -47,14 +47,10 @@ def decisions_command(
     expectations = read_expectations(expected, app)
     if app.period is None:
         raise UsageError(f'{model}: --expect needs the time between calls: period = "10 ms" of an input')
-    board = board_for(board_name, options)
-    check_session_options(board, session)
+    board = session_board(board_name, options, session)
     if junit is not None:
-        check_writable(junit, model, inputs, expected)
-    is_attached = session.port is not None
-    planned = plan_file(model, board, options, console, inputs=inputs, is_attached=is_attached)
-    if not is_attached:
-        require_compiler(board)
+        check_writable(junit)
+    planned = plan_session(model, board, options, session, console, inputs)
     ran = run_application(planned, inputs, session, console)
     checked = _checked(expectations, ran, app.period)
     _report(console, model, board.id, ran, checked)

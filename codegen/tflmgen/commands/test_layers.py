@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tflmgen.api import LayerCheck, LayerComparison, MismatchError, check_static, compare_layers, plan_file
+from tflmgen.api import LayerCheck, LayerComparison, MismatchError, check_static, compare_layers
+from tflmgen.commands.session_plan import plan_session, session_board
 from tflmgen.compare import TFLM, Case, Tolerance, junit_xml
-from tflmgen.emulators import check_session_options
 from tflmgen.errors import UsageError
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project import Board, check_writable, load_board, require_compiler, write_whole
+from tflmgen.project import Board, check_writable, write_whole
 from tflmgen.terminal import Column, Console, Table
 
 
@@ -26,17 +26,15 @@ def layers_command(
 ) -> None:
     """Compares each operator's output with a reference. Raises MismatchError (exit code 1) if one differs."""
     console = Console(output)
-    board = load_board(board_name)
-    check_session_options(board, session)
+    board = session_board(board_name, options, session)
     if session.port is not None:
         raise UsageError(
             "--layers needs a firmware of its own, which the board at --port doesn't run: leave --port out"
         )
     if junit is not None:
-        check_writable(junit, model, vectors_path)
-    planned = plan_file(model, board, options, console)
+        check_writable(junit)
+    planned = plan_session(model, board, options, session, console)
     check_static(model, planned.compilation)
-    require_compiler(board)
     compared = compare_layers(planned, vectors_path, tolerance, session, console)
     _report(console, model, board, compared)
     if junit is not None:

@@ -17,7 +17,7 @@ from tflmgen.compare.intermediate_values import (
 from tflmgen.compare.junit import Case, junit_xml
 from tflmgen.compare.oracle import TFLM, OracleError, tflm_tensors
 from tflmgen.compare.references import HOST_BUILD, VECTORS, NoReferenceError, Reference, find_references
-from tflmgen.compare.verdict import Difference, Tolerance, difference, largest_distance
+from tflmgen.compare.verdict import Difference, Tolerance, difference
 
 __all__ = [
     "HOST_BUILD",
@@ -37,7 +37,6 @@ __all__ = [
     "find_references",
     "first_difference",
     "junit_xml",
-    "largest_distance",
     "last_values",
     "read_layers",
     "tflm_tensors",

@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tflmgen.conversion.data_proof import Proof, prove
-from tflmgen.conversion.onnx_source import OnnxSource
-from tflmgen.conversion.port_names import SourceEntry, SourcePort, source_entries, with_source_names
+from tflmgen.conversion.port_names import source_entries, with_source_names
 from tflmgen.conversion.source_kind import TensorFlowSource
 from tflmgen.conversion.tensorflow_process import TEMPORARY, TensorFlowProcess
+from tflmgen.emulators import ArrayFile
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend import CUSTOM, Model, parse_model, read_source, source_program, write_model
 from tflmgen.options import SourceOptions
+from tflmgen.reference import Array
+from tflmgen.source_proof import Proof, ProofSettings, SourceEntry, entry_of, prove, prove_lowered
 
 Progress = Callable[[str], None]
 
@@ -91,7 +92,7 @@ def convert_in(
     model = replace(model, description=f"converted from {source.path.name} {settings.digest}".rstrip())
     data = write_model(model)
     progress(f"Comparing with {source.path.name}")
-    choices = settings.calibration, settings.tolerance, bool(description["stateful"])
+    choices = bool(description["stateful"]), ProofSettings(_arrays(settings.calibration), settings.tolerance)
     proof = prove(model, entries, process, *choices)
     if proof.unsupported and answer["custom"]:
         # What a plug-in computes cannot be evaluated; that its composite arrives with the rest as it is can be shown.
@@ -130,19 +131,11 @@ def convert_lowered(
     progress(f"Converting {source.name}")
     model = read_source(source, options)
     data = write_model(model)
-    entry = _entry_of(model)
-    runner = OnnxSource(source_program(source, options), [port.name for port in entry.inputs], options.nhwc_inputs)
     progress(f"Comparing with {source.name}")
-    proof = prove(model, [entry], runner, calibration, tolerance, runner.is_stateful)
-    return Conversion(model, data, [entry], (), proof)
+    settings = ProofSettings(_arrays(calibration), tolerance)
+    proof = prove_lowered(source_program(source, options), model, options, settings)
+    return Conversion(model, data, [entry_of(model)], (), proof)
 
 
-def _entry_of(model: Model) -> SourceEntry:
-    """The one entry of a lowered source, with the ports of the file."""
-    (signature,) = model.signatures
-    tensors = model.subgraphs[signature.subgraph].tensors
-    inputs, outputs = (
-        tuple(SourcePort(name, tensors[place].type_name, tensors[place].shape) for name, place in side)
-        for side in (signature.inputs, signature.outputs)
-    )
-    return SourceEntry(signature.key, inputs, outputs)
+def _arrays(file: Path | None) -> Mapping[str, Array]:
+    return {} if file is None else ArrayFile(file)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend import is_torch_function
+from tflmgen.user_files import MODEL_LIMIT, open_regular
 
 _KINDS = {".keras": "keras", ".h5": "keras", ".hdf5": "keras", ".pb": "graph", ".pbtxt": "graph"}
 _STARTS = {".keras": (b"PK",), ".h5": (b"\x89HDF",), ".hdf5": (b"\x89HDF",)}
@@ -65,7 +66,7 @@ def tensorflow_source(path: Path) -> TensorFlowSource | None:
 def _checked(source: TensorFlowSource) -> TensorFlowSource:
     path = source.path
     try:
-        with path.open("rb") as file:
+        with open_regular(path, MODEL_LIMIT) as file:
             start = file.read(8)
     except FileNotFoundError:
         raise _error(path, "there is no such file") from None

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 import tflmgen
-from tflmgen.conversion.data_proof import InputSet, Outputs
-from tflmgen.emulators import read_arrays
+from tflmgen.emulators import ArrayFile
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.reference import Array
+from tflmgen.source_proof import InputSet, Outputs
 
 INTERPRETER = "TFLMGEN_TENSORFLOW"
 """Environment variable with the path of a Python that has TensorFlow."""
@@ -59,6 +59,7 @@ class TensorFlowProcess:
     """
 
     title = "TensorFlow"
+    is_authority = True
     intermediate = "what TensorFlow made of it"
     open_rows = False
 
@@ -139,7 +140,7 @@ class TensorFlowProcess:
             arrays |= {f"s{k}_{n}_in_{i}": a for n, row in enumerate(sample.sequence) for i, a in enumerate(row)}
         np.savez(self.folder / "inputs.npz", **arrays)
         self.ask("run", inputs="inputs.npz", outputs="outputs.npz")
-        results = read_arrays(self.folder / "outputs.npz")
+        results = ArrayFile(self.folder / "outputs.npz")
         return [None if f"s{k}_error" in results else _outputs(results, k, s) for k, s in enumerate(sets)]
 
     def run_by_definition(self, _sets: Sequence[InputSet]) -> Sequence[Outputs | None]:
@@ -152,7 +153,7 @@ class TensorFlowProcess:
         nodes = list(dict.fromkeys(part for name in names for part in name.split(";")))
         if not self.ask("trace", nodes=nodes, inputs="trace.npz", outputs="traced.npz")["traced"]:
             return {}
-        values = read_arrays(self.folder / "traced.npz")
+        values = ArrayFile(self.folder / "traced.npz")
         return {name: [values[part] for part in name.split(";") if part in values] for name in names}
 
     @property

@@ -4,6 +4,7 @@ In: a compiled model and sets of inputs. Out: outputs, counts of instructions pe
 Decided here: which emulator runs a board, and how its counts are attributed to steps.
 """
 
+from tflmgen.emulators.array_file import ArrayFile, VectorsError
 from tflmgen.emulators.cycle_models import CYCLE_MODELS, CycleModel
 from tflmgen.emulators.execute import STATUS, Result, StatusError, run_set, run_sets
 from tflmgen.emulators.firmware_session import check_session_options, running
@@ -15,10 +16,8 @@ from tflmgen.emulators.invoke_cost import NO_CYCLES, NO_WAITS, NOTHING, Cycles, 
 from tflmgen.emulators.link import FAULT, REFUSED, REPLY, Decoder, Frame, Request
 from tflmgen.emulators.npz import (
     Vectors,
-    VectorsError,
     VectorSet,
     choose_signature,
-    read_arrays,
     set_caption,
     vector_set_of,
     write_outputs,
@@ -27,6 +26,7 @@ from tflmgen.emulators.seeded import generator_inputs, seeded_sets
 from tflmgen.emulators.serial_port import LARGEST_FRAME, find_port, open_serial
 from tflmgen.emulators.session import Invocation, Session
 from tflmgen.emulators.step_counts import Blocks, blocks_of
+from tflmgen.emulators.wav_file import read_sound
 
 __all__ = [
     "CYCLE_MODELS",
@@ -39,6 +39,7 @@ __all__ = [
     "REFUSED",
     "REPLY",
     "STATUS",
+    "ArrayFile",
     "Blocks",
     "CycleModel",
     "Cycles",
@@ -65,8 +66,8 @@ __all__ = [
     "generator_inputs",
     "has_inputs_only",
     "open_serial",
-    "read_arrays",
     "read_input_sets",
+    "read_sound",
     "run_set",
     "run_sets",
     "running",

@@ -7,17 +7,23 @@ NAME[k] for its element k; other columns of such a header are ignored. A header 
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from tflmgen.emulators.npz import Array, VectorsError
+from tflmgen.emulators.array_file import Array, VectorsError
+from tflmgen.emulators.real_numbers import RealNumbers, takes_real_numbers
 from tflmgen.frontend import printable
 from tflmgen.ir import DType, Port
+from tflmgen.user_files import MEGABYTE, open_regular
+
+TABLE_LIMIT = 128 * MEGABYTE
+"""Bytes of the largest table that is read: its cells take some 20 times as much memory."""
 
 _DELIMITERS = ",;\t"
 _INTEGERS = {DType.BOOL: (0, 1), DType.INT4: (-8, 7)}
@@ -32,8 +38,11 @@ class _Row:
     cells: list[str]
 
 
-def csv_sets(path: Path, ports: Sequence[Port]) -> list[tuple[Array, ...]]:
-    """Arrays of each input set, in the order of the inputs. Raises VectorsError with the line and the column."""
+def csv_sets(path: Path, ports: Sequence[Port], real: RealNumbers | None = None) -> list[tuple[Array, ...]]:
+    """Arrays of each input set, in the order of the inputs. Raises VectorsError with the line and the column.
+
+    real  numbers for quantised inputs are real ones, which it quantises; None: they are the input's integers
+    """
     rows = _rows(path)
     header = rows[0].cells if rows and not any(map(_is_number, rows[0].cells)) else None
     data = rows if header is None else rows[1:]
@@ -51,13 +60,13 @@ def csv_sets(path: Path, ports: Sequence[Port]) -> list[tuple[Array, ...]]:
         raise VectorsError(
             f"{path}: line {data[-1].line}: the last set has {len(data) % per_set} rows, and the model takes {per_set}"
         )
-    arrays = [_array(path, data, of_port, port) for port, of_port in zip(ports, columns, strict=True)]
+    arrays = [_array(path, data, of_port, port, real) for port, of_port in zip(ports, columns, strict=True)]
     return [tuple(array[k] for array in arrays) for k in range(len(data) // per_set)]
 
 
 def _rows(path: Path) -> list[_Row]:
     try:
-        with path.open(encoding="utf-8-sig", newline="") as text:
+        with io.TextIOWrapper(open_regular(path, TABLE_LIMIT), encoding="utf-8-sig", newline="") as text:
             first = text.readline()
             text.seek(0)
             delimiter = next((d for d in _DELIMITERS if d in first), ",")
@@ -127,8 +136,14 @@ def _rows_per_set(path: Path, ports: Sequence[Port], columns: list[list[int]]) -
     return next(iter(counts.values()))
 
 
-def _array(path: Path, rows: Sequence[_Row], columns: list[int], port: Port) -> Array:
+def _array(path: Path, rows: Sequence[_Row], columns: list[int], port: Port, real: RealNumbers | None) -> Array:
     """The column's numbers: a first axis of sets, then the input's shape."""
+    if real is not None and takes_real_numbers(port):
+        stand_in = replace(port, type=replace(port.type, dtype=DType.FLOAT32, quantization=None))
+        values = _array(path, rows, columns, stand_in, None)
+        if not np.isfinite(values).all():
+            raise VectorsError(f"{path}: input '{port.name}' is {port.type}, which has no infinities and no NaN")
+        return real.quantized(port, values)
     numbers = [_number(path, row, column, port) for row in rows for column in columns]
     return np.array(numbers, port.type.dtype.numpy).reshape(-1, *port.type.max_shape)
 
@@ -146,5 +161,7 @@ def _number(path: Path, row: _Row, column: int, port: Port) -> float | int:
     least, largest = _INTEGERS.get(dtype) or (int(np.iinfo(dtype.label).min), int(np.iinfo(dtype.label).max))
     value = int(cell) if re.fullmatch(r"[+-]?[0-9]{1,30}", cell) else float(cell)
     if value != value or math.isinf(value) or value != int(value) or not least <= value <= largest:
-        raise VectorsError(f"{where} is not a whole number from {least} to {largest}: '{port.name}' is {dtype.label}")
+        hint = ". --real takes real numbers" if takes_real_numbers(port) else ""
+        rule = f"is not a whole number from {least} to {largest}: '{port.name}' is {dtype.label}{hint}"
+        raise VectorsError(f"{where} {rule}")
     return int(value)

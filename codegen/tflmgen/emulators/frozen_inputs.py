@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tflmgen.emulators.array_file import Array, VectorsError
 from tflmgen.emulators.input_files import arrays_by_name
-from tflmgen.emulators.npz import Array, VectorsError
 from tflmgen.errors import ModelError
 from tflmgen.frontend import ShapeInputError, is_lowered, read_source, source_inputs
 from tflmgen.options import BuildOptions

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tflmgen.applications import read_program
-from tflmgen.emulators.input_files import arrays_by_name
+from tflmgen.emulators.input_files import array_shapes
 from tflmgen.frontend import Model, Shape, Signature, TensorKey, is_lowered
 from tflmgen.options import BuildOptions
 
@@ -28,7 +28,7 @@ def shapes_of_inputs(
         return {}
     model = read_program(model_path, options)
     shapes: dict[TensorKey, set[Shape]] = {}
-    stored = {name: array.shape for name, array in arrays_by_name(inputs).items()}
+    stored = array_shapes(inputs)
     for tensor_key, shape in _inputs_of(model, stored, key):
         tensor = model.subgraphs[tensor_key[0]].tensors[tensor_key[1]]
         signature = tensor.shape_signature or ()

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tflmgen.emulators.array_file import Array, ArrayFile, VectorsError
 from tflmgen.emulators.csv_inputs import csv_sets
 from tflmgen.emulators.media_inputs import png_set, wav_sets
-from tflmgen.emulators.npz import Array, Vectors, VectorsError, VectorSet, choose_signature, read_arrays, read_vectors
+from tflmgen.emulators.npz import Vectors, VectorSet, choose_signature, read_vectors
+from tflmgen.emulators.real_numbers import RealNumbers
 from tflmgen.ir import Port, Signature
 
 _SUFFIXES = (".csv", ".wav", ".png")
@@ -20,14 +22,25 @@ def has_inputs_only(path: Path) -> bool:
 
 def arrays_by_name(path: Path) -> Mapping[str, Array]:
     """Arrays of an archive; none for other kinds of files. Raises VectorsError if an archive cannot be read."""
-    return {} if has_inputs_only(path) else read_arrays(path)
+    return {} if has_inputs_only(path) else ArrayFile(path)
+
+
+def array_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """Shapes of an archive's arrays, none of which is read; empty for other kinds of files. Raises VectorsError."""
+    return {} if has_inputs_only(path) else {name: header.shape for name, header in ArrayFile(path).headers.items()}
 
 
 def read_input_sets(
-    path: Path, signatures: Sequence[Signature], key: str | None, expected: bool, frozen: Sequence[int] = ()
+    path: Path,
+    signatures: Sequence[Signature],
+    key: str | None,
+    expected: bool,
+    frozen: Sequence[int] = (),
+    is_real: bool = False,
 ) -> Vectors:
     """Input sets of a file, or of a folder's files in the order of their names; see read_vectors().
 
+    is_real  tables hold real numbers for quantised inputs
     Raises VectorsError where they don't fit the model.
     """
     if not has_inputs_only(path):
@@ -38,10 +51,11 @@ def read_input_sets(
         if not port.type.is_static:
             raise VectorsError(f"{path}: input '{port.name}' is {port.type}, whose shape is dynamic. Use .npz")
     try:
-        sets = [pair for file in files_of_inputs(path) for pair in _sets(file, ports)]
+        real = RealNumbers()
+        sets = [pair for file in files_of_inputs(path) for pair in _sets(file, ports, real if is_real else None)]
     except OSError as error:
         raise VectorsError(f"{error.filename or path}: cannot be read: {error.strerror or error}") from error
-    return Vectors(tuple(VectorSet(label, number, inputs) for inputs, label in sets))
+    return Vectors(tuple(VectorSet(label, number, inputs) for inputs, label in sets), notes=real.notes())
 
 
 def files_of_inputs(path: Path) -> list[Path]:
@@ -54,12 +68,12 @@ def files_of_inputs(path: Path) -> list[Path]:
     return files
 
 
-def _sets(path: Path, ports: Sequence[Port]) -> list[tuple[tuple[Array, ...], str]]:
+def _sets(path: Path, ports: Sequence[Port], real: RealNumbers | None) -> list[tuple[tuple[Array, ...], str]]:
     """Inputs and label of each set of one file."""
     if path.suffix.lower() == ".csv":
         if not ports:
             raise VectorsError(f"{path}: the model has no inputs")
-        return [(inputs, "") for inputs in csv_sets(path, ports)]
+        return [(inputs, "") for inputs in csv_sets(path, ports, real)]
     if len(ports) != 1:
         names = ", ".join(f"'{port.name}'" for port in ports) or "none"
         raise VectorsError(f"{path}: fills one input, and the model has {len(ports)}: {names}. Use .npz or .csv")

@@ -1,15 +1,16 @@
-"""Inputs of WAV files (PCM, windows of the input's length) and PNG files (one image), in the input's numbers."""
+"""Inputs of WAV files (windows of the input's length) and PNG files (one image), in the input's numbers."""
 
 from __future__ import annotations
 
-import wave
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.emulators.npz import Array, VectorsError
+from tflmgen.emulators.array_file import Array, VectorsError
+from tflmgen.emulators.wav_file import read_sound
 from tflmgen.ir import DType, Port
+from tflmgen.user_files import DATA_LIMIT, open_regular
 
 _INTEGERS = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32)
 
@@ -21,10 +22,10 @@ numbers of 0 to 1 and a step of 1/2 or more, an input would tell no more than th
 def wav_sets(path: Path, port: Port) -> list[tuple[Array, str]]:
     """Consecutive windows of the file with a label each, the start in seconds. What is left at the end is dropped.
 
-    Real numbers are from -1 to 1. Raises VectorsError where the file is no PCM, or does not fit the input.
+    Real numbers are from -1 to 1. Raises VectorsError where the file is no WAV file, or does not fit the input.
     """
-    samples, bits, rate = _samples(path)
-    channels = samples.shape[1]
+    sound = read_sound(path)
+    samples, channels, rate = sound.samples, sound.channels, sound.rate
     axes = [size for size in port.type.max_shape if size != 1] or [1]
     own_channels = axes.pop() if len(axes) > 1 else 1
     words = f"input '{port.name}' is {port.type}"
@@ -38,27 +39,8 @@ def wav_sets(path: Path, port: Port) -> list[tuple[Array, str]]:
         raise VectorsError(f"{path}: {len(samples)} samples per channel at {rate} Hz, and {words}: {length} at least")
     count = len(samples) // length
     windows = samples[: count * length].reshape(count, *port.type.max_shape)
-    stored = _stored(path, windows / 2.0 ** (bits - 1), bits - 1, port)
+    stored = _stored(path, windows, sound.bits, port)
     return [(stored[k], f"{path.name} {k * length / rate:.3f} s") for k in range(count)]
-
-
-def _samples(path: Path) -> tuple[NDArray[np.int64], int, int]:
-    """Samples [frame, channel] around 0, bits of a sample, and frames per second."""
-    try:
-        with path.open("rb") as file, wave.open(file) as sound:
-            channels, width, rate = sound.getnchannels(), sound.getsampwidth(), sound.getframerate()
-            frames, data = sound.getnframes(), sound.readframes(sound.getnframes())
-    except (wave.Error, EOFError) as error:
-        raise VectorsError(f"{path}: not a WAV file of PCM samples, or a damaged one: {error}") from error
-    if not 1 <= width <= 4 or rate < 1 or len(data) != frames * channels * width:
-        raise VectorsError(f"{path}: damaged: {len(data)} bytes of samples, and the header says {frames} frames")
-    if width == 1:  # WAV's only unsigned samples
-        values = np.frombuffer(data, np.uint8).astype(np.int64) - 128
-    else:
-        words = np.zeros((frames * channels, 4), np.uint8)
-        words[:, 4 - width :] = np.frombuffer(data, np.uint8).reshape(-1, width)
-        values = words.view("<i4")[:, 0].astype(np.int64) >> 8 * (4 - width)
-    return values.reshape(frames, channels), 8 * width, rate
 
 
 def png_set(path: Path, port: Port) -> Array:
@@ -66,8 +48,8 @@ def png_set(path: Path, port: Port) -> Array:
 
     Real numbers are from 0 to 1. Raises VectorsError where pillow is missing, or the image does not fit the input.
     """
-    pixels, bits = _pixels(path)
     shape = port.type.max_shape
+    pixels, bits = _pixels(path, port)
     for image in (pixels, pixels.transpose(2, 0, 1)):
         if [size for size in image.shape if size != 1] == [size for size in shape if size != 1]:
             return _stored(path, image.reshape(shape) / (2.0**bits - 1), bits, port)
@@ -75,16 +57,22 @@ def png_set(path: Path, port: Port) -> Array:
     raise VectorsError(f"{path}: the image is {size} (height, width, channels), and input '{port.name}' is {port.type}")
 
 
-def _pixels(path: Path) -> tuple[NDArray[np.int64], int]:
-    """Pixels [height, width, channel] from 0, and bits of a pixel."""
+def _pixels(path: Path, port: Port) -> tuple[NDArray[np.int64], int]:
+    """Pixels [height, width, channel] from 0, and bits of a pixel.
+
+    Raises VectorsError before an image is unpacked that has more pixels than the input has elements.
+    """
     try:
         from PIL import Image
     except ImportError as error:
         advice = "Install it: pip install 'tflmgen[images]'"
         raise VectorsError(f"{path}: PNG needs the package pillow. {advice}") from error
     try:
-        with path.open("rb") as file, Image.open(file, formats=["PNG"]) as opened:
+        with open_regular(path, DATA_LIMIT) as file, Image.open(file, formats=["PNG"]) as opened:
             image: Image.Image = opened
+            if image.width * image.height > port.type.elements:
+                size = f"{image.height} x {image.width} (height, width)"
+                raise VectorsError(f"{path}: the image is {size}, and input '{port.name}' is {port.type}")
             if image.mode == "P":
                 image = image.convert("RGBA" if "transparency" in image.info else "RGB")
             elif image.mode == "1":

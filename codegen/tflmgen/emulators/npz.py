@@ -4,40 +4,30 @@ Three forms are read. Sets: `n_sets`, `s{k}_in_{i}` and `s{k}_out_{j}` in the or
 `s{k}_sig` the signature's key where the model has several, `s{k}_label` a word for people, and `stateful`: the sets run
 in order on one instance, else each starts afresh. Simple: one array per input or output name. Samples: the same, with
 one more dimension in front of each array, or with more than one sample in a first dimension that is 1 in the model;
-`stateful` holds for samples, too, unless an input or output has that name. Other arrays are ignored.
+`stateful` holds for samples, too, unless an input or output has that name. Other arrays are ignored, but an only array
+is for an only input whatever its name. Floats for a quantised input are real numbers.
 """
 
 from __future__ import annotations
 
 import io
+import math
 import re
-import struct
 import zipfile
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tflmgen.errors import TflmgenError
+from tflmgen.emulators.array_file import Array, ArrayFile, VectorsError
+from tflmgen.emulators.real_numbers import RealNumbers, takes_real_numbers
 from tflmgen.frontend import printable
 from tflmgen.ir import DType, Port, Signature, TensorType
 from tflmgen.project import write_whole
 
-Array = NDArray[Any]
-
-DAMAGED = (ValueError, EOFError, MemoryError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile)
-"""Exceptions that zipfile and NumPy raise for malformed files."""
-
 _STATEFUL = "stateful"
 """Name of the array that says whether state carries over between sets."""
-
-
-class VectorsError(TflmgenError):
-    """An invalid file of inputs or expected outputs; the text names the file and the array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +47,14 @@ class Vectors:
     stateful     state carries over between sets
     says_states  the file says whether it does
     simple       the simple form of the file
+    notes        what the user should know of the sets, a sentence each
     """
 
     sets: tuple[VectorSet, ...]
     stateful: bool = False
     says_states: bool = False
     simple: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def set_caption(number: int, label: str) -> str:
@@ -90,7 +82,8 @@ def read_vectors(
 
     frozen  positions of inputs that became constants, which the sets still have
     """
-    return _Reader(path, read_arrays(path), signatures, key, expected, frozen).read()
+    reader = _Reader(path, ArrayFile(path), signatures, key, expected, frozen)
+    return replace(reader.read(), notes=reader.real_numbers.notes())
 
 
 def vector_set_of(label: str, arrays: Mapping[str, Array], signatures: Sequence[Signature], number: int) -> VectorSet:
@@ -119,42 +112,20 @@ def write_outputs(
     write_whole(path, archive.getvalue())
 
 
-def read_arrays(path: Path) -> Mapping[str, Array]:
-    """Arrays of a file by name. Raises VectorsError if it cannot be read."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = [m for m in archive.namelist() if m.endswith(".npy")]
-            return {member.removesuffix(".npy"): _read_array(path, archive, member) for member in members}
-    except OSError as error:
-        raise VectorsError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except DAMAGED as error:
-        raise VectorsError(f"{path}: not an .npz file, or a damaged one. Make one with numpy.savez") from error
-
-
-def _read_array(path: Path, archive: zipfile.ZipFile, member: str) -> Array:
-    try:
-        with archive.open(member) as data:
-            array: Array = np.lib.format.read_array(data, allow_pickle=False)
-            return array
-    except DAMAGED as error:
-        raise VectorsError(f"{path}: array '{member.removesuffix('.npy')}' cannot be read: {error}") from error
-
-
-def _has_shape(array: Array, type_: TensorType) -> bool:
+def _has_shape(shape: tuple[int, ...], type_: TensorType) -> bool:
     """Whether the shape fits; a dynamic dimension may have any size up to its bound."""
     dynamic = type_.dynamic_axes
-    return len(array.shape) == len(type_.shape) and all(
+    return len(shape) == len(type_.shape) and all(
         size <= maximum if axis in dynamic else size == maximum
-        for axis, (size, maximum) in enumerate(zip(array.shape, type_.max_shape, strict=True))
+        for axis, (size, maximum) in enumerate(zip(shape, type_.max_shape, strict=True))
     )
 
 
-def _sample_count(port: Port, array: Array | None) -> int | None:
-    """Number of samples in the array of a port; None if it is a single one, or does not fit."""
+def _sample_count(port: Port, shape: tuple[int, ...] | None) -> int | None:
+    """Number of samples in an array of that shape for a port; None if it is a single one, or does not fit."""
     own = port.type.max_shape
-    if array is None or not port.type.is_static:
+    if shape is None or not port.type.is_static:
         return None
-    shape: tuple[int, ...] = array.shape
     if len(shape) == len(own) + 1 and shape[1:] == own:
         return shape[0]
     if len(shape) == len(own) and own[:1] == (1,) and shape[1:] == own[1:] and shape[0] != 1:
@@ -178,6 +149,7 @@ class _Reader:
         self._key = key
         self._expected = expected
         self._frozen = frozen
+        self.real_numbers = RealNumbers()
 
     def read(self) -> Vectors:
         if "n_sets" in self._arrays or any(re.fullmatch(r"s\d+_(in|out)_\d+", name) for name in self._arrays):
@@ -196,31 +168,38 @@ class _Reader:
     def _samples(self, number: int) -> tuple[VectorSet, ...]:
         """A set for each sample; none if the inputs are not those of several samples."""
         signature = self._signatures[number]
-        counts = {_sample_count(port, self._arrays.get(port.name)) for port in signature.inputs} or {None}
+        counts = {_sample_count(p, self._shape(n)) for p, n in self._named_inputs(signature)} or {None}
         count = counts.pop()
         if counts or not count:
             return ()
-        inputs, expected = (
-            [self._stacked(port, count, role) for port in ports]
-            for ports, role in ((signature.inputs, "input"), (signature.outputs if self._expected else (), "output"))
-        )
+        inputs = [self._stacked(port, name, count, "input") for port, name in self._named_inputs(signature)]
+        outputs = signature.outputs if self._expected else ()
+        expected = [self._stacked(port, port.name, count, "output") for port in outputs]
         return tuple(
             VectorSet("", number, tuple(array[k] for array in inputs), tuple(array[k] for array in expected))
             for k in range(count)
         )
 
-    def _stacked(self, port: Port, count: int, role: str) -> Array:
+    def _named_inputs(self, signature: Signature) -> list[tuple[Port, str]]:
+        """Inputs with the names of their arrays: an only input takes an only array of any name."""
+        names = [port.name for port in signature.inputs]
+        others = [name for name in self._arrays if name not in {_STATEFUL, *(port.name for port in signature.outputs)}]
+        if len(names) == 1 and names[0] not in self._arrays and len(others) == 1:
+            names = others
+        return list(zip(signature.inputs, names, strict=True))
+
+    def _stacked(self, port: Port, name: str, count: int, role: str) -> Array:
         """The array of a port's samples, with one more dimension in front for them."""
-        samples = Port(port.name, TensorType(port.type.dtype, (count, *port.type.max_shape)))
-        array = self._arrays.get(port.name)
-        if array is not None and _sample_count(port, array) == count:
-            array = array.reshape(samples.type.max_shape)
-        return self._port(samples, port.name, role, array)
+        shape = (count, *port.type.max_shape)
+        samples = Port(port.name, TensorType(port.type.dtype, shape, port.type.quantization))
+        if _sample_count(port, self._shape(name)) == count:
+            return self._port(samples, name, role, self._arrays[name].reshape(samples.type.max_shape))
+        return self._port(samples, name, role)
 
     def named(self, number: int) -> VectorSet:
         """The set whose arrays have the names of inputs and outputs."""
         signature = self._signatures[number]
-        inputs = self._ports(signature.inputs, [p.name for p in signature.inputs], "input")
+        inputs = self._ports(signature.inputs, [name for _, name in self._named_inputs(signature)], "input")
         expected = (
             self._ports(signature.outputs, [p.name for p in signature.outputs], "output") if self._expected else ()
         )
@@ -246,13 +225,19 @@ class _Reader:
             expected = self._ports(signature.outputs, names, "output")
         return VectorSet(printable(str(self._scalar(f"s{k}_label", ""))), number, inputs, expected)
 
-    def _scalar(self, name: str, default: object) -> object:
+    def _shape(self, name: str) -> tuple[int, ...] | None:
+        """Shape of an array, None if it is absent. An array in a file is not read for it."""
         if name not in self._arrays:
+            return None
+        return (self._arrays.headers if isinstance(self._arrays, ArrayFile) else self._arrays)[name].shape
+
+    def _scalar(self, name: str, default: object) -> object:
+        shape = self._shape(name)
+        if shape is None:
             return default
-        array = self._arrays[name]
-        if array.size != 1:
-            raise VectorsError(f"{self._path}: array '{name}' must hold one value, and has shape {list(array.shape)}")
-        return array.reshape(()).item()
+        if math.prod(shape) != 1:
+            raise VectorsError(f"{self._path}: array '{name}' must hold one value, and has shape {list(shape)}")
+        return self._arrays[name].reshape(()).item()
 
     def _ports(self, ports: Iterable[Port], names: Sequence[str], role: str) -> tuple[Array, ...]:
         return tuple(self._port(port, name, role) for port, name in zip(ports, names, strict=True))
@@ -260,16 +245,26 @@ class _Reader:
     def _port(self, port: Port, name: str, role: str, array: Array | None = None) -> Array:
         label = f"{role} '{port.name}'" if port.name != name else role
         dtype = port.type.dtype.numpy
-        array = self._arrays.get(name) if array is None else array
-        if array is None:
+        shape = self._shape(name)
+        if shape is None:
             raise VectorsError(
                 f"{self._path}: array '{name}' is missing: {label} is {port.type}{self._contents_hint(role)}"
             )
+        if array is None and not _has_shape(shape, port.type):
+            header = self._arrays.headers[name] if isinstance(self._arrays, ArrayFile) else self._arrays[name]
+            raise self._misfit(name, header.dtype, shape, label, port)
+        array = self._arrays[name] if array is None else array
+        is_real = role == "input" and array.dtype.kind == "f" and takes_real_numbers(port)
+        if is_real and np.isfinite(array).all():
+            return self.real_numbers.quantized(port, array)
         array = _of_type(array, port.type.dtype)
-        if array.dtype.newbyteorder("=") != dtype.newbyteorder("=") or not _has_shape(array, port.type):
-            actual = f"{array.dtype}[{','.join(map(str, array.shape))}]"
-            raise VectorsError(f"{self._path}: array '{name}' is {actual}, but {label} is {port.type}")
+        if array.dtype.newbyteorder("=") != dtype.newbyteorder("="):
+            raise self._misfit(name, array.dtype, array.shape, label, port)
         return np.ascontiguousarray(array, dtype=dtype).reshape(array.shape)
+
+    def _misfit(self, name: str, dtype: object, shape: Sequence[int], label: str, port: Port) -> VectorsError:
+        actual = f"{printable(str(dtype))}[{','.join(map(str, shape))}]"
+        return VectorsError(f"{self._path}: array '{name}' is {actual}, but {label} is {port.type}")
 
     def _contents_hint(self, role: str) -> str:
         names = sorted(self._arrays)
@@ -282,7 +277,7 @@ class _Reader:
                 ". The file has inputs only: add the outputs that are expected, or let `tflmgen run` write those of now"
             )
             return hint if is_without else ""
-        listed = ", ".join(f"'{name}'" for name in names[:8])
+        listed = ", ".join(f"'{printable(name)}'" for name in names[:8])
         return f". The file holds {listed}{' ...' if len(names) > 8 else ''}"
 
 

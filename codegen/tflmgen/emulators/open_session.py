@@ -15,7 +15,7 @@ from tflmgen.emulators.renode import run_renode
 from tflmgen.emulators.renode_count import COUNT_NOTE, renode_counter
 from tflmgen.emulators.serial_port import first_wait, open_serial
 from tflmgen.emulators.session import EmulatorError, Meter, Session
-from tflmgen.project import Board, find_renode
+from tflmgen.project import QEMU_PROGRAM, Board, find_renode, has_program
 
 HOST, QEMU, RENODE = "host", "QEMU", "Renode"
 
@@ -36,12 +36,12 @@ def open_session(
     """Runs the model of the project in `project_dir` on `board` while the context lasts.
 
     firmware  ELF file; None for the host, which compiles the project itself
-    emulator  auto, renode or qemu; auto is QEMU for a board with MVE, else Renode if installed, else QEMU with a note
+    emulator  auto, renode or qemu; auto is what is installed of both: QEMU rather than Renode where it counts per
+              operator or the board has MVE, else Renode rather than QEMU; with a note where it is the second choice
     timeout   seconds per reply; the start of an emulator has its own limit
     sanitize  compile for the host with the address and undefined-behaviour sanitizers
     renode    path of Renode, as for find_renode()
-    count     the project's plan, to count the instructions of each invoke (not on the host); auto is then QEMU, which
-              counts per operator
+    count     the project's plan, to count the instructions of each invoke (not on the host)
     """
     if board.is_host:
         with run_host(project_dir, sanitize) as pipe:
@@ -49,9 +49,7 @@ def open_session(
         return
     if firmware is None:
         raise EmulatorError(f"{project_dir}: no firmware to run")
-    if count is not None and emulator == "auto" and board.qemu is not None:
-        emulator = "qemu"  # it counts per operator
-    emulator_name, program, notes = _choose(board, emulator, renode)
+    emulator_name, program, notes = _choose(board, emulator, renode, count is not None)
     with ExitStack() as stack:
         if emulator_name == RENODE and program is not None:
             stream, meter = _in_renode(stack, program, board, project_dir, firmware, count is not None)
@@ -89,31 +87,41 @@ def open_port(port: str, baud: int, timeout: float) -> Iterator[Session]:
         yield Session(stream, port, timeout, retry=first_wait(baud), place=f"at {port}")
 
 
-def _choose(board: Board, emulator: str, renode: str | None) -> tuple[str, Path | None, tuple[str, ...]]:
+def _choose(board: Board, emulator: str, renode: str | None, counts: bool) -> tuple[str, Path | None, tuple[str, ...]]:
     """Emulator to use, path of Renode if it is that, and notes for the user."""
+    if emulator == "auto":
+        return _choose_installed(board, renode, counts)
     if emulator == "qemu":
         if board.qemu is None:
             raise EmulatorError(f"board {board.id} has no QEMU machine")
         return QEMU, None, ()
-    if emulator == "auto" and _needs_mve(board) and board.qemu is not None:
-        return QEMU, None, (f"{NO_MVE}: ran in QEMU",) if board.renode is not None else ()
+    if board.renode is None:
+        raise EmulatorError(f"board {board.id} has no Renode platform")
     program = find_renode(renode)
-    if emulator == "renode":
-        if board.renode is None:
-            raise EmulatorError(f"board {board.id} has no Renode platform")
-        if program is None:
-            raise EmulatorError(
-                "Renode is not installed. Unpack a portable package of https://github.com/renode/renode/releases "
-                "and put it on PATH, or name its program by --renode or TFLMGEN_RENODE"
-            )
-        return RENODE, program, ()
-    if program is not None and board.renode is not None:
-        return RENODE, program, ()
+    if program is None:
+        raise EmulatorError(
+            "Renode is not installed. Unpack a portable package of https://github.com/renode/renode/releases "
+            "and put it on PATH, or name its program by --renode or TFLMGEN_RENODE"
+        )
+    return RENODE, program, ()
+
+
+def _choose_installed(board: Board, renode: str | None, counts: bool) -> tuple[str, Path | None, tuple[str, ...]]:
+    """What --emulator auto stands for: of the emulators that the board has, one that the computer has, too."""
+    installed = find_renode(renode)
+    program = installed if board.renode is not None else None
+    prefers_qemu = board.qemu is not None and (counts or _needs_mve(board))
+    if board.qemu is not None and (prefers_qemu or program is None) and has_program(QEMU_PROGRAM):
+        if prefers_qemu:
+            return QEMU, None, () if counts or board.renode is None else (f"{NO_MVE}: ran in QEMU",)
+        return QEMU, None, () if installed else ("Renode is not installed: ran in QEMU",)
+    if program is not None:
+        return RENODE, program, ("QEMU is not installed: ran in Renode",) if prefers_qemu else ()
     if board.qemu is None:
         renode_too = "Renode is not installed" if board.renode else "none of Renode's either"
         attached = "Attached to this computer, it is tested by --port PORT"
         raise EmulatorError(f"board {board.id} has no QEMU machine, and {renode_too}. {attached}")
-    return QEMU, None, ("Renode is not installed: ran in QEMU",) if program is None else ()
+    return QEMU, None, ()
 
 
 def _needs_mve(board: Board) -> bool:

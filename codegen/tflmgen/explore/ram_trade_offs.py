@@ -41,12 +41,12 @@ class TradeOff:
 
 
 def parse_budget(text: str | None) -> int | None:
-    """Bytes of a text such as 20000, 32K or 1M (K is 1,024). Raises UsageError for anything else."""
+    """Bytes of a text such as 20000, 32K, 32kB or 1M (K is 1,024). Raises UsageError for anything else."""
     if text is None:
         return None
-    match = re.fullmatch(r"([0-9]{1,9})([KkMm]?)", text)
+    match = re.fullmatch(r"([0-9]{1,9}) ?([KkMm]?)(?:i?[Bb])?", text)
     if match is None or int(match[1]) == 0:
-        raise UsageError(f"--ram-budget {text}: requires a number of bytes such as 20000, 32K or 1M")
+        raise UsageError(f"--ram-budget {text}: requires a number of bytes such as 20000, 32kB or 1M")
     return int(match[1]) << {"": 0, "k": 10, "m": 20}[match[2].lower()]
 
 

@@ -57,7 +57,7 @@ def import_in_context(model: Model, bounds: Bounds, operators: Operators) -> tup
         name: Variable(context.value(name, v.type), _image(context, name, v.initial or bytes(v.type.bytes)))
         for name, v in context.variables.items()
     }
-    notes = tuple(dict.fromkeys(context.notes))
+    notes = tuple(dict.fromkeys((*model.notes, *context.notes)))
     functions = tuple(importer.functions)
     module = Module(model.name, model.sha256, functions, signatures, context.constants, state, notes)
     return replace(module, windows=model.windows, stages=model.stages), context

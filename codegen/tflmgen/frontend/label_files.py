@@ -8,6 +8,7 @@ from pathlib import Path
 from tflmgen.errors import UsageError
 from tflmgen.frontend.model_source import is_tflite
 from tflmgen.frontend.tflite.metadata_labels import label_lines, metadata_labels
+from tflmgen.user_files import read_text_limited
 
 METADATA = "metadata"
 
@@ -35,6 +36,6 @@ def class_labels(path: Path, texts: Sequence[str]) -> Labels:
 
 def _read(path: Path) -> tuple[str, ...]:
     try:
-        return label_lines(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+        return label_lines(read_text_limited(path))
+    except (OSError, ValueError) as error:
         raise UsageError(f"--labels {path}: {getattr(error, 'strerror', None) or error}") from None

@@ -6,7 +6,6 @@ Formats other than .tflite are lowered to the same Model. Their packages are imp
 from __future__ import annotations
 
 import importlib
-import json
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from tflmgen.frontend.source_function import is_torch_function
 from tflmgen.frontend.tflite.model import Model
 from tflmgen.frontend.tflite.reader import read_model
 from tflmgen.options import SourceOptions
+from tflmgen.user_files import parse_json
 
 ONNX, TORCH = ".onnx", ".pt2"
 """Suffixes of files that are lowered; a .pt2 file is a program of torch.export. So is what a function
@@ -113,6 +113,6 @@ def _shape(text: str) -> tuple[int, ...]:
 
 def _value(name: str, text: str) -> object:
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError:
         raise UsageError(f"--constant {name}: '{text}' is neither a number nor a list, as in [1,2]") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ class OnnxProgram:
     results    name of a node, or of its first result where it has none -> names of its results
     operators  names of its operators
     is_stateful  an invoke depends on those before it
+    types        input -> numpy's name of the element type that the source takes, where `onnx` may have float32
+    other_floats types of floats that became float32
     """
 
     onnx: bytes
@@ -34,6 +36,8 @@ class OnnxProgram:
     results: Mapping[str, Sequence[str]]
     operators: frozenset[str]
     is_stateful: bool
+    types: Mapping[str, str] = field(default_factory=dict)
+    other_floats: Sequence[str] = ()
 
     @property
     def is_torch(self) -> bool:

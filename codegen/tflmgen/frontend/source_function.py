@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tflmgen.user_files import TEXT_LIMIT, read_limited
+
 
 def is_torch_function(path: Path) -> bool:
     """Whether the source is a function, given as net.py:make, in a file that imports torch."""
     file, function = file_of_source(path), str(path).rpartition(":")[2]
     if file == path or not function.isidentifier() or not file.is_file():
         return False
-    return re.search(r"^\s*(import|from) torch\b", file.read_text(errors="replace"), re.MULTILINE) is not None
+    text = read_limited(file, TEXT_LIMIT).decode(errors="replace")
+    return re.search(r"^\s*(import|from) torch\b", text, re.MULTILINE) is not None
 
 
 def file_of_source(path: Path) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import signal
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,10 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.errors import TflmgenError
-from tflmgen.ir import Input, Kernel, OperatorInstance, Output, Pieces, Target, View
+from tflmgen.ir import Input, Kernel, OperatorInstance, Output, Params, Pieces, Target, View
 from tflmgen.kernels import Operator, Options, Rule, Shape, State
 
 Array = NDArray[Any]
+
+SIGNALLED = (129, 128 + signal.SIGTERM)
+"""Exit codes with which the command line leaves on SIGHUP and SIGTERM, in whatever runs then."""
 
 
 class PluginError(TflmgenError):
@@ -66,8 +71,8 @@ class _Calls:
             raise
         except KeyError as error:
             raise ValueError(f"the custom options lack {error}") from None
-        except Exception as error:
-            raise PluginError(describe_fault(self._path, error)) from error
+        except BaseException as error:
+            raise self._fault(error) from error
 
     def rule(self, rule: Rule) -> Rule:
         offence = rule.offence
@@ -105,6 +110,8 @@ class _Calls:
             and not files("tflmgen.firmware").joinpath(f"kernels/{kernel.header}").is_file()
         ):
             raise self._wrong_result("kernel", "a header that 'files' names", kernel.header)
+        if kernel.params is not None:
+            self._check_params(kernel.params)
         for operand in kernel.operands:
             count = {Input: len(op.inputs), Output: len(op.outputs)}.get(type(operand))
             if isinstance(operand, Input | Output) and count is not None and not 0 <= operand.index < count:
@@ -115,6 +122,19 @@ class _Calls:
         if written != set(range(len(op.outputs))):
             raise self._wrong_result("kernel", f"an operand for each of {len(op.outputs)} outputs", sorted(written))
         return kernel
+
+    def _check_params(self, params: object) -> None:
+        """Raises PluginError unless all of a struct can be written as C."""
+        if not isinstance(params, Params) or not isinstance(params.fields, tuple):
+            raise self._wrong_result("kernel", "params of the type Params, with a tuple of fields", params)
+        fields = params.fields
+        if not all(isinstance(field, tuple) and len(field) == 2 for field in fields):
+            raise self._wrong_result("kernel", "params with a tuple of fields, each a name and a value", params)
+        for name, value in ((params.struct, 0), *fields):
+            if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+                raise self._wrong_result("kernel", "params whose names are C's", name)
+            if not _is_param(value):
+                raise self._wrong_result("kernel", f"a number, or a tuple of numbers, for {name}", value)
 
     def evaluate(self, op: OperatorInstance, inputs: Sequence[Array | None]) -> Sequence[Array]:
         function = self._row.evaluate
@@ -136,11 +156,25 @@ class _Calls:
             return function(op)
         except TflmgenError:
             raise
-        except Exception as error:
-            raise PluginError(describe_fault(self._path, error)) from error
+        except BaseException as error:
+            raise self._fault(error) from error
+
+    def _fault(self, error: BaseException) -> BaseException:
+        """What to raise for an exception in a method; a signal of the user's is none of the plug-in's."""
+        if isinstance(error, KeyboardInterrupt) or (isinstance(error, SystemExit) and error.code in SIGNALLED):
+            return error
+        return PluginError(describe_fault(self._path, error))
 
     def _wrong_result(self, method: str, expected: str, actual: object) -> PluginError:
         return PluginError(f"{self._path}: {self._name}.{method}() must return {expected}; it returns {actual!r}")
+
+
+def _is_param(value: object) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_param, value))
+    if isinstance(value, int | np.integer):
+        return -(2**63) <= int(value) < 2**64
+    return isinstance(value, float | np.floating | np.bool_)
 
 
 def _is_dim(value: object) -> bool:

@@ -119,7 +119,7 @@ def _operator(cls: type[CustomOperator], path: Path) -> Operator:
         raise PluginError(f"{path}: class {cls.__name__}: {problem}")
     try:
         row = cls().row(tuple(path.with_name(name) for name in cls.files))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PluginError(describe_fault(path, error)) from error
     return guarded_row(row, cls, path)
 

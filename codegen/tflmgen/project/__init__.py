@@ -28,13 +28,22 @@ from tflmgen.project.library_export import export, next_step, write_export
 from tflmgen.project.memory_regions import board_for, memory_use, with_flash_of
 from tflmgen.project.platformio import Firmware, build
 from tflmgen.project.stack import stack_worst_case
-from tflmgen.project.toolchain import ToolchainError, find_host_compiler, find_program, find_renode, run_tool
+from tflmgen.project.toolchain import (
+    QEMU_PROGRAM,
+    ToolchainError,
+    find_host_compiler,
+    find_program,
+    find_renode,
+    has_program,
+    run_tool,
+)
 from tflmgen.project.upload import check_flashable, flash
 
 __all__ = [
     "CORES",
     "HOST",
     "PROJECT",
+    "QEMU_PROGRAM",
     "Board",
     "Firmware",
     "FlashTiming",
@@ -55,6 +64,7 @@ __all__ = [
     "find_program",
     "find_renode",
     "flash",
+    "has_program",
     "has_room",
     "kept_if_whole",
     "list_boards",

@@ -13,6 +13,7 @@ from typing import Any
 from tflmgen import __version__
 from tflmgen.backend import render
 from tflmgen.project.board import Board
+from tflmgen.project.board_files import read_c_files, read_repl
 from tflmgen.project.folder import BEGIN, END, PROJECT, Content, write_folder
 
 LIBRARY = "lib/tflmgen"
@@ -146,7 +147,7 @@ def _platform(board: Board, name: str) -> dict[str, str | bytes]:
     runtime = f"{PLATFORM}/runtime"
     if board.uart is None:
         return out | {f"{runtime}/{HOST_LINK}": _firmware(f"runtime/{HOST_LINK}")}
-    board_files = {p.name: p.read_bytes() for p in sorted(board.folder.glob("*.[ch]"))} if board.folder else {}
+    board_files = read_c_files(board.folder) if board.folder else {}
     needed = ["startup.c", "board.c", "runtime.h", f"uart_{board.uart.driver}.c"]
     while needed:
         file = needed.pop()
@@ -167,7 +168,7 @@ def _renode(board: Board, name: str, signatures: int) -> dict[str, str | bytes]:
     described, platform = {}, board.renode.platform
     script_platform = suite_platform = platform
     if not platform.startswith("@"):
-        described[f"renode/{platform}"] = (board.folder / platform).read_bytes()
+        described[f"renode/{platform}"] = read_repl(board.folder, platform)
         script_platform, suite_platform = f"$ORIGIN/{platform}", f"${{CURDIR}}/{platform}"
     suite = f"{name}-{board.id}.robot"  # renode-test requires unique names
     values = {"board": board, "name": name, "signatures": signatures, "suite": suite}

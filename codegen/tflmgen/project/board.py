@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
-from importlib import import_module
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tflmgen.errors import TflmgenError
 from tflmgen.ir import Target
+from tflmgen.project.board_files import BoardError, boards_folder, read_c_files, read_repl
+from tflmgen.project.board_json import read_board_json
 from tflmgen.project.cores import core_problems
 from tflmgen.project.flash_timing import FlashTiming, cache_problems, flash_timing
+from tflmgen.project.qemu_arguments import argument_problems
 
 PLACED = {"code": "flash", "weights": "flash", "data": "ram", "state": "ram", "arena": "ram"}
 """Section of the linker script -> kind of memory that holds it by default."""
 
 DEFAULT_STACK = 4096
 """Bytes of RAM reserved for the stack by default."""
-
-
-class BoardError(TflmgenError):
-    """An unknown board, or a board.json that violates its schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +138,7 @@ class Board:
     @property
     def argument(self) -> str:
         """The argument of --board: its id, or the path of the user's board folder relative to the current one."""
-        if self.folder is None or self.folder.parent == _boards_folder().resolve():
+        if self.folder is None or self.folder.parent == boards_folder():
             return self.id
         current = Path.cwd()
         return f"./{self.folder.relative_to(current)}" if self.folder.is_relative_to(current) else str(self.folder)
@@ -196,7 +191,7 @@ HOST = Board("host", "This computer, with its own C compiler", "host", frozenset
 
 def list_boards() -> tuple[Board, ...]:
     """Boards that come with tflmgen, by id, without `host`."""
-    folders = (f for f in _boards_folder().iterdir() if (f / "board.json").is_file())
+    folders = (f for f in boards_folder().iterdir() if (f / "board.json").is_file())
     return tuple(_read(folder) for folder in sorted(folders))
 
 
@@ -204,10 +199,11 @@ def load_board(spec: str) -> Board:
     """The board `spec`: "host", the name of a folder in boards/, or the path of a folder. Raises BoardError."""
     if spec == HOST.id:
         return HOST
-    for folder in (_boards_folder() / spec, Path(spec)):
-        if (folder / "board.json").is_file() and (folder.parent == _boards_folder() or _is_path(spec)):
+    is_path = "/" in spec or "\\" in spec or spec.startswith(".")
+    for folder in (Path(spec),) if is_path else (boards_folder() / spec, Path(spec)):
+        if (folder / "board.json").is_file():
             return _read(folder.resolve())
-    if _is_path(spec):
+    if is_path:
         raise BoardError(f"{spec}: no board.json in this folder")
     ids = [*(board.id for board in list_boards()), HOST.id]
     similar = " or ".join(get_close_matches(spec.lower(), ids, n=2))
@@ -222,28 +218,9 @@ def _is_path(spec: str) -> bool:
     return "/" in spec or "\\" in spec or spec.startswith(".") or (Path(spec) / "board.json").is_file()
 
 
-@cache
-def _boards_folder() -> Path:
-    return Path(str(files("tflmgen.boards")))
-
-
-@cache
-def _validator() -> Any:
-    jsonschema = import_module("jsonschema")  # slow to import, and not needed for --help
-    schema = files("tflmgen.schema").joinpath("board.json").read_text(encoding="utf-8")
-    return jsonschema.Draft202012Validator(json.loads(schema))
-
-
 def _read(folder: Path) -> Board:
     path = folder / "board.json"
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise BoardError(f"{path}: {error}") from error
-    broken = sorted(_validator().iter_errors(data), key=lambda error: error.json_path)
-    if broken:
-        raise BoardError("\n".join(f"{path}: {error.json_path}: {error.message}" for error in broken))
-    board = _board(folder, data)
+    board = _board(folder, read_board_json(folder))
     problems = _contradictions(board)
     if problems:
         raise BoardError("\n".join(f"{path}: {problem}" for problem in problems))
@@ -283,7 +260,7 @@ def _board(folder: Path, data: dict[str, Any]) -> Board:
 
 
 def _memory(data: dict[str, Any]) -> Memory:
-    origin, size = int(data["origin"], 16), _size(data["size"])
+    origin, size = int(data["origin"], 16), memory_size(data["size"])
     return Memory(data["name"], origin, size, data["kind"], data.get("executable", True))
 
 
@@ -291,7 +268,8 @@ def _bits(register: dict[str, str], key: str) -> int:
     return int(register.get(key, "0x0"), 16)
 
 
-def _size(value: int | str) -> int:
+def memory_size(value: int | str) -> int:
+    """Bytes of a memory's `size`: 16384, 16K or 4M."""
     text = str(value)
     return int(text.rstrip("KM")) * {"K": 1 << 10, "M": 1 << 20}.get(text[-1], 1)
 
@@ -319,14 +297,24 @@ def _contradictions(board: Board) -> list[str]:
     if "mve" in board.features and board.fpu is None:
         problems.append("$.fpu: a core with MVE needs one ('auto')")
     problems += cache_problems(board.flash) if board.flash else []
+    if board.qemu is not None:
+        problems += argument_problems(board.qemu.arguments)
+    return problems + (_file_problems(board, board.folder) if board.folder is not None else [])
+
+
+def _file_problems(board: Board, folder: Path) -> list[str]:
+    """Files that the board names and its folder lacks. Raises BoardError for files that no board may have."""
+    problems = []
     repl = board.renode.platform if board.renode else "@"
-    if not repl.startswith("@") and board.folder is not None and not (board.folder / repl).is_file():
-        problems.append(f"$.renode.platform: no file '{repl}' in {board.folder}")
-    if board.uart is not None and board.folder is not None:
-        name = f"uart_{board.uart.driver}.c"
-        own_name, common = board.folder / name, files("tflmgen.firmware").joinpath(f"platform/runtime/{name}")
-        if not own_name.is_file() and not common.is_file():
-            problems.append(f"$.uart.driver: no {name} in {board.folder}, nor among tflmgen's drivers")
+    if not repl.startswith("@"):
+        if (folder / repl).exists():
+            read_repl(folder, repl)
+        else:
+            problems.append(f"$.renode.platform: no file '{repl}' in {folder}")
+    name = f"uart_{board.uart.driver}.c" if board.uart else "board.c"
+    common = files("tflmgen.firmware").joinpath(f"platform/runtime/{name}")
+    if name not in read_c_files(folder) and not common.is_file():
+        problems.append(f"$.uart.driver: no {name} in {folder}, nor among tflmgen's drivers")
     return problems
 
 

@@ -11,9 +11,14 @@ from typing import Any
 
 from tflmgen.errors import UsageError
 from tflmgen.options import NewBoardOptions
-from tflmgen.project.board import Board, BoardError, load_board
+from tflmgen.project.board import Board, load_board, memory_size
+from tflmgen.project.board_files import BoardError, read_c_files, read_repl
+from tflmgen.project.board_json import read_board_json
 from tflmgen.project.cores import CORES
+from tflmgen.project.renode_platform import UART, platform_description
 
+REPL = "board.repl"
+"""File of a board's folder that describes it for Renode."""
 DEFAULT_BAUD = 115200
 """Rate of a UART that names none."""
 CHANGES = {
@@ -51,8 +56,11 @@ def new_board(folder: Path, answers: NewBoardOptions) -> Board:
     with tempfile.TemporaryDirectory(prefix="tflmgen-") as temporary:
         written = Path(temporary) / folder.resolve().name
         written.mkdir()
-        for path in _files(template, emulators_hold):
-            shutil.copy(path, written)
+        for name, content in _files(template, emulators_hold).items():
+            (written / name).write_bytes(content)
+        if "renode" not in data and (text := platform_description(data, _sizes(data))):
+            data["renode"] = {"platform": REPL, "uart": f"sysbus.{UART}"}
+            (written / REPL).write_text(text, encoding="utf-8")
         (written / "board.json").write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
         try:
             load_board(str(written))
@@ -66,7 +74,7 @@ def _data(answers: NewBoardOptions, template: Board | None) -> tuple[dict[str, A
     """Contents of board.json, and whether the template's emulator descriptions are still valid."""
     data: dict[str, Any] = {}
     if template is not None and template.folder is not None:
-        data = json.loads((template.folder / "board.json").read_text(encoding="utf-8"))
+        data = read_board_json(template.folder)
     void = {key for answer, keys in CHANGES.items() if getattr(answers, answer) for key in keys}
     data = _without_keys(data, "$schema", "notes", "url", *void)
     data["title"] = answers.title or (f"Like {data['title']}" if template else f"A board with a {answers.core}")
@@ -88,12 +96,18 @@ def _data(answers: NewBoardOptions, template: Board | None) -> tuple[dict[str, A
     return data, "renode" not in void
 
 
-def _files(template: Board | None, emulators_hold: bool) -> list[Path]:
+def _files(template: Board | None, emulators_hold: bool) -> dict[str, bytes]:
     """Files of the template board to copy: its C files, and the emulator description if the hardware is the same."""
     if template is None or template.folder is None:
-        return []
-    suffixes = {".c", ".h", ".repl"} if emulators_hold else {".c", ".h"}
-    return [path for path in sorted(template.folder.iterdir()) if path.suffix in suffixes]
+        return {}
+    own_repl = template.renode.platform if template.renode and emulators_hold else "@"
+    repl = {} if own_repl.startswith("@") else {own_repl: read_repl(template.folder, own_repl)}
+    return {**read_c_files(template.folder), **repl}
+
+
+def _sizes(data: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """Origin and bytes of each memory of a board.json."""
+    return {m["name"]: (int(m["origin"], 16), memory_size(m["size"])) for m in data["memories"]}
 
 
 def _without_keys(data: dict[str, Any], *keys: str) -> dict[str, Any]:

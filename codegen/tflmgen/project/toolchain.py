@@ -28,6 +28,10 @@ class ToolchainError(TflmgenError):
     """A required program is not installed."""
 
 
+QEMU_PROGRAM = "qemu-system-arm"
+"""QEMU for Arm, as it is installed."""
+
+
 def find_program(name: str) -> Path:
     """Path of program `name` in PATH. Raises ToolchainError if it is missing."""
     path = shutil.which(name)
@@ -35,6 +39,11 @@ def find_program(name: str) -> Path:
         packages = ARM_PACKAGES if name.startswith("arm-none-eabi-g") else PACKAGES.get(name, name)
         raise ToolchainError(f"{name} is not installed. On Debian: apt install {packages}")
     return Path(path)
+
+
+def has_program(name: str) -> bool:
+    """Whether program `name` is in PATH."""
+    return shutil.which(name) is not None
 
 
 def find_host_compiler() -> Path:

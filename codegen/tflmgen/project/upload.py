@@ -32,6 +32,7 @@ def flash(directory: Path, compilation: Compilation, board: Board, port: str | N
     if board.upload:
         firmware = compile_project(directory, compilation, board, console)
         words = [_filled(word, firmware.elf, port) for word in board.upload]
+        console.line(f"Running the board's upload command: {shlex.join(words)}")
         with console.progress(f"Running {words[0]}"):
             _run([str(find_program(words[0])), *words[1:]])
         return words[0]

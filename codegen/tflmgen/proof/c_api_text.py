@@ -6,7 +6,6 @@ tensors, and the functions that these name.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,10 +14,10 @@ import numpy as np
 
 from tflmgen.ir import Port, Program, TensorType
 from tflmgen.proof.c_fault_checks import FaultText
+from tflmgen.proof.c_library_text import arena_sizes
 from tflmgen.proof.c_syntax import Node, field, integer, literal, parse, parts, text_of, unwrapped, words_of
 from tflmgen.proof.signature_functions import BLOB_HEADER_BYTES, Entry, dimension_verb
 
-FLAGS = {"-ffp-contract=off", "-fno-delete-null-pointer-checks", "-DTFLMGEN_FLAGS_GIVEN"}
 _DEFINE = re.compile(r"^#define (\w+) (.+)$", re.MULTILINE)
 _CONVERSION = re.compile(r"^#define (\w+\(\w*\)) (?:\\\n *)?(.+)$", re.MULTILINE)
 """A macro with a parameter; its text may stand in the next line."""
@@ -47,20 +46,15 @@ class _ApiPort:
         return self.function.upper()
 
 
-def check_api(
-    header: str, descriptor: str, settings: str, name: str, entries: Sequence[Entry], faults: FaultText
-) -> None:
-    """Raises ValueError where header, descriptor or the library's settings differ from the Program's signatures.
+def check_api(header: str, descriptor: str, name: str, entries: Sequence[Entry], faults: FaultText) -> None:
+    """Raises ValueError where header or descriptor differ from the Program's signatures.
 
-    name: how all public names begin. settings: library.json.
+    name: how all public names begin.
     """
     signatures = [_ports(faults.program, number, entry) for number, entry in enumerate(entries)]
     _check_macros(header, name, [port for ports in signatures for port in ports], faults)
     _check_prototypes(header, name, entries, signatures, faults)
     _Descriptor(parse(descriptor), name).check(faults.program, entries, signatures)
-    library = json.loads(settings)
-    if library.get("name") != name or set(library.get("build", {}).get("flags", ())) != FLAGS:
-        raise ValueError("library.json has another name or other flags")
 
 
 def _ports(program: Program, number: int, entry: Entry) -> list[_ApiPort]:
@@ -88,6 +82,9 @@ def _check_macros(header: str, name: str, ports: Sequence[_ApiPort], faults: Fau
     conversions = [line for port in ports for line in _conversions(port)]
     if _CONVERSION.findall(header) != conversions:
         raise ValueError("the header converts elements in another way")
+    sizes = {str(size + behind_arena) for size in arena_sizes(program)}
+    if written[f"{prefix}_ARENA_BYTES"] in sizes:
+        wanted[f"{prefix}_ARENA_BYTES"] = written[f"{prefix}_ARENA_BYTES"]
     for macro, value in wanted.items():
         if not _same_values(macro, written[macro], value):
             raise ValueError(f"the header says {macro} is {written[macro]}, not {value}")

@@ -13,8 +13,12 @@ from tflmgen.proof.c_fault_checks import FaultText
 from tflmgen.proof.c_statements import Names
 from tflmgen.proof.c_syntax import Node, UnreadableError, elements, field, integer, parts, text_of, unwrapped, words_of
 from tflmgen.proof.program_statements import pointer
+from tflmgen.proof.reset_contents import image_after
 from tflmgen.proof.signature_functions import BLOB_HEADER_BYTES, Entry, dimension_verb
 from tflmgen.proof.statements import Pointer
+
+ALIGNMENT = 16
+"""Bytes that the address of an instance's arena is a multiple of."""
 
 _ARENA = re.compile(r"static uint8_t arena \[ (.+) \] ;")
 
@@ -47,6 +51,11 @@ def has_arena(nodes: Iterable[Node]) -> bool:
     return any(node.type == "declaration" and _ARENA.fullmatch(words_of(node)) for node in nodes)
 
 
+def arena_sizes(program: Program) -> set[int]:
+    """Sizes that the arena may have: what the plan needs, in C at least 1 byte, for instances in units of 16."""
+    return {max(1, program.arena_bytes), program.arena_bytes, -(-program.arena_bytes // ALIGNMENT) * ALIGNMENT}
+
+
 def check_memory(nodes: Iterable[Node], program: Program, faults: FaultText) -> None:
     """Raises UnreadableError where macros of places mean something else, or the arena is too small."""
     arena, state = faults.array("arena"), faults.array("state")
@@ -61,9 +70,7 @@ def check_memory(nodes: Iterable[Node], program: Program, faults: FaultText) -> 
             if words.removeprefix("#define ") not in macros:
                 raise UnreadableError(node, "this macro is not known")
         declared = _ARENA.fullmatch(words_of(node)) if node.type == "declaration" else None
-        if declared is not None and declared[1] not in (
-            {faults.bytes(program.arena_bytes)} | ({"1"} if not program.arena_bytes else set())
-        ):
+        if declared is not None and declared[1] not in {faults.bytes(size) for size in arena_sizes(program)}:
             raise UnreadableError(node, "the arena has another size")
 
 
@@ -254,44 +261,45 @@ def check_state(
     """
     program, state = faults.program, faults.array("state")
     zeros = [f"{counter.split()[1]} = 0 ;" for counter in counters]
-    copies = [f"memcpy ( {state} , initial_state , sizeof initial_state ) ;"] if program.state_bytes else []
-    if [words_of(node) for node in parts(bodies[f"{name}_reset"])] != [*zeros, *faults.resets, *copies]:
+    reset, first = [words_of(node) for node in parts(bodies[f"{name}_reset"])], [*zeros, *faults.resets]
+    if reset[: len(first)] != first or (not program.state_bytes and reset != first):
         raise ValueError("a reset does something else")
     if not program.state_bytes:
         return
-    _check_contents(faults, plan)
+    _check_contents(faults, plan, image_after(reset[len(first) :], state, program.state_bytes, plan))
     _check_blob_header(plan, program.state_bytes)
     save, load = ([words_of(node) for node in parts(bodies[f"{name}_state_{verb}"])] for verb in ("save", "load"))
     if save != [
         "memcpy ( blob , state_header , sizeof state_header ) ;",
-        f"memcpy ( ( uint8_t * ) blob + sizeof state_header , {state} , sizeof initial_state ) ;",
+        f"memcpy ( ( uint8_t * ) blob + sizeof state_header , {state} , {program.state_bytes} ) ;",
     ]:
         raise ValueError("saving the state does something else")
     if load[:2] != [
         "if ( memcmp ( blob , state_header , sizeof state_header ) != 0 ) { return TFLMGEN_ERROR_STATE ; }",
-        f"memcpy ( {state} , ( const uint8_t * ) blob + sizeof state_header , sizeof initial_state ) ;",
+        f"memcpy ( {state} , ( const uint8_t * ) blob + sizeof state_header , {program.state_bytes} ) ;",
     ]:
         raise ValueError("loading the state does something else")
     _check_loaded_bools(program, list(parts(bodies[f"{name}_state_load"]))[2:], names)
 
 
-def _check_contents(faults: FaultText, plan: str) -> None:
-    """Raises ValueError where the state or its copy in flash begin with other bytes than the variables."""
+def _check_contents(faults: FaultText, plan: str, after_reset: bytes) -> None:
+    """Raises ValueError where the state begins with other bytes than the variables, or a reset gives it others."""
     program = faults.program
     image = np.zeros(program.state_bytes, dtype=np.uint8)
     for variable in program.state:
         data, place = program.images[variable.initial].data, variable.access.place
         assert isinstance(place, Fixed)
         image[place.offset : place.offset + len(data)] = np.frombuffer(data, dtype=np.uint8)
-    first = "[TFLMGEN_GUARD_BEFORE] =" if faults.has_guards else ""
-    for kind, array, count, begin in (
-        ("const uint8_t", "initial_state", str(program.state_bytes), ""),
-        ("uint8_t", "state", faults.bytes(program.state_bytes), first),
-    ):
-        declared = re.escape(f"static {kind} {array}[{count}] = {{")
-        match = re.search(rf"{declared}\s*{re.escape(begin)}([^}}]*)\}};", plan)
-        if match is None or elements(match[1], np.dtype("|u1")).tobytes() != image.tobytes():
-            raise ValueError(f"'{array}' has other contents than the variables at first")
+    if after_reset != image.tobytes():
+        raise ValueError("a reset gives the state other contents than the variables have at first")
+    declared = re.escape(f"static uint8_t state[{faults.bytes(program.state_bytes)}]")
+    begin = re.escape("[TFLMGEN_GUARD_BEFORE] =" if faults.has_guards else "")
+    match = re.search(rf"{declared}(?:;| = \{{\s*{begin}([^}}]*)\}};)", plan)
+    if match is None:
+        raise ValueError("the state is declared in another way")
+    first = elements(match[1], np.dtype("|u1")).tobytes() if match[1] else bytes(program.state_bytes)
+    if first != image.tobytes():
+        raise ValueError("'state' has other contents than the variables at first")
 
 
 def _check_blob_header(plan: str, state_bytes: int) -> None:

@@ -16,6 +16,7 @@ from tflmgen.ir import NO_CHECKS, ConstantArray, DeviceChecks, DType, KernelCall
 from tflmgen.proof import c_statements, program_statements
 from tflmgen.proof.c_api_text import check_api
 from tflmgen.proof.c_fault_checks import FaultText
+from tflmgen.proof.c_headers import check_headers, check_settings
 from tflmgen.proof.c_library_text import (
     check_entry,
     check_further,
@@ -28,6 +29,7 @@ from tflmgen.proof.c_library_text import (
 )
 from tflmgen.proof.c_stream import stream_form
 from tflmgen.proof.c_syntax import Node, UnreadableError, arrays, field, parse, text_of, words_of
+from tflmgen.proof.refusals import refusing
 from tflmgen.proof.signature_functions import Entry
 from tflmgen.proof.statements import (
     CallOf,
@@ -44,6 +46,7 @@ from tflmgen.proof.statements import (
 STREAM_PARAMETERS = "( const void * input , void * scratch , void * output )"
 
 
+@refusing
 def check_text(
     program: Program, name: str, files: Mapping[str, str], entries: Sequence[Entry], checks: DeviceChecks = NO_CHECKS
 ) -> None:
@@ -52,14 +55,17 @@ def check_text(
     name: how all public names begin. files: the library's, by their paths. checks: what the device is to check of its
     memory.
     """
-    paths = f"src/{name}.c", f"src/{name}_weights.h", f"include/{name}.h", f"src/{name}_model.c", "library.json"
+    sources = f"src/{name}.c", f"src/{name}_weights.h", f"src/{name}_model.c"
+    paths = *sources, f"include/{name}.h", f"include/{name}_model.h", "library.json"
     if files.keys() != set(paths):
         raise InternalError(f"the generated library has files that nothing checks: {sorted(files.keys() ^ set(paths))}")
-    plan, weights, header, descriptor, settings = (files[path] for path in paths)
+    plan, weights, descriptor, header, other_header, settings = (files[path] for path in paths)
     try:
         text = _Text(program, plan, weights, checks)
         text.check(entries, name)
-        check_api(header, descriptor, settings, name, entries, text.faults)
+        header = check_headers(header, other_header, name)
+        check_api(header, descriptor, name, entries, text.faults)
+        check_settings(settings, name)
     except (UnreadableError, ValueError, KeyError) as error:
         raise InternalError(f"the generated C is not the plan's: {error}") from error
 

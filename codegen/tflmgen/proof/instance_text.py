@@ -11,11 +11,10 @@ import re
 from collections.abc import Mapping
 
 from tflmgen.errors import InternalError
-from tflmgen.proof.c_library_text import flat
+from tflmgen.proof.c_library_text import ALIGNMENT, flat
 from tflmgen.proof.c_syntax import parse, words_of
-
-ALIGNMENT = 16
-"""Bytes that the address of an instance's arena is a multiple of."""
+from tflmgen.proof.refusals import refusing
+from tflmgen.proof.reset_contents import image_after
 
 _COMMENT = re.compile(r'("[^"\n]*")|/\*.*?\*/', re.DOTALL)
 """A comment, or a text, in which a comment does not begin. Texts have no quotes: these are octal escapes."""
@@ -24,6 +23,7 @@ _MEMBER = re.compile(r"(uint32_t |int32_t |void \*|bool )(\w+)(?:\[(\d+)\])?;")
 _ASSIGNMENT = re.compile(r"self->(\w+)(?:\[(\d+)\])? = (.+);")
 
 
+@refusing
 def without_handles(files: Mapping[str, str], name: str) -> dict[str, str]:
     """The library's files, with static variables in place of members.
 
@@ -88,6 +88,8 @@ def _struct(header: str, name: str) -> tuple[dict[str, str], list[str]]:
     if first != "uint8_t *arena;":
         raise ValueError("an instance does not begin with its arena")
     size, _ = _take_match(rf"^#define {name.upper()}_ARENA_BYTES (\d+)$", header, "the size of the arena")
+    if int(size[1]) % ALIGNMENT:
+        raise ValueError("the size of the arena is no multiple of its alignment")
     begin = [f"static uint8_t arena[{size[1]}];"]
     state = re.fullmatch(r"uint8_t state\[(\d+)\] __attribute__\(\(aligned\(8\)\)\);", lines[0]) if lines else None
     if state is not None:
@@ -117,9 +119,15 @@ def _plan(text: str, name: str, members: Mapping[str, str], begin: list[str]) ->
     declared = [f"static {line[:-1]}{f' = {firsts[key]}' if key in firsts else ''};" for key, line in members.items()]
     arena, *state = begin
     if state:
-        image, _ = _take_match(r"^static const uint8_t initial_state\[\d+\] = \{([^}]*)\};", text, "the initial state")
-        state = [f"{state[0]}{image[1]}}};"]
+        state = [f"{state[0]}{', '.join(map(str, _first_state(text, name, state[0])))}}};"]
     return "\n".join([_erased(text, name), arena, *state, *declared, ""])
+
+
+def _first_state(text: str, name: str, declared: str) -> bytes:
+    """What a reset, with which an instance begins, makes of the state."""
+    reset, _ = _take_match(rf"^void {name}_reset\({name}_t \*self\)\n\{{\n(.*?)^\}}\n", text, f"{name}_reset()")
+    statements = re.findall(r"^ *(mem\w+\(.*\);)$", reset[1], re.MULTILINE)
+    return image_after(statements, "self->state", int(re.findall(r"\d+", declared)[-1]), text)
 
 
 def _firsts(body: str, name: str, members: Mapping[str, str], has_arena: bool) -> dict[str, str]:

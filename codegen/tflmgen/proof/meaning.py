@@ -44,6 +44,7 @@ from tflmgen.ir import (
 )
 from tflmgen.proof.held_constants import FlashContents
 from tflmgen.proof.kernel_calls import computes
+from tflmgen.proof.refusals import refusing
 
 SelectedOf = Callable[[Op], Selected]
 """What the operator table makes of an operator."""
@@ -52,6 +53,7 @@ Pairs = frozenset[tuple[Value, Value]]
 """(new name, value that it names) at a boundary."""
 
 
+@refusing
 def check_meaning(module: Module, program: Program, selected_of: SelectedOf, limits: Mapping[int, int]) -> None:
     """Raises InternalError, naming the step, where the Program would not compute the Module.
 

@@ -50,6 +50,7 @@ from tflmgen.proof.layer_numbers import (
     spread,
     sum_numbers,
 )
+from tflmgen.proof.refusals import refusing
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ ReaderOf = Callable[[str], Reader | None]
 """What reads the packed constants of the kernels of a header; None where they have none."""
 
 
+@refusing
 def check_constants(
     module: Module, program: Program, selected_of: Callable[[Op], Selected], reader_of: ReaderOf
 ) -> int:

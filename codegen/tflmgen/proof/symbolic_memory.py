@@ -38,6 +38,7 @@ from tflmgen.ir import (
 )
 from tflmgen.proof.byte_segments import Segments, Span
 from tflmgen.proof.check_rows import check_rows, check_waiting
+from tflmgen.proof.refusals import refusing
 
 Tag = tuple[Value, int]
 State = tuple[frozenset[Tag], ...]
@@ -51,6 +52,7 @@ class _Summary:
     results: tuple[Access, ...]
 
 
+@refusing
 def check_memory(program: Program, constants: Mapping[str, bytes]) -> None:
     """Raises InternalError, naming step and value, where a plan would compute something else than its model.
 
@@ -138,7 +140,7 @@ class _Checker:
 
     def _read(self, state: State, access: Access, step: int, reader: str) -> None:
         if isinstance(access.place, Flash):
-            if access.place.offset or not self._holds(access.place.name, access.value):
+            if not self._is_whole(access.place, access.value):
                 raise InternalError(f"step {step}: {reader} reads '{access.value.name}' from flash, where it is not")
             return
         span = self._span(access)
@@ -148,9 +150,10 @@ class _Checker:
                 f"step {step}: {reader} reads '{access.value.name}' at {place}, which no longer holds it"
             )
 
-    def _holds(self, name: str, value: Value) -> bool:
-        """Whether the array `name` has the bytes of a constant value."""
-        return value.constant is not None and self._program.constants[name].data == self._constants[value.constant]
+    def _is_whole(self, place: Flash, value: Value) -> bool:
+        """Whether an array, from its first byte to its last, is a constant value."""
+        data = self._program.constants[place.name].data
+        return place.offset == 0 and value.constant is not None and data == self._constants[value.constant]
 
     def _disjoint(self, step: int, holder: str, accesses: Sequence[Access]) -> None:
         spans = [self._span(a) for a in accesses if not isinstance(a.place, Flash)]
@@ -229,7 +232,7 @@ class _Checker:
         covered: list[tuple[int, int, int]] = []
         for part in assembly.parts:
             source, output = assembly.inputs[part.input], assembly.outputs[part.output]
-            if source is None or part.input_offset + part.bytes > source.bytes:
+            if source is None or not 0 <= part.input_offset <= source.bytes - part.bytes:
                 raise InternalError(f"step {assembly.step}: {subject} reads past its input")
             target = replace(output.place, offset=output.place.offset + part.output_offset)
             origin = replace(source.place, offset=source.place.offset + part.input_offset)
@@ -296,11 +299,10 @@ class _Checker:
         for copy in transfer.copies:
             target = self._memory.span(copy.destination, copy.bytes)
             if isinstance(copy.source, Flash):
-                name = copy.source.name
                 tags = frozenset(
                     v
                     for v, a in zip(transfer.sources, transfer.values, strict=True)
-                    if a.place == copy.destination and copy.bytes == a.bytes and self._holds(name, v)
+                    if a.place == copy.destination and copy.bytes == a.bytes and self._is_whole(copy.source, v)
                 )
             else:
                 source = self._memory.span(copy.source, copy.bytes)
@@ -356,9 +358,7 @@ class _Checker:
 
     def _branch(self, branch: Branch, state: State) -> State:
         self._read(state, branch.condition, branch.step, "IF")
-        then = self._run(branch.then, state)
-        orelse = self._run(branch.orelse, state)
-        return _meet(then, orelse)
+        return _meet(self._run(branch.then, state), self._run(branch.orelse, state))
 
     def _loop(self, loop: Loop, state: State) -> State:
         head = state

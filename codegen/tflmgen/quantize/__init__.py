@@ -7,15 +7,21 @@ Decided here: the type and scale of each tensor, across branches, loops, calls a
 from tflmgen.quantize.cycle_estimates import CORE
 from tflmgen.quantize.evaluation import compare_runs, run_sets, with_types
 from tflmgen.quantize.file_quantization import QuantizedFile, quantize_file
+from tflmgen.quantize.model_quantization import is_quantized_file
 from tflmgen.quantize.observed_build import observed_build
+from tflmgen.quantize.output_errors import MeanNoise
+from tflmgen.quantize.web_costs import operator_work
 from tflmgen.quantize.web_summary import WebSummary, summarize_webs
 
 __all__ = [
     "CORE",
+    "MeanNoise",
     "QuantizedFile",
     "WebSummary",
     "compare_runs",
+    "is_quantized_file",
     "observed_build",
+    "operator_work",
     "quantize_file",
     "run_sets",
     "summarize_webs",

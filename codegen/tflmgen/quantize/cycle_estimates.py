@@ -5,6 +5,7 @@ Copies between the places of values are not counted.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -40,6 +41,30 @@ class TypeCost:
     cycles: int
     not_counted: int
     bytes: int
+
+
+_PER_ELEMENT, _PER_FUNCTION = 12, 120
+"""Cycles of an element where a kernel has no cost model: of ADD or a conversion, and of EXP and its like in float32."""
+
+
+def rough_cycles(model: Model, shapes: Shapes, runs: Mapping[int, int]) -> int:
+    """Cycles of all runs, for comparisons of types: where a kernel has no cost model, what its elements take."""
+    module = run_passes(import_model(model, find_bounds(model, (), None, shapes), OPERATORS))
+    selection = Selector(_TARGET).select(module)
+    total = 0
+    for node in (n for function in module.functions for n in walk(function.body) if isinstance(n, Op)):
+        selected = selection.selected(node)
+        if not isinstance(selected, (View, Pieces)):
+            cycles = cycles_of(selected) or _cycles_by_elements(node)
+            total += cycles * runs.get(node.origin.subgraph, 0)
+    return total
+
+
+def _cycles_by_elements(node: Op) -> int:
+    traits, values = traits_of(node.operator), [*node.inputs, *node.outputs]
+    elements = max((math.prod(value.type.max_shape) for value in values if value is not None), default=0)
+    is_function = traits.tabled and traits.clamp is None and node.outputs[0].type.dtype.is_float
+    return elements * (_PER_FUNCTION if is_function else _PER_ELEMENT)
 
 
 def operator_cycles(model: Model, shapes: Shapes, rewrites: bool = False) -> dict[OperatorKey, int]:

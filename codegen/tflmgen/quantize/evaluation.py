@@ -16,6 +16,7 @@ from tflmgen.frontend import Model, OperatorKey, TensorKey
 from tflmgen.ir import Port, Signature
 from tflmgen.quantize.decisions import DecisionLog
 from tflmgen.quantize.observed_build import ObservedBuild
+from tflmgen.quantize.output_errors import OutputError, output_error
 from tflmgen.quantize.range_choice import Affine
 from tflmgen.quantize.statistics import Decisions
 from tflmgen.quantize.value_sources import BRANCHES, LOOPS
@@ -26,22 +27,6 @@ Outputs = Sequence[tuple[Array, ...]]
 _MORE_TRIPS, _SPARE_TRIPS = 4, 256
 """A loop counts as endless after so many times the float model's trips and so many more: an error of quantisation may
 delay the end, but where it keeps a loop from converging, no number of trips is enough."""
-
-
-@dataclass(frozen=True, slots=True)
-class OutputError:
-    """Error of one output of one signature over all sets.
-
-    max_abs    largest absolute difference
-    sqnr_db    signal-to-quantisation-noise ratio in decibels; infinite without an error
-    agreement  share of rows whose largest element is at the same place; None for images and outputs of one element
-    """
-
-    signature: str
-    output: str
-    max_abs: float
-    sqnr_db: float
-    agreement: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +44,32 @@ class Evaluation:
 
     lost     control-flow operators of the float model that the other one does not have (fused layers): not compared
     endless  loops of the float model that do not end in the other one
+    invokes  sets in which some decision differs, and all sets
     """
 
     outputs: tuple[OutputError, ...]
     decisions: tuple[DecisionError, ...]
     lost: tuple[OperatorKey, ...] = ()
     endless: tuple[OperatorKey, ...] = ()
+    invokes: tuple[int, int] = (0, 0)
 
     @property
     def max_abs(self) -> float:
         """Largest absolute error of all outputs, in the outputs' own units; 0 without outputs."""
         return max((output.max_abs for output in self.outputs), default=0.0)
+
+    @property
+    def worst_db(self) -> float:
+        """Ratio of variance to noise of the worst element of all outputs, in decibels; infinite without an error."""
+        return min((own.noise.worst_db if own.noise else _without_mean(own) for own in self.outputs), default=math.inf)
+
+    @property
+    def balanced_db(self) -> float:
+        """MeanNoise.balanced_db of the worst output; where nothing varies, its signal-to-noise ratio."""
+        return min(
+            (own.noise.balanced_db if own.noise else own.sqnr_db for own in self.outputs if not own.is_integer),
+            default=math.inf,
+        )
 
     @property
     def sqnr_db(self) -> float:
@@ -80,6 +80,11 @@ class Evaluation:
     def agreement(self) -> float:
         """Share of rows whose largest element is at the same place, in the worst output that has such rows."""
         return min((o.agreement for o in self.outputs if o.agreement is not None), default=1.0)
+
+    @property
+    def class_agreement(self) -> float:
+        """Share of equal integers in the worst output that has these: classes, counts, truth values."""
+        return min((o.agreement for o in self.outputs if o.is_integer and o.agreement is not None), default=1.0)
 
     @property
     def branch_agreement(self) -> float:
@@ -162,7 +167,7 @@ def compare_runs(build: ObservedBuild, vectors: Vectors, reference: Run, run: Ru
     for vector_set, expected, actual in zip(vectors.sets, reference.outputs, run.outputs, strict=True):
         for place, pair in enumerate(zip(expected, actual, strict=True)):
             groups.setdefault((vector_set.signature, place), []).append(pair)
-    outputs = tuple(_output_error(build.signatures[s], p, pairs) for (s, p), pairs in sorted(groups.items()))
+    outputs = tuple(output_error(build.signatures[s], p, pairs) for (s, p), pairs in sorted(groups.items()))
     matches = matching_operators(build.model, other)
     decisions = [
         _decision_error(key, reference.decisions[key], run.decisions[matches[key]])
@@ -171,7 +176,14 @@ def compare_runs(build: ObservedBuild, vectors: Vectors, reference: Run, run: Ru
     ]
     lost = tuple(key for key in sorted(reference.decisions) if key not in matches)
     endless = tuple(key for key, match in sorted(matches.items()) if match in run.endless)
-    return Evaluation(outputs, tuple(decisions), lost, endless)
+    pairs = [(reference.decisions[key], run.decisions[matches[key]]) for key in reference.decisions if key in matches]
+    differing = {number for own, other in pairs for number, (a, b) in enumerate(zip(own, other, strict=True)) if a != b}
+    return Evaluation(outputs, tuple(decisions), lost, endless, (len(differing), len(vectors.sets)))
+
+
+def _without_mean(output: OutputError) -> float:
+    """Worst ratio of an output without variance: only undefined or infinite errors count."""
+    return math.inf if math.isfinite(output.max_abs) else -math.inf
 
 
 def matching_operators(model: Model, other: Model) -> dict[OperatorKey, OperatorKey]:
@@ -212,46 +224,6 @@ def _dequantised(array: Array, port: Port) -> Array:
     if quantization is None or array.dtype.kind == "f":
         return array
     return ((array.astype(np.float64) - quantization.zero_point) * quantization.scale).astype(np.float32)
-
-
-def _output_error(signature: Signature, place: int, pairs: Sequence[tuple[Array, Array]]) -> OutputError:
-    noise = signal = largest = 0.0
-    rows: list[bool] = []
-    for expected, actual in pairs:
-        wanted, got = (np.atleast_1d(array).astype(np.float64) for array in (expected, actual))
-        if wanted.shape != got.shape:
-            noise, largest = math.inf, math.inf
-            rows.append(False)
-            continue
-        with np.errstate(invalid="ignore"):
-            difference = np.abs(got - wanted)
-        # Values that are infinite or undefined in float are right where they are so in the other run, too.
-        difference[(got == wanted) | (np.isnan(got) & np.isnan(wanted))] = 0
-        difference[np.isnan(difference)] = math.inf
-        largest = max(largest, float(difference.max(initial=0)))
-        noise += float((difference**2).sum())
-        signal += float((wanted[np.isfinite(wanted)] ** 2).sum())
-        rows += rows_that_agree(wanted, got)
-    name = signature.outputs[place].name
-    return OutputError(signature.key, name, largest, _ratio_db(signal, noise), sum(rows) / len(rows) if rows else None)
-
-
-def rows_that_agree(wanted: Array, got: Array) -> list[bool]:
-    """Whether the largest element is at the same place, of each row along the last axis: samples of a batch, steps of a
-    sequence. Of an image none, whose last axis need not be its classes.
-    """
-    shape = tuple(n for n in wanted.shape if n > 1)
-    if not shape or len(shape) > 2 or wanted.size == 0:
-        return []
-    is_defined = np.array_equal(np.isnan(got), np.isnan(wanted))
-    places = (array.reshape(-1, shape[-1]).argmax(axis=1) for array in (wanted, got))
-    return [bool(is_defined and a == b) for a, b in zip(*places, strict=True)]
-
-
-def _ratio_db(signal: float, noise: float) -> float:
-    if noise == 0:
-        return math.inf
-    return 10 * math.log10(signal / noise) if signal and math.isfinite(noise) else -math.inf
 
 
 def _decision_error(key: OperatorKey, expected: Sequence[Decisions], actual: Sequence[Decisions]) -> DecisionError:

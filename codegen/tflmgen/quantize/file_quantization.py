@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tflmgen.emulators import arrays_by_name, shapes_of_inputs
-from tflmgen.errors import Location, ModelError, Problem, TflmgenError
-from tflmgen.frontend import TFLITE_ONLY, Model, Shape, TensorKey, read_source
+from tflmgen.errors import TflmgenError
+from tflmgen.frontend import TFLITE_ONLY, Model, Shape, TensorKey
 from tflmgen.ir import DType
 from tflmgen.options import Activations, QuantizedIo, QuantizeOptions, SourceOptions
 from tflmgen.quantize.calibration import measure
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration
-from tflmgen.quantize.cycle_estimates import TypeCost, by_source, cost_of_invoke, operator_cycles
+from tflmgen.quantize.cycle_estimates import TypeCost, cost_of_invoke
+from tflmgen.quantize.element_spread import SpreadWatcher
 from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, max_trips, run_sets
+from tflmgen.quantize.exact_ends import exact_ends
 from tflmgen.quantize.float_simplification import lstm_loops_of
 from tflmgen.quantize.mask_constants import with_bounded_masks
 from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, prepare_float, quantize_model
 from tflmgen.quantize.observed_build import ObservedBuild, moved_shapes, observed_build, observed_variant
 from tflmgen.quantize.range_choice import Affine, RangeMethod, affine_of, choose_range, clip
+from tflmgen.quantize.range_margins import range_margins
 from tflmgen.quantize.refinement import Refinement, Trial, refined
-from tflmgen.quantize.sensitivity import Sensitivity, measure_sensitivity, web_values
+from tflmgen.quantize.split_outputs import with_split_outputs
 from tflmgen.quantize.statistics import Calibration
-from tflmgen.quantize.type_search import Limits, TypeChoice, choose_types, evaluate
+from tflmgen.quantize.type_search import Limits, TypeChoice, Wanted, evaluate
 from tflmgen.quantize.value_ranges import Range
 from tflmgen.quantize.value_sources import value_sources, with_sources
-from tflmgen.quantize.web_costs import widening_costs
-from tflmgen.quantize.web_types import Assignment
+from tflmgen.quantize.web_constraints import find_webs
+from tflmgen.quantize.web_widening import TypeSearch
+from tflmgen.source_proof import Proof, read_compared
 from tflmgen.terminal import Progress
 
 _SAME_DB = 50.0
@@ -37,8 +41,15 @@ _SAME_DB = 50.0
 _GOOD_DB = 40.0
 """SQNR from which on it does not matter that values end at a bound: int8 has little more."""
 
-_SENSITIVITY_SETS = 16
-"""Held-out sets on which each web is measured alone: enough for the order of the webs."""
+_AIM = Limits(is_required=False, min_db=22.0)
+"""What auto aims at where the user has no limits, on the sets that it searches with: on others, noise is up to a tenth
+of the standard deviation of each element then, 20 dB, and classes, branches and trip counts differ in one of 100."""
+
+_DEFAULT_AIM = Limits(None, None, is_required=False, min_db=22.0, min_branches=0.99, min_classes=0.99)
+"""What int8 aims at where that costs little: rows of real numbers need not be classes."""
+
+_DECISIONS = Limits(None, None, is_required=False, min_branches=0.99)
+"""What a loop that compares rounded values, and a branch, is to keep at any cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +58,35 @@ class QuantizedFile:
 
     method  how most ranges were chosen
     trials  measures against noise that were tried, in order
-    types   the search for types, with auto: on all sets, since a decision flips seldom
-    on_all  errors on all sets, on which limits are to hold; those on held-out sets where nobody asks for limits
+    types   the search for types, with auto: on all sets if the user has limits, else on those that are not held out
+    wanted  types of webs that are not those of `activations`
+    on_all  errors on all sets, on which limits are to hold, and which classes and decisions are counted on; those on
+            held-out sets where there is none of these
     lstm    loops with an LSTM cell, by the subgraph of their body: why one is no layer that the fused operator
             computes; empty if it is one
     keeps_state  as in QuantizationChoice
     costs   of int8 alone if other types were chosen, and of the quantised model
+    proof   how a source that was lowered compares with what it means; None for a .tflite file
+    remedy  cycles and bytes that int16 for all webs adds, where a warning may offer that; None where it does not
+    held_out  as in Refinement
     """
 
     quantized: QuantizedModel
     calibration: Calibration
     data: CalibrationData
+    settings: QuantizeOptions
     evaluation: Evaluation
     method: RangeMethod
     trials: tuple[Trial, ...]
     on_all: Evaluation
     types: TypeChoice | None = None
+    wanted: Wanted = field(default_factory=dict)
     lstm: Mapping[int, str] = field(default_factory=dict)
     keeps_state: bool = True
     costs: tuple[TypeCost, ...] = ()
+    proof: Proof | None = None
+    remedy: tuple[int, int] | None = None
+    held_out: tuple[Calibration, Calibration] | None = None
 
 
 class LimitError(TflmgenError):
@@ -87,10 +108,11 @@ def quantize_file(
     options      how a model that is no .tflite file is read
     keeps_state  as in QuantizationChoice: False for a file that tflmgen alone compiles
 
-    Raises ModelError for a model that cannot be compiled, has nothing to quantise, or, if strict, operators without a
-    quantised kernel; VectorsError for data that do not fit the model; LimitError if the limits cannot be met.
+    Raises ModelError for a model that cannot be compiled or has nothing to quantise; VectorsError for data that do not
+    fit the model; LimitError if the limits cannot be met.
     """
-    model = read_source(path, options)
+    model, proof = read_compared(path, options)
+    model = with_split_outputs(model) if settings.split_outputs else model
     layers = lstm_loops_of(model, keeps_state)
     source = prepare_float(model, settings.fuse_lstm, keeps_state)
     progress("Compiling the float model")
@@ -100,26 +122,15 @@ def quantize_file(
         measured = measure(build, data.fit, _counted(progress, "Calibrating: set"))
         reference = run_sets(build, data.held_out)
         build, measured = _without_masks(stack, build, data, measured, reference)
-        choice = _choice(settings, keeps_state)
+        choice = replace(_choice(settings, keeps_state), margins=range_margins(build.model, settings.margin or ()))
+        choice = _with_exact_ends(choice, build, data, measured)
         best = refined(stack, build, data, measured, choice, progress, reference)
         result = _best(best, data, settings, progress)
         reasons = {key: layer if isinstance(layer, str) else "" for key, layer in layers.items()}
         reasons |= result.quantized.unfused
-        result = replace(result, lstm=reasons, keeps_state=keeps_state)
-    if settings.strict:
-        _refuse_float(result.quantized)
+        result = replace(result, lstm=reasons, keeps_state=keeps_state, proof=proof)
     _check_limits(path, result, settings)
     return result
-
-
-def web_members(assignment: Assignment, calibration: Calibration) -> dict[TensorKey, list[TensorKey]]:
-    """Tensors that calibration reached by the root of their web, for webs in integers."""
-    members: dict[TensorKey, list[TensorKey]] = {}
-    for key in sorted(calibration.tensors):
-        root = assignment.webs.root(key)
-        if assignment.type_of(key).dtype in (DType.INT8, DType.INT16):
-            members.setdefault(root, []).append(key)
-    return members
 
 
 def _shapes(path: Path, source: Model, calibration: Path, signature: str | None) -> dict[TensorKey, Shape]:
@@ -159,30 +170,40 @@ def _without_masks(
 
 
 def _best(best: Refinement, data: CalibrationData, settings: QuantizeOptions, progress: Progress) -> QuantizedFile:
-    """The quantised model of least error; with auto, with types for the limits."""
-    types = None
+    """The quantised model of least error; with types for the limits, or what costs little."""
+    types, remedy, limits, narrow = None, None, _limits(settings), best.choice
     if settings.activations is Activations.AUTO:
-        types = _search(best, data, (_limits(settings) or Limits(is_required=False)), progress)
-        best.choice = replace(best.choice, wanted=types.wanted)
-        best.quantized = quantize_model(best.build.model, best.calibration, best.choice)
-        reference = run_sets(best.build, data.held_out)
-        best.evaluation = evaluate(best.build, reference, best.quantized.model, data.held_out)
+        sets = data.fit if limits is None else data.everything
+        types = TypeSearch(best, sets, progress).for_limits(limits or _AIM)
+        _take_types(best, data, types.wanted)
+    elif settings.activations is Activations.INT8:
+        if not _DECISIONS.allow(best.evaluation):
+            _take_types(best, data, TypeSearch(best, data.fit, progress).for_limits(_DECISIONS).wanted)
+        if not _DEFAULT_AIM.allow(best.evaluation):
+            search = TypeSearch(best, data.fit, progress)
+            _take_types(best, data, search.affordable(_DEFAULT_AIM))
+            remedy = search.cost_of_int16()
     return QuantizedFile(
         best.quantized,
         best.calibration,
         data,
+        settings,
         best.evaluation,
         best.method,
         tuple(best.trials),
-        types.evaluation if types is not None else _errors_for_limits(best, data, settings),
+        _errors_for_limits(best, data, settings),
         types,
-        costs=_type_costs(best),
+        best.choice.wanted,
+        costs=_type_costs(best, narrow),
+        remedy=remedy,
+        held_out=best.held_out,
     )
 
 
 def _errors_for_limits(best: Refinement, data: CalibrationData, settings: QuantizeOptions) -> Evaluation:
-    """Errors on all sets if the user has limits for these."""
-    if _limits(settings) is None or data.held_out is data.everything:
+    """Errors on all sets, if the user has limits for these, or classes and decisions, of which few differ, count."""
+    counts = bool(best.evaluation.decisions) or any(output.is_integer for output in best.evaluation.outputs)
+    if (_limits(settings) is None and not counts) or data.held_out is data.everything:
         return best.evaluation
     reference = run_sets(best.build, data.everything)
     return evaluate(best.build, reference, best.quantized.model, data.everything)
@@ -194,6 +215,20 @@ def _choice(settings: QuantizeOptions, keeps_state: bool) -> QuantizationChoice:
     return QuantizationChoice(dtype, {}, float_io, fuses_lstm=settings.fuse_lstm, keeps_state=keeps_state)
 
 
+def _with_exact_ends(
+    choice: QuantizationChoice, build: ObservedBuild, data: CalibrationData, calibration: Calibration
+) -> QuantizationChoice:
+    """The choice with operators in float32, and webs in int16, that cost little and keep what 8 bits lose."""
+
+    def least_variances(tensors: frozenset[TensorKey]) -> Mapping[TensorKey, float]:
+        watcher = SpreadWatcher(tensors)
+        build.run(data.fit.sets, data.fit.stateful, watcher)
+        return watcher.least_variances
+
+    ends = exact_ends(build.model, find_webs(build.model), calibration, choice.float_io, least_variances)
+    return replace(choice, exact=ends.operators, wanted=dict.fromkeys(ends.wide, DType.INT16))
+
+
 def _limits(settings: QuantizeOptions) -> Limits | None:
     """The user's limits, which it is an error to exceed."""
     if settings.max_error is None and settings.min_agreement is None:
@@ -201,66 +236,35 @@ def _limits(settings: QuantizeOptions) -> Limits | None:
     return Limits(settings.max_error, settings.min_agreement)
 
 
-def _search(best: Refinement, data: CalibrationData, limits: Limits, progress: Progress) -> TypeChoice:
-    webs = web_values(best.calibration, web_members(best.quantized.assignment, best.calibration))
-
-    def quantize(wanted: Mapping[TensorKey, DType]) -> Model:
-        return quantize_model(best.build.model, best.calibration, replace(best.choice, wanted=dict(wanted))).model
-
-    def measured() -> list[Sensitivity]:
-        subset = replace(data.held_out, sets=data.held_out.sets[:_SENSITIVITY_SETS])
-        return measure_sensitivity(
-            best.build,
-            subset,
-            list(webs.values()),
-            progress=_counted(progress, "Measuring sensitivity: web"),
-        )
-
-    costs = _widening_costs(best, webs, quantize)
-    return choose_types(best.build, data.everything, webs, measured, quantize, limits, progress, costs)
+def _take_types(best: Refinement, data: CalibrationData, wanted: Wanted) -> None:
+    """Quantises with other types, too."""
+    if wanted:
+        best.choice = replace(best.choice, wanted={**best.choice.wanted, **wanted})
+        best.quantized = quantize_model(best.build.model, best.calibration, best.choice)
+        reference = run_sets(best.build, data.held_out)
+        best.evaluation = evaluate(best.build, reference, best.quantized.model, data.held_out)
 
 
-def _widening_costs(
-    best: Refinement, webs: Iterable[TensorKey], quantize: Callable[[Mapping[TensorKey, DType]], Model]
-) -> dict[TensorKey, int]:
-    """Cycles that widening a web to int16 costs, estimated from the model in int8 and that in int16."""
-    source = best.build.model
-    models = quantize({}), quantize(dict.fromkeys(webs, DType.INT16))
-    narrow, wide = (by_source(source, m, operator_cycles(m, moved_shapes(best.build, m))) for m in models)
-    slower = {key: wide[key] - cycles for key, cycles in narrow.items() if key in wide}
-    return widening_costs(source, best.calibration, best.quantized.assignment.webs, slower)
-
-
-def _type_costs(best: Refinement) -> tuple[TypeCost, ...]:
-    """Costs of int8 alone, and of the types chosen, where they are others.
+def _type_costs(best: Refinement, narrow: QuantizationChoice) -> tuple[TypeCost, ...]:
+    """Costs of the model without what a search widened, where it did, and of the quantised model.
 
     Not of the float model: few kernels of float32 have a cost model.
     """
-    calibration, build = best.calibration, best.build
     models = {}
-    if best.choice.wanted:
-        narrow = quantize_model(build.model, calibration, replace(best.choice, wanted={}))
-        models["int8 alone"] = narrow.model
+    if best.choice.wanted != narrow.wanted:
+        models["without wider types"] = quantize_model(best.build.model, best.calibration, narrow).model
     models["quantised"] = best.quantized.model
-    return tuple(
-        cost_of_invoke(types, model, moved_shapes(build, model), calibration.runs, calibration.samples)
-        for types, model in models.items()
-    )
+    return tuple(_cost(best, types, model) for types, model in models.items())
+
+
+def _cost(best: Refinement, types: str, model: Model) -> TypeCost:
+    calibration = best.calibration
+    return cost_of_invoke(types, model, moved_shapes(best.build, model), calibration.runs, calibration.samples)
 
 
 def _counted(progress: Progress, text: str) -> Callable[[int, int], None]:
     """Shows the number of the part that is being done behind `text`."""
     return lambda done, total: progress(f"{text} {done + 1} of {total}", done, total)
-
-
-def _refuse_float(quantized: QuantizedModel) -> None:
-    problems = []
-    for note in quantized.assignment.notes:
-        graph = quantized.source.subgraphs[note.subgraph]
-        where = Location(quantized.source.name, graph.index, graph.name, note.operator, note.name)
-        problems.append(Problem(where, f"it stays in float32: {note.reason}", "Leave out --strict to keep it so"))
-    if problems:
-        raise ModelError(problems)
 
 
 def _check_limits(path: Path, result: QuantizedFile, settings: QuantizeOptions) -> None:

@@ -33,6 +33,7 @@ from tflmgen.quantize.constant_moves import with_moved_constants
 from tflmgen.quantize.factor_moves import with_moved_factors
 from tflmgen.quantize.fake_quantization import without_fake_quant
 from tflmgen.quantize.hoisted_products import with_hoisted_products
+from tflmgen.quantize.integer_forms import bias_operand
 from tflmgen.quantize.sum_chains import with_sum_chains
 from tflmgen.quantize.web_constraints import UnionFind
 
@@ -66,7 +67,8 @@ def _with_constants(model: Model) -> Model:
     while (simpler := _without_captured(model)) is not model:
         model = simpler
     model = with_moved_constants(model)
-    return replace(model, subgraphs=tuple(_with_kernels(with_sum_chains(graph)) for graph in model.subgraphs))
+    graphs = (_with_flat_biases(_with_kernels(with_sum_chains(graph))) for graph in model.subgraphs)
+    return replace(model, subgraphs=tuple(graphs))
 
 
 def with_own_buffers(model: Model) -> Model:
@@ -124,6 +126,20 @@ def _with_kernels(graph: SubGraph) -> SubGraph:
             name, inputs = "FULLY_CONNECTED", [inputs[0], len(tensors), -1]
             tensors.append(replace(matrix, index=len(tensors)))
         operators.append(op if name == op.name else _renamed(op, name, inputs, tensors))
+    return replace(graph, tensors=tuple(tensors), operators=tuple(operators))
+
+
+def _with_flat_biases(graph: SubGraph) -> SubGraph:
+    """The subgraph with constant biases of rank 1, which have a scale per channel; converters write [1, N], too."""
+    tensors, operators = list(graph.tensors), []
+    for op in graph.operators:
+        place = bias_operand(op)
+        bias = None if place is None else tensors[op.inputs[place]]
+        if place is not None and bias is not None and bias.data is not None and len(bias.shape) != 1:
+            flat = replace(bias, index=len(tensors), shape=(math.prod(bias.shape),), shape_signature=None)
+            tensors.append(flat)
+            op = replace(op, inputs=(*op.inputs[:place], flat.index, *op.inputs[place + 1 :]))
+        operators.append(op)
     return replace(graph, tensors=tuple(tensors), operators=tuple(operators))
 
 

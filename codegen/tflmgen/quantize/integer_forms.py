@@ -189,7 +189,13 @@ def find_form(op: Operator, graph: SubGraph, dtype: DType) -> Form | str:
 
 
 def _has_kernel(name: str, dtype: DType) -> bool:
-    """Whether TFLite Micro has a kernel, or, for operators that it lacks in float32, too, TensorFlow Lite."""
+    """Whether an operator may be written in a type.
+
+    In int8, TFLite Micro has a kernel, or, for operators that it lacks in float32, too, TensorFlow Lite. In int16,
+    where TFLite Micro has few, tflmgen's own kernel is enough: the operator's rules say whether it has one.
+    """
+    if dtype is DType.INT16:
+        return name in OPERATORS
     runtimes = reference_runtimes(name, dtype.label)
     return runtimes == "TFLM" or (runtimes == "LiteRT" and "TFLM" not in reference_runtimes(name, DType.FLOAT32.label))
 

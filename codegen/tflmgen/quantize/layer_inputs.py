@@ -80,7 +80,9 @@ class Layer:
             rows = rows.astype(np.float64)
             self.rows += len(rows)
             self.sums += rows.sum(axis=0)
-            if self.products is not None:
+            if self.products is not None and self.groups == 1:
+                self.products[0] += rows[:, 0].T @ rows[:, 0]  # one product is BLAS's, a stack of one is not
+            elif self.products is not None:
                 self.products += rows.transpose(1, 2, 0) @ rows.transpose(1, 0, 2)
 
     def filter_of(self, rows: Array) -> Array:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.errors import Location, ModelError, Problem, TflmgenError
 from tflmgen.frontend import (
     LstmLoop,
     Model,
@@ -16,6 +17,7 @@ from tflmgen.frontend import (
     find_lstm_loops,
     is_loop,
     parse_model,
+    read_model,
     without_operators,
     write_model,
 )
@@ -48,6 +50,8 @@ class QuantizationChoice:
     constants     weights and shifts of biases by operator, where they are not the nearest ones
     requantised   part of a group's range below which an operand with other readers has a scale of its own, and a
                   QUANTIZE in front of the operator that demands the group's; 0: none has
+    exact         operators that stay in float32, and why (`exact_ends`)
+    margins       factors of the ranges of some tensors' groups (`range_margins`)
     """
 
     activations: DType = DType.INT8
@@ -58,6 +62,8 @@ class QuantizationChoice:
     keeps_state: bool = True
     constants: Mapping[OperatorKey, LayerConstants] = field(default_factory=dict)
     requantised: float = 0.0
+    exact: Mapping[OperatorKey, str] = field(default_factory=dict)
+    margins: Mapping[TensorKey, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +106,14 @@ def prepare_float(model: Model, fuses_lstm: bool = False, keeps_state: bool = Tr
     return simplified
 
 
+QUANTIZED = "quantised by tflmgen"
+"""Description of the files that are written."""
+
+
 def quantize_model(source: Model, calibration: Calibration, choice: QuantizationChoice) -> QuantizedModel:
     """The quantised Model of one that `prepare_float` made."""
-    solver = TypeSolver(source, calibration, choice.activations, choice.wanted, choice.choose_range, choice.requantised)
-    assignment = solver.solve()
+    settings = choice.activations, choice.wanted, choice.choose_range, choice.requantised, choice.exact, choice.margins
+    assignment = TypeSolver(source, calibration, *settings).solve()
     if choice.float_io:
         assignment = carry_inputs(source, without_idle_webs(source, assignment))
     outcomes = _fusions(source, assignment, calibration, choice)
@@ -112,7 +122,7 @@ def quantize_model(source: Model, calibration: Calibration, choice: Quantization
     replaced = frozenset[OperatorKey]().union(*(fusion.layer.replaced for fusion in fusions.values()))
     rewritten = rewrite(without_operators(source, replaced), assignment, choice.float_io, fusions, choice.constants)
     final = with_integer_choices(with_row_operators(without_idle_clips(rewritten.model)))
-    data = write_model(with_own_buffers(final))
+    data = write_model(replace(with_own_buffers(final), description=QUANTIZED))
     inside = Counter(name for graph, name in rewritten.conversions if graph in assignment.webs.called)
     parsed = parse_model(data, source.name)
     stateful = tuple(body for body, fusion in fusions.items() if fusion.layer.is_stateful)
@@ -142,3 +152,11 @@ def _fusions(
             else:
                 fusions[body] = Fusion(layer, limit, choice.keeps_state or layer.is_stateful)
     return fusions
+
+
+def is_quantized_file(path: Path) -> bool:
+    """Whether a file is one that quantising has written."""
+    try:
+        return read_model(path).description == QUANTIZED
+    except TflmgenError:
+        return False

@@ -28,7 +28,7 @@ from tflmgen.quantize.layer_inputs import LayerWatcher
 from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, quantize_model
 from tflmgen.quantize.observed_build import ObservedBuild, observed_variant
 from tflmgen.quantize.range_choice import RangeMethod, affine_of, choose_range
-from tflmgen.quantize.sensitivity import Sensitivity, WebValues, measure_sensitivity
+from tflmgen.quantize.sensitivity import Sensitivity, WebValues, measure_sensitivity, sets_within
 from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.value_ranges import Range
 from tflmgen.quantize.web_types import RangeChoice
@@ -37,14 +37,17 @@ from tflmgen.terminal import Progress
 
 Floats = NDArray[np.float64]
 
-_RANGE_SETS = 8
-"""Held-out sets on which the methods are compared for one web alone."""
+_RANGE_SETS, _FEWEST_RANGE_SETS = 8, 2
+"""Held-out sets on which the methods are compared for one web alone, of a small model and of a large one."""
 
 _TOLERATED_DB = 0.5
 """Rise of the noise of all sets together, above the least of the models so far, that is put down to single sets."""
 
 _FLOOR, _LEAST_NOISE = 0.01, 1e-30
 """Added to a set's noise power: part of the mean noise, and what keeps logarithms finite."""
+
+_LEAST_VARIANCE = 1e-3
+"""Part of an output's largest variance that each element has at least: what hardly varies is no aim of its own."""
 
 _SHARES = (1 / 4, 1 / 2)
 """Parts of a group's range below which operands with other readers are requantised: these lose two or one of eight bits
@@ -78,7 +81,9 @@ class Refinement:
     build   of the float model that is quantised, perhaps with equalised channels
     method  of ranges; of webs in `methods`, by their least tensor, another one
     noise_db  noise power of each held-out set and output, as `_Search` has it
-    peak      of this model and those that it replaced, the one of best SQNR of all sets together; few flips first
+    held_out  what calibration says of the held-out sets alone, and of the others, whose ranges the measures were
+              chosen with; None where no sets were held out
+    peak      of this model and those that it replaced, the one of least noise of all sets together; few flips first
     """
 
     build: ObservedBuild
@@ -90,6 +95,7 @@ class Refinement:
     methods: Mapping[TensorKey, RangeMethod] = field(default_factory=dict)
     trials: list[Trial] = field(default_factory=list)
     noise_db: Floats = field(default_factory=lambda: np.zeros(0))
+    held_out: tuple[Calibration, Calibration] | None = None
     peak: Evaluation = field(init=False)
 
     def __post_init__(self) -> None:
@@ -145,6 +151,7 @@ class _Search:
     def __init__(self, build: ObservedBuild, data: CalibrationData, reference: Run, progress: Progress) -> None:
         self._build, self._data, self._reference, self._progress = build, data, reference, progress
         self._floors: list[float] = []
+        self._weights: dict[tuple[int, tuple[int, ...]], Floats] = {}
 
     def first(self, calibration: Calibration, choice: QuantizationChoice) -> Refinement:
         method = RangeMethod.MIN_MAX
@@ -220,7 +227,9 @@ class _Search:
 
         quantize_model(best.build.model, best.calibration, replace(best.choice, choose_range=choose))
         groups = list({group.root: group for group in groups}.values())
-        subset = replace(self._data.held_out, sets=self._data.held_out.sets[:_RANGE_SETS])
+        runs = len(groups) * len(RangeMethod)
+        sets = sets_within(best.build.model, best.calibration, runs, _FEWEST_RANGE_SETS, _RANGE_SETS)
+        subset = replace(self._data.held_out, sets=self._data.held_out.sets[:sets])
         measured = measure_sensitivity(
             best.build,
             subset,
@@ -249,8 +258,10 @@ class _Search:
         """Measures ranges on all sets, the held-out ones too, once these have served to choose measures."""
         if self._data.fit is self._data.everything:
             return
-        self._progress("Calibrating with all sets")
-        best.calibration = measure(best.build, self._data.everything)
+        self._progress("Calibrating with the held-out sets")
+        fit, held_out = best.calibration, measure(best.build, self._data.held_out)
+        best.held_out = held_out, fit
+        best.calibration = fit.joined(held_out)
         choose_range = range_choice(best.calibration, best.method, best.methods)
         best.choice = replace(best.choice, choose_range=choose_range)
         best.quantized, best.evaluation, best.noise_db = self._evaluated(best.build, best.calibration, best.choice)
@@ -272,7 +283,7 @@ class _Search:
         if is_better:
             best.build, best.calibration, best.choice = build, calibration, choice
             best.quantized, best.evaluation, best.noise_db = quantized, evaluation, noise_db
-            best.peak = max(best.peak, evaluation, key=lambda errors: (errors.branch_agreement, errors.sqnr_db))
+            best.peak = max(best.peak, evaluation, key=lambda errors: (errors.branch_agreement, errors.balanced_db))
         return is_better
 
     @staticmethod
@@ -285,7 +296,7 @@ class _Search:
         least_db  mean gain below which it is not worth what it costs
         """
         flips = evaluation.branch_agreement - best.evaluation.branch_agreement
-        is_near = evaluation.sqnr_db >= best.peak.sqnr_db - _TOLERATED_DB
+        is_near = evaluation.balanced_db >= best.peak.balanced_db - _TOLERATED_DB
         return flips > 0 or (flips == 0 and is_near and _is_lower(noise_db, best.noise_db, errors, least_db))
 
     def _evaluated(
@@ -305,10 +316,11 @@ class _Search:
         Sets that are all but exact, such as those of a saturated SOFTMAX, count as at least 1 % of the mean noise of
         the first model that was tried.
         """
+        self._weights = self._weights or _element_weights(self._reference)
         noises: dict[int, list[float]] = {}
         for expected, actual in zip(self._reference.outputs, run.outputs, strict=True):
             for place, (wanted, got) in enumerate(zip(expected, actual, strict=True)):
-                noises.setdefault(place, []).append(_noise(wanted, got))
+                noises.setdefault(place, []).append(_noise(wanted, got, self._weights.get((place, wanted.shape))))
         if not self._floors:
             self._floors = [_FLOOR * float(np.mean(own)) + _LEAST_NOISE for own in noises.values()]
         decibels = [10 * np.log10(np.array(own) + f) for own, f in zip(noises.values(), self._floors, strict=True)]
@@ -327,12 +339,25 @@ def _is_lower(noise_db: Floats, other: Floats, errors: float, least_db: float = 
     return bool(gains.mean() > max(errors * error, least_db))
 
 
-def _noise(wanted: Array, got: Array) -> float:
+def _element_weights(reference: Run) -> dict[tuple[int, tuple[int, ...]], Floats]:
+    """What one squared error of each element counts, by the output's place and shape: relative to its variance."""
+    groups: dict[tuple[int, tuple[int, ...]], list[Array]] = {}
+    for outputs in reference.outputs:
+        for place, array in enumerate(outputs):
+            groups.setdefault((place, array.shape), []).append(array.astype(np.float64))
+    weights = {}
+    for key, arrays in groups.items():
+        variance = np.where(np.isfinite(arrays), arrays, 0.0).var(axis=0)
+        weights[key] = 1 / (variance + _LEAST_VARIANCE * variance.max(initial=0) + _LEAST_NOISE)
+    return weights
+
+
+def _noise(wanted: Array, got: Array, weights: Floats | None = None) -> float:
     """Sum of the squared differences of finite values; infinite if shapes differ, or values became undefined."""
     if wanted.shape != got.shape or (np.isnan(got) & ~np.isnan(wanted)).any():
         return float("inf")
-    difference = got.astype(np.float64) - wanted.astype(np.float64)
-    return float((difference[np.isfinite(difference)] ** 2).sum())
+    squares = (got.astype(np.float64) - wanted.astype(np.float64)) ** 2
+    return float((squares if weights is None else squares * weights)[np.isfinite(squares)].sum())
 
 
 def _least_bad(measured: Iterable[Sensitivity], usual: RangeMethod) -> dict[TensorKey, RangeMethod]:

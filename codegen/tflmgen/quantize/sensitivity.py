@@ -6,12 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tflmgen.emulators import Vectors
-from tflmgen.frontend import TensorKey
+from tflmgen.frontend import Model, TensorKey
 from tflmgen.ir import DType
 from tflmgen.quantize.evaluation import Evaluation, compare_runs, max_trips, run_sets
 from tflmgen.quantize.observed_build import ObservedBuild
 from tflmgen.quantize.range_choice import Affine, RangeMethod, affine_of, choose_range
 from tflmgen.quantize.statistics import Calibration, TensorStatistics
+from tflmgen.quantize.web_costs import operator_work
+
+_WORK = 10**9
+"""Products that compiled code computes in about a second."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +41,7 @@ class Sensitivity:
     @property
     def badness(self) -> tuple[float, float]:
         """Flipped decisions first, which no other error is as bad as, then noise relative to the signal in decibels."""
-        return 1 - self.evaluation.branch_agreement, -self.evaluation.sqnr_db
+        return 1 - self.evaluation.branch_agreement, -self.evaluation.balanced_db
 
 
 def web_values(
@@ -50,6 +54,12 @@ def web_values(
         if statistics is not None:
             webs[root] = WebValues(root, tuple(keys), statistics)
     return webs
+
+
+def sets_within(model: Model, calibration: Calibration, runs: int, fewest: int, most: int) -> int:
+    """Number of sets on which so many runs each take about a second of compiled code, within bounds."""
+    work = sum(operator_work(model, calibration).values()) // max(calibration.samples, 1)
+    return min(max(_WORK // max(work * runs, 1), fewest), most)
 
 
 def measure_sensitivity(

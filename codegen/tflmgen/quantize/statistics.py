@@ -92,6 +92,23 @@ class Calibration:
     unreached: tuple[Unreached, ...] = ()
     not_finite: Mapping[TensorKey, int] = field(default_factory=dict)
 
+    def joined(self, other: Calibration) -> Calibration:
+        """What the runs of both calibrations observed together."""
+        both = self.tensors.keys() & other.tensors.keys()
+        tensors = {key: self.tensors[key].merged(other.tensors[key]) for key in both}
+        runs = {key: self.runs.get(key, 0) + other.runs.get(key, 0) for key in {**self.runs, **other.runs}}
+        not_finite = dict(self.not_finite)
+        for key, number in other.not_finite.items():
+            not_finite[key] = not_finite.get(key, 0) + number
+        return Calibration(
+            self.samples + other.samples,
+            {**self.tensors, **other.tensors, **tensors},
+            runs,
+            {key: (*own, *other.decisions.get(key, ())) for key, own in self.decisions.items()},
+            tuple(graph for graph in self.unreached if graph in other.unreached),
+            not_finite,
+        )
+
     def merged(self, keys: Iterable[TensorKey]) -> TensorStatistics | None:
         """Statistics of all values of these tensors; None if calibration reached none."""
         known = [self.tensors[key] for key in keys if key in self.tensors]

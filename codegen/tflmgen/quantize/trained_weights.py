@@ -1,22 +1,31 @@
 """Webs of models that train on the device: weights in variables, and all that takes part in assigning them.
 
 A step of gradient descent is far smaller than a step of int8. So the weights stay float32, and with them every subgraph
-that a signature runs which assigns them.
+that a signature runs which assigns them. Gradient descent adds a step, which follows from the weights, to the weights.
+A matrix that is computed otherwise, such as a cache of keys that rows are stored in, the sum of outer products of
+linear attention, or a memory that fades, is an activation, though a product reads it as weights.
 """
 
 from __future__ import annotations
 
-from tflmgen.frontend import Model, SubGraph, TensorKey, bindings
+from tflmgen.frontend import Model, Operator, SubGraph, TensorKey, bindings, constant_values
+from tflmgen.ir import DType
 from tflmgen.kernels import traits_of
+from tflmgen.quantize.value_dependence import depends_on
 from tflmgen.quantize.web_constraints import Webs
 
 _WEIGHTS = 1
 """Place of the weights among the operands of operators that have some."""
 
+_LEAST_DECAY = 0.99
+"""Factor of the weights from which on it is the weight decay of an optimiser; a memory that forgets has less."""
+
 
 def trained_webs(model: Model, webs: Webs) -> frozenset[TensorKey]:
     """Roots of the webs that stay float because a signature assigns weights."""
-    weights = {webs.root(variable) for variable in webs.variables.values()} & _weight_webs(model, webs)
+    variables = {webs.root(variable) for variable in webs.variables.values()}
+    weights = variables & _weight_webs(model, webs)
+    weights = {root for root in weights if _gets_a_step(model, webs, root)}
     entries = {signature.subgraph for signature in model.signatures} or {0}
     trained = set(weights) if any(_assigns(model, webs, entry, weights) for entry in entries) else set()
     for entry in entries:
@@ -41,17 +50,48 @@ def _weight_webs(model: Model, webs: Webs) -> set[TensorKey]:
     return tensors
 
 
-def _origins(graph: SubGraph, tensor: int) -> set[int]:
-    """The tensor, and those that it is a view or a rearrangement of."""
+def _gets_a_step(model: Model, webs: Webs, weights: TensorKey) -> bool:
+    """Whether a value of the web is the sum of another and of what depends on it."""
+    for graph in model.subgraphs:
+        results = {op.outputs[0]: op for op in graph.operators if traits_of(op.name).adds}
+        for op in graph.operators:
+            is_assigned = op.name == "ASSIGN_VARIABLE" and webs.root((graph.index, op.inputs[1])) == weights
+            ends = op.inputs[1:2] if is_assigned else [t for t in op.outputs if webs.root((graph.index, t)) == weights]
+            for tensor in (origin for end in ends for origin in _origins(graph, end) if origin in results):
+                for own, step in (results[tensor].inputs, results[tensor].inputs[::-1]):
+                    old = {webs.root((graph.index, t)) for t in _origins(graph, own, allows_decay=True)}
+                    if weights in old and depends_on(model, webs, (graph.index, step), weights):
+                        return True
+    return False
+
+
+def _origins(graph: SubGraph, tensor: int, allows_decay: bool = False) -> set[int]:
+    """The tensor, and those that it is a view or a rearrangement of, or a little less than."""
     writers = {index: op for op in graph.operators for index in op.outputs}
     origins = {tensor}
     while (op := writers.get(tensor)) is not None and op.inputs:
         traits = traits_of(op.name)
-        if not (traits.moves or traits.view):
+        if traits.moves or traits.view:
+            tensor = op.inputs[traits.data]
+        elif allows_decay and op.name == "MUL" and (source := _decayed(graph, op)) is not None:
+            tensor = source
+        else:
             break
-        tensor = op.inputs[traits.data]
         origins.add(tensor)
     return origins
+
+
+def _decayed(graph: SubGraph, product: Operator) -> int | None:
+    """The operand of a product with a constant little below 1."""
+    for source, factor in (product.inputs, product.inputs[::-1]):
+        tensor = graph.tensors[factor]
+        if (
+            tensor.data is not None
+            and tensor.dtype is DType.FLOAT32
+            and (constant_values(tensor) >= _LEAST_DECAY).all()
+        ):
+            return source
+    return None
 
 
 def _assigns(model: Model, webs: Webs, entry: int, weights: set[TensorKey]) -> bool:

@@ -33,33 +33,55 @@ model, for its conversions, and no faster."""
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits on held-out sets.
+    """Limits on sets of inputs.
 
     max_error      largest absolute difference of an output, in its unit; None: any
     min_agreement  share of rows of outputs whose largest element stays, and of decisions of control flow; None: any
     is_required    whether they are to hold at any cost, as the user's own are
+    min_db         least ratio of variance to noise of the worst element of an output, in decibels; None: any
+    min_branches   share of decisions of control flow alone; None: any
+    min_classes    share of equal integers alone; None: any
     """
 
     max_error: float | None = None
     min_agreement: float | None = 0.99
     is_required: bool = True
+    min_db: float | None = None
+    min_branches: float | None = None
+    min_classes: float | None = None
 
     def allow(self, evaluation: Evaluation) -> bool:
         """Whether a model with these errors is good enough."""
+        return not self.missed(evaluation)
+
+    def missed(self, evaluation: Evaluation) -> str:
+        """What a model with these errors is beyond, as part of a sentence; empty: nothing."""
         if evaluation.endless:
-            return False
-        is_accurate = self.max_error is None or evaluation.max_abs <= self.max_error
-        agreement = min(evaluation.agreement, evaluation.branch_agreement)
-        return is_accurate and (self.min_agreement is None or agreement >= self.min_agreement)
+            return "a loop does not end"
+        if self.max_error is not None and evaluation.max_abs > self.max_error:
+            return f"the error is {evaluation.max_abs:.4g}"
+        if evaluation.agreement < (self.min_agreement or 0):
+            return f"{evaluation.agreement:.1%} of the results agree"
+        if evaluation.class_agreement < (self.min_classes or 0):
+            return f"{evaluation.class_agreement:.1%} of the classes agree"
+        if evaluation.branch_agreement < max(self.min_agreement or 0, self.min_branches or 0):
+            return f"{evaluation.branch_agreement:.1%} of the branches and trip counts agree"
+        if self.min_db is not None and evaluation.worst_db < self.min_db:
+            return f"the worst element is {evaluation.worst_db:.1f} dB about its mean"
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
 class TypeChoice:
-    """The types chosen, the errors of the model that has them, and whether they are within the limits."""
+    """The types chosen, the errors of the model that has them, and whether they are within the limits.
+
+    reason  why they are not, as part of a sentence
+    """
 
     wanted: Wanted
     evaluation: Evaluation
     is_within: bool
+    reason: str = ""
 
 
 def choose_types(
@@ -84,7 +106,7 @@ def choose_types(
     that much of the work would be in float32 that int16 is better, and decides alike: then the fewest webs in int16
     that agree with the float model as often as all of them do.
     """
-    search = _Search(build, held_out, quantize, limits, progress)
+    search = TypeTrials(build, held_out, quantize, limits, progress)
     if search.is_good({}):
         return search.choice({})
     costs = {root: values.statistics.elements for root, values in webs.items()} if costs is None else costs
@@ -108,7 +130,7 @@ def _is_mostly_float(chosen: Wanted, costs: Mapping[TensorKey, int]) -> bool:
 
 
 def _fewest_webs(
-    order: Sequence[TensorKey], base: Wanted, dtype: DType, costs: Mapping[TensorKey, int], search: _Search
+    order: Sequence[TensorKey], base: Wanted, dtype: DType, costs: Mapping[TensorKey, int], search: TypeTrials
 ) -> dict[TensorKey, DType]:
     """Types within the limits with as few webs of `dtype`, the first ones of `order`, as do; with all of them it is.
 
@@ -138,7 +160,7 @@ def promotion_order(
     return [sensitivity.root for sensitivity in sorted(sensitivities, key=rank) if sensitivity.root in webs]
 
 
-def _fewest(candidates: Sequence[Wanted], search: _Search) -> int:
+def _fewest(candidates: Sequence[Wanted], search: TypeTrials) -> int:
     """Index of the first candidate that is good, by bisection; the last is known to be."""
     low, high = -1, len(candidates) - 1
     while high - low > 1:
@@ -151,7 +173,7 @@ def _fewest(candidates: Sequence[Wanted], search: _Search) -> int:
 
 
 def _without_needless(
-    chosen: dict[TensorKey, DType], costs: Mapping[TensorKey, int], search: _Search
+    chosen: dict[TensorKey, DType], costs: Mapping[TensorKey, int], search: TypeTrials
 ) -> dict[TensorKey, DType]:
     """The choice with int8, or else int16, for webs that may have it after all, the most expensive tried first."""
     by_cost = sorted(chosen, key=lambda root: (-costs.get(root, 0), root))
@@ -163,7 +185,7 @@ def _without_needless(
     return chosen
 
 
-class _Search:
+class TypeTrials:
     """Evaluations of candidates, each made once."""
 
     def __init__(
@@ -180,23 +202,27 @@ class _Search:
         self._evaluations: dict[tuple[tuple[TensorKey, DType], ...], Evaluation] = {}
 
     def is_good(self, wanted: Wanted) -> bool:
-        return self._limits.allow(self._evaluation(wanted))
+        """Whether the model with these types is within the limits."""
+        return self._limits.allow(self.evaluation(wanted))
 
     def decides_alike(self, wanted: Wanted, other: Wanted) -> bool:
         """Whether the decisions of control flow are right as often as with other types, whatever the outputs are."""
-        evaluation = self._evaluation(wanted)
-        return not evaluation.endless and evaluation.branch_agreement >= self._evaluation(other).branch_agreement
+        evaluation = self.evaluation(wanted)
+        return not evaluation.endless and evaluation.branch_agreement >= self.evaluation(other).branch_agreement
 
-    def with_agreement_of(self, wanted: Wanted) -> _Search:
+    def with_agreement_of(self, wanted: Wanted) -> TypeTrials:
         """The search for models that agree as often as one does, with the evaluations so far."""
-        evaluation, other = self._evaluation(wanted), copy(self)
+        evaluation, other = self.evaluation(wanted), copy(self)
         other._limits = Limits(None, min(evaluation.agreement, evaluation.branch_agreement))
         return other
 
     def choice(self, wanted: Wanted) -> TypeChoice:
-        return TypeChoice(wanted, self._evaluation(wanted), self.is_good(wanted))
+        """These types, with what they reach."""
+        evaluation = self.evaluation(wanted)
+        return TypeChoice(wanted, evaluation, self._limits.allow(evaluation), self._limits.missed(evaluation))
 
-    def _evaluation(self, wanted: Wanted) -> Evaluation:
+    def evaluation(self, wanted: Wanted) -> Evaluation:
+        """Errors of the model with these types."""
         key = tuple(sorted(wanted.items(), key=lambda item: item[0]))
         if key not in self._evaluations:
             number = len(self._evaluations) + 1

@@ -35,6 +35,16 @@ def widening_costs(
     return costs
 
 
+def operator_work(model: Model, calibration: Calibration) -> dict[OperatorKey, int]:
+    """Products of each operator on real numbers in all runs of the calibration; see `_work`."""
+    return {
+        (graph.index, op.index): _work(graph, op, calibration)
+        for graph in model.subgraphs
+        for op in graph.operators
+        if any(True for _ in _activations(graph, op))
+    }
+
+
 def _activations(graph: SubGraph, op: Operator) -> Iterator[int]:
     tensors = [*(op.inputs[p] for p in real_operands(op, graph)), *(op.outputs[p] for p in real_results(op, graph))]
     return (tensor for tensor in tensors if graph.tensors[tensor].data is None)

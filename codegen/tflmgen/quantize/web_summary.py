@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,8 @@ class WebSummary:
     low, high         range of the integers
     sqnr_db           signal-to-quantisation-noise ratio of rounding and clipping these values; None without noise
     clipped           share of the values beyond the range
+    held_out_reach    how far held-out samples reach, as a part of the range of all others: 1 at its end; None where
+                      none were held out
     histogram         numbers of values in equal parts of the range from minimum to maximum
     """
 
@@ -44,16 +46,33 @@ class WebSummary:
     high: float | None = None
     sqnr_db: float | None = None
     clipped: float | None = None
+    held_out_reach: float | None = None
 
 
-def summarize_webs(quantized: QuantizedModel, calibration: Calibration) -> tuple[WebSummary, ...]:
-    """The webs that calibration reached, in the order of the file; constants are in no web."""
+def summarize_webs(
+    quantized: QuantizedModel, calibration: Calibration, held_out: tuple[Calibration, Calibration] | None = None
+) -> tuple[WebSummary, ...]:
+    """The webs that calibration reached, in the order of the file; constants are in no web.
+
+    held_out  calibration of the held-out samples, and of all others
+    """
     members: dict[TensorKey, list[TensorKey]] = {}
     for key in sorted(calibration.tensors):
         if quantized.source.subgraphs[key[0]].tensors[key[1]].data is None:
             members.setdefault(quantized.assignment.webs.root(key), []).append(key)
-    summaries = (_summary(quantized, calibration, root, keys) for root, keys in sorted(members.items()))
-    return tuple(summary for summary in summaries if summary is not None)
+    members = {keys[0]: keys for keys in members.values()}
+    roots = quantized.assignment.webs
+    summaries = (_summary(quantized, calibration, roots.root(key), keys) for key, keys in sorted(members.items()))
+    known = (summary for summary in summaries if summary is not None)
+    if held_out is None:
+        return tuple(known)
+    webs, margins = quantized.assignment.webs, quantized.assignment.margins
+    reached = []
+    for web in known:
+        alone, others = (part.merged(members[web.root]) for part in held_out)
+        factor = margins.get(webs.root(web.root), 1.0)
+        reached.append(replace(web, held_out_reach=_reach(alone, others, factor)))
+    return tuple(reached)
 
 
 def _summary(
@@ -83,6 +102,21 @@ def _summary(
         noise if math.isfinite(noise) else None,
         clipped_share(statistics, affine),
     )
+
+
+def _reach(held_out: TensorStatistics | None, others: TensorStatistics | None, factor: float) -> float | None:
+    """How far values reach in a range that includes 0, as a part of it: the greater of both ends.
+
+    factor  of the range, for a margin beyond the others' values
+    """
+    if held_out is None or others is None:
+        return None
+    (low, high), (least, greatest) = ((min(s.minimum, 0.0), max(s.maximum, 0.0)) for s in (held_out, others))
+    least, greatest = least * factor, greatest * factor
+    beyond = max(least - low, high - greatest)
+    if beyond > 0:
+        return 1 + beyond / (greatest - least) if greatest > least else math.inf
+    return max((value / end for value, end in ((low, least), (high, greatest)) if end), default=0.0)
 
 
 def _histogram(statistics: TensorStatistics) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from tflmgen.frontend import Model, Operator, SubGraph, TensorKey, bindings, constant_values
 from tflmgen.ir import DType, Quantization
 from tflmgen.kernels import traits_of
+from tflmgen.quantize.element_ranges import centred, of_dtype, scale_of, widened, within
 from tflmgen.quantize.integer_forms import (
     FLOAT,
     ElementType,
@@ -24,7 +25,6 @@ from tflmgen.quantize.integer_forms import (
     real_results,
 )
 from tflmgen.quantize.quantization_scales import range_quantization, representable_range
-from tflmgen.quantize.range_choice import affine_for
 from tflmgen.quantize.recorded_ranges import recorded_ranges
 from tflmgen.quantize.saturation import decisive_webs, needed_range, saturation_bounds, takes_extremes
 from tflmgen.quantize.shared_scales import OneScale, shared_groups
@@ -40,12 +40,13 @@ OperatorKey = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Reason why an operator stays in float."""
+    """Reason why an operator stays in float; `is_choice`: it could compute in integers, with less accuracy."""
 
     subgraph: int
     operator: int
     name: str
     reason: str
+    is_choice: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Assignment:
     forms   of operators in integers, by subgraph and operator index; others stay as they are
     notes   on operators that stay in float
     carried webs whose tensors are float32, converted where an operator needs their type (`carried_inputs`)
+    margins factors of the ranges of webs, by root
     """
 
     webs: Webs
@@ -63,6 +65,7 @@ class Assignment:
     forms: Mapping[OperatorKey, Form]
     notes: tuple[Note, ...]
     carried: frozenset[TensorKey] = frozenset()
+    margins: Mapping[TensorKey, float] = field(default_factory=dict)
 
     def type_of(self, key: TensorKey) -> ElementType:
         """The type in which operators compute with a tensor."""
@@ -88,7 +91,7 @@ class TypeSolver:
     """One decision over a whole Model.
 
     wanted    element type by web root where it is not `activations`: int16, or float32 to keep a web in float
-    requantised  as in QuantizationChoice
+    requantised, exact, margins  as in QuantizationChoice
     ranges    of webs: what the file records, else what calibration measured, else what value-range analysis concludes
     recorded  webs whose range the file records
     analysed  ranges that value-range analysis gave or widened
@@ -100,6 +103,8 @@ class TypeSolver:
     wanted: Mapping[TensorKey, DType] = field(default_factory=dict)
     choose_range: RangeChoice = whole_range
     requantised: float = 0.0
+    exact: Mapping[OperatorKey, str] = field(default_factory=dict)
+    margins: Mapping[TensorKey, float] = field(default_factory=dict)
     webs: Webs = field(init=False)
     ranges: dict[TensorKey, Range] = field(init=False)
     recorded: frozenset[TensorKey] = field(init=False)
@@ -121,7 +126,7 @@ class TypeSolver:
 
     def solve(self) -> Assignment:
         """The types; forms whose rules the real scales break are given up until none does."""
-        refused: dict[OperatorKey, str] = {}
+        refused: dict[OperatorKey, str] = dict(self.exact)
         while True:
             dtypes = self._web_dtypes(refused)
             types = self._typed(dtypes)
@@ -130,6 +135,7 @@ class TypeSolver:
                 types,
                 dict(self._forms),
                 tuple(self._notes[key] for key in sorted(self._notes)),
+                margins={self.webs.root(key): factor for key, factor in self.margins.items()},
             )
             broken = self._broken(assignment)
             if not broken:
@@ -188,7 +194,7 @@ class TypeSolver:
             if isinstance(form, Form):
                 self._forms[key] = form
             else:
-                self._notes[key] = Note(*key, op.name, form)
+                self._notes[key] = Note(*key, op.name, form, is_choice=form == self.exact.get(key))
         return {
             root: self._wanted(root)
             if any(key in self._forms for key in touching.get(root, ())) or root not in touching
@@ -214,7 +220,9 @@ class TypeSolver:
             unseen = any(root not in self.ranges for root in roots)
             return "calibration never reached it" if unseen else "its operands or results are kept in float32"
         if rule := refused.get((graph.index, op.index)):
-            return rule
+            # Operators that are kept in float by choice may have no other form.
+            other = find_form(op, graph, self.activations) if (graph.index, op.index) in self.exact else rule
+            return other if isinstance(other, str) else rule
         reason: Form | str = ""
         for dtype in sorted(wanted, key=lambda dtype: -dtype.bits):
             reason = find_form(op, graph, dtype)
@@ -226,11 +234,11 @@ class TypeSolver:
         """Element types with scales: one for each group of webs that operators want to share a scale."""
         groups, ranges = self._groups(dtypes)
         fixed: dict[TensorKey, set[Quantization]] = {}
-        centred: set[TensorKey] = set()
+        with_zero: set[TensorKey] = set()
         for graph, op in self._operators():
             form = self._forms.get((graph.index, op.index))
             if form is not None and form.shares and traits_of(op.name).fills_with_0:
-                centred.update(root for root in self._touched(graph, op) if dtypes[root] is form.dtype)
+                with_zero.update(root for root in self._touched(graph, op) if dtypes[root] is form.dtype)
             if form is not None and form.result is not None:
                 for place in real_results(op, graph):
                     root = self.webs.root((graph.index, op.outputs[place]))
@@ -241,13 +249,16 @@ class TypeSolver:
             members.setdefault(groups.root(root), []).append(root)
         types: dict[TensorKey, ElementType] = {}
         saturated = saturation_bounds(self.model, self.webs, self._forms, ranges)
+        factors = {self.webs.root(key): factor for key, factor in self.margins.items()}
         for roots in members.values():
             measured = decisive_webs(roots, saturated, ranges)
             element = self._group_type(roots, measured, dtypes[roots[0]], ranges, fixed)
             if not self.recorded.intersection(roots):
                 values = [ranges[root] for root in roots if root in ranges]
-                element = _within(element, needed_range(roots, saturated, ranges), values)
-            types |= dict.fromkeys(roots, _centred(element) if centred.intersection(roots) else element)
+                element = within(element, needed_range(roots, saturated, ranges), values)
+            factor = max((factors[root] for root in roots if root in factors), default=1.0)
+            element = element if factor == 1 or fixed.keys() & roots else widened(element, factor)
+            types |= dict.fromkeys(roots, centred(element) if with_zero.intersection(roots) else element)
         return types
 
     def _groups(self, dtypes: Mapping[TensorKey, DType]) -> tuple[UnionFind, dict[TensorKey, Range]]:
@@ -335,51 +346,13 @@ def operand_types(
             low, high = finite_range(constant_values(tensor)) or (0.0, 0.0)
             types["input", place] = ElementType(form.dtype, range_quantization(low, high, form.dtype))
         else:
-            types["input", place] = _as(assignment.type_of((graph.index, op.inputs[place])), form.dtype)
+            types["input", place] = of_dtype(assignment.type_of((graph.index, op.inputs[place])), form.dtype)
     for place in real_results(op, graph):
-        element = _as(assignment.type_of((graph.index, op.outputs[place])), form.dtype)
+        element = of_dtype(assignment.type_of((graph.index, op.outputs[place])), form.dtype)
         types["output", place] = element if form.result is None else ElementType(form.dtype, form.result)
     if form.shares:
         variable = [key for key in types if key[0] == "output" or graph.tensors[op.inputs[key[1]]].data is None]
         results = [key for key in variable if key[0] == "output"] or variable
-        widest = max(results, key=lambda key: _scale(types[key]))
+        widest = max(results, key=lambda key: scale_of(types[key]))
         types = dict.fromkeys(types, types[widest])
     return types
-
-
-def _centred(element: ElementType) -> ElementType:
-    """An element type of as large numbers whose zero point is 0."""
-    if element.quantization is None or element.quantization.zero_point == 0:
-        return element
-    bounds = representable_range(element.quantization, element.dtype)
-    affine = affine_for(*bounds, dtype=element.dtype, symmetric=True)
-    return ElementType(element.dtype, Quantization((affine.scale,), (affine.zero_point,)))
-
-
-def _within(element: ElementType, bounds: Range, values: Sequence[Range]) -> ElementType:
-    """An element type whose range ends where the values of all members of a group make no difference any more."""
-    low, high = bounds
-    if element.quantization is None or element.dtype is not DType.INT8:
-        return element
-    least, greatest = representable_range(element.quantization, element.dtype)
-    if low <= least and greatest <= high:
-        return element
-    # The wide range ended within one of its large steps of the values, which may be many of the new, smaller ones.
-    step, ends = element.quantization.scale, (min(v[0] for v in values), max(v[1] for v in values))
-    least = ends[0] if least - step < ends[0] < least else least
-    greatest = ends[1] if greatest < ends[1] < greatest + step else greatest
-    return ElementType(element.dtype, range_quantization(max(low, least), min(high, greatest), element.dtype))
-
-
-def _scale(element: ElementType) -> float:
-    return element.quantization.scale if element.quantization is not None else 0.0
-
-
-def _as(element: ElementType, dtype: DType) -> ElementType:
-    """An element type of a web in the type of an operator: the same range at another width."""
-    if element.dtype is dtype:
-        return element
-    if element.quantization is None:
-        raise ValueError("a web in float has no range")
-    low, high = representable_range(element.quantization, element.dtype)
-    return ElementType(dtype, range_quantization(low, high, dtype))

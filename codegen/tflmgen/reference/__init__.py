@@ -5,6 +5,7 @@ Decided here: what each operator means, independent of its kernels, of the passe
 """
 
 from tflmgen.reference.branch_counts import branches_of
+from tflmgen.reference.element_distance import distance, largest_distance
 from tflmgen.reference.file_interpreter import Interpreter, type_of
 from tflmgen.reference.first_difference import magnitude_of
 from tflmgen.reference.function_tables import (
@@ -45,8 +46,10 @@ __all__ = [
     "RunTimeError",
     "UnsupportedError",
     "branches_of",
+    "distance",
     "element_results",
     "interpolated",
+    "largest_distance",
     "linear_steps",
     "magnitude_of",
     "make_input_sets",

@@ -6,12 +6,14 @@ Decided here: the presentation only; every figure comes from plan.json.
 
 from tflmgen.report.notebook_view import notebook_html
 from tflmgen.report.page import report_html
+from tflmgen.report.plan_notes import note_lines
 from tflmgen.report.quantization_page import quantization_html
 from tflmgen.report.removal_texts import dead_channel_lines
 from tflmgen.report.sweep_page import sweep_html
 
 __all__ = [
     "dead_channel_lines",
+    "note_lines",
     "notebook_html",
     "quantization_html",
     "report_html",

@@ -32,7 +32,8 @@ def _tiles(contents: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """(title, figure, note)"""
     before, after = contents["bytes"]
     evaluation = contents["evaluation"]
-    worst = min((o["sqnr_db"] for o in evaluation["outputs"] if o["sqnr_db"] is not None), default=None)
+    noises = [o["noise"]["worst_db"] for o in evaluation["outputs"] if o["noise"]]
+    worst = min((worst for worst in noises if worst is not None), default=None)
     same = min((o["agreement"] for o in evaluation["outputs"] if o["agreement"] is not None), default=None)
     webs = contents["webs"]
     kinds = {kind: sum(web["type"] == kind for web in webs) for kind in ("int8", "int16", "float32")}
@@ -42,7 +43,11 @@ def _tiles(contents: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     return [
         ("File", readable(after), f"{share(after, before)} % of {readable(before)}"),
         ("Webs", count(len(webs)), listed or "none"),
-        ("SQNR", "exact" if worst is None else f"{worst:.1f} dB", "of the worst output, calibration sets"),
+        (
+            "Noise",
+            "none" if worst is None else f"{worst:.1f} dB",
+            "about the mean, of the worst element, held-out sets",
+        ),
         (
             "Same result",
             "none" if same is None else f"{same:.1%}",

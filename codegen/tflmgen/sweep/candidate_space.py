@@ -14,9 +14,11 @@ from typing import Any
 
 from tflmgen.api import source_file
 from tflmgen.errors import TflmgenError, UsageError
-from tflmgen.frontend import file_of_source, is_torch_function, read_source, write_model
+from tflmgen.frontend import TFLITE_ONLY, file_of_source, is_torch_function, write_model
 from tflmgen.options import BuildOptions, OutputOptions
+from tflmgen.source_proof import read_compared
 from tflmgen.terminal import Console
+from tflmgen.user_files import MODEL_LIMIT, read_limited, read_text_limited
 
 Parameters = Mapping[str, Any]
 """Names and values of what a candidate is made from; JSON writes them."""
@@ -69,16 +71,16 @@ def read_space(sources: Sequence[Path]) -> Space:
 
 def _model(source: Path) -> Candidate:
     if is_torch_function(source):
-        return Candidate(source.name, {}, write_model(read_source(source)), TFLITE)
+        return Candidate(source.name, {}, write_model(read_compared(source, TFLITE_ONLY)[0]), TFLITE)
     if source.is_dir() or file_of_source(source) != source:
         with source_file(source, BuildOptions(), SILENT) as (path, _):
             return Candidate(source.name, {}, path.read_bytes(), TFLITE)
-    return Candidate(source.name, {}, source.read_bytes(), source.suffix)
+    return Candidate(source.name, {}, read_limited(source, MODEL_LIMIT), source.suffix)
 
 
 def _python_space(path: Path) -> Space:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text_limited(path)
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: it is not Python's text: {error}") from None
     module = space_module(text, str(path))

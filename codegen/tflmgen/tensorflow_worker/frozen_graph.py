@@ -10,8 +10,13 @@ import tensorflow as tf
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
+from tflmgen.tensorflow_worker.file_operations import check_graph
 from tflmgen.tensorflow_worker.source_error import SourceError
 from tflmgen.tensorflow_worker.tensor_names import full_name
+from tflmgen.user_files import MEGABYTE, MODEL_LIMIT, read_limited, read_text_limited
+
+TEXT_GRAPH_LIMIT = 256 * MEGABYTE
+"""Bytes of the largest graph that is read as text, which takes some ten times as much memory."""
 
 VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable", "VarIsInitializedOp"})
 FETCHLESS = frozenset({"NoOp", "Assert", "Const", "Placeholder", "TensorArrayCloseV3", "StopGradient"})
@@ -52,11 +57,12 @@ def read_graph(path: Path) -> Any:
     graph_def = tf.compat.v1.GraphDef()
     try:
         if path.suffix.lower() == ".pbtxt":
-            text_format.Parse(path.read_text(encoding="utf-8"), graph_def)
+            text_format.Parse(read_text_limited(path, TEXT_GRAPH_LIMIT), graph_def)
         else:
-            graph_def.ParseFromString(path.read_bytes())
+            graph_def.ParseFromString(read_limited(path, MODEL_LIMIT))
     except (DecodeError, text_format.ParseError, UnicodeDecodeError) as error:
         raise SourceError(f"it is no GraphDef: {str(error).splitlines()[0]}") from None
+    check_graph(graph_def)
     if not graph_def.node:
         raise SourceError("it is no GraphDef: it has no nodes")
     variable = next((node.name for node in graph_def.node if node.op in VARIABLES), None)

@@ -12,7 +12,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from tflmgen.tensorflow_worker.file_operations import check_graph, check_saved_model
 from tflmgen.tensorflow_worker.frozen_graph import load_frozen
+from tflmgen.tensorflow_worker.keras_file import load_keras
 from tflmgen.tensorflow_worker.loaded_source import Entry, Program, port_of
 from tflmgen.tensorflow_worker.source_error import SourceError
 from tflmgen.tensorflow_worker.version_1_saved_model import FrozenSignature, frozen_signatures, reference_tags
@@ -29,16 +31,20 @@ def load_source(request: Request) -> Program:
     """The Program of request["source"], of the kind request["kind"]. Raises SourceError."""
     tf.config.set_visible_devices([], "GPU")
     tf.config.threading.set_intra_op_parallelism_threads(2)
-    return _LOADERS[request["kind"]](request)
+    program = _LOADERS[request["kind"]](request)
+    if request["kind"] != "python":
+        for entry in program.entries:
+            check_graph(entry.function.graph.as_graph_def())
+    return program
 
 
 def _keras_file(request: Request) -> Program:
-    import keras
-
     path = Path(request["source"])
     objects = _objects_of(request.get("objects"))
     try:
-        model = keras.models.load_model(path, compile=False, custom_objects=objects)
+        model = load_keras(path, objects)
+    except SourceError:
+        raise
     except Exception as error:
         lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         # Keras nests its errors: the innermost says which class it is about.
@@ -91,6 +97,7 @@ def _keras_model(model: Any, request: Request) -> Program:
 
 def _saved_model(request: Request) -> Program:
     path = request["source"]
+    check_saved_model(Path(path))
     tags = reference_tags(Path(path))
     signatures: Mapping[str, Any]
     try:

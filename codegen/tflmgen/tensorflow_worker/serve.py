@@ -21,6 +21,8 @@ from tflmgen.tensorflow_worker.source_error import SourceError
 Answer = dict[str, Any]
 OLDEST = (2, 16)
 """Version of TensorFlow."""
+MEMORY, MEMORY_PER_BYTE = 8 * 2**30, 20
+"""Bytes that the process may allocate: in all, and for each byte of the source. TensorFlow itself takes 1 GB."""
 NO_MEMORY = "there is not enough memory for it"
 _UNLOADED = "failed to map segment"
 """What the loader says of a library for which there is no address space."""
@@ -72,6 +74,7 @@ class _Worker:
 
     def _load(self, request: Mapping[str, Any]) -> Answer:
         _check_version()
+        _limit_memory(Path(request["source"]))
         from tflmgen.tensorflow_worker.load_source import load_source
 
         self._program = load_source(request)
@@ -100,6 +103,19 @@ class _Worker:
         if self._graph_def is not None:
             trace_nodes(self._graph_def, self._inputs, request["nodes"], operands, results)
         return {"traced": self._graph_def is not None}
+
+
+def _limit_memory(source: Path) -> None:
+    """Bounds what the process may allocate, where the system has such a bound."""
+    try:
+        import resource
+    except ImportError:
+        return
+    files = source.rglob("*") if source.is_dir() else [source]
+    stored = sum(file.stat().st_size for file in files if file.is_file())
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    wanted = MEMORY + MEMORY_PER_BYTE * stored
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard < 0 else min(wanted, hard), hard))
 
 
 def _check_version() -> None:

@@ -6,14 +6,15 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tflmgen.errors import TflmgenError
 from tflmgen.options import OutputOptions
-from tflmgen.terminal.text_table import Line, Table, table_lines
+from tflmgen.terminal.text_table import Line, Table, printable_lines, printable_text, table_lines
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
@@ -29,6 +30,10 @@ class Progress(Protocol):
     def __call__(self, text: str, done: int = 0, total: int = 0) -> None: ...
 
 
+class WarningsError(TflmgenError):
+    """Warnings that are errors, because of --strict; a line each."""
+
+
 @dataclass(frozen=True)
 class Console:
     """Standard output of one command: text unless --quiet or --json, JSON with --json, progress on a terminal."""
@@ -41,9 +46,22 @@ class Console:
         return not (self.options.quiet or self.options.json)
 
     def line(self, text: str) -> None:
-        """Prints `text` and a line end, unchanged."""
+        """Prints `text` and a line end, without control characters that a terminal would obey."""
         if self.shows_text:
-            print(text)
+            print(printable_lines(text))
+
+    def refuse_warnings(self, warnings: Iterable[str]) -> None:
+        """Raises WarningsError with --strict if there are warnings: to be called before anything is written."""
+        listed = list(warnings)
+        if self.options.strict and listed:
+            raise WarningsError("\n".join(f"--strict: {text}" for text in listed))
+
+    def warnings(self, warnings: Iterable[str]) -> None:
+        """Prints warnings, a line each; see `refuse_warnings`."""
+        listed = list(warnings)
+        self.refuse_warnings(listed)
+        for text in listed:
+            self.line(f"warning: {text}")
 
     def table(self, table: Table) -> None:
         """Prints a table and an empty line, as wide as the terminal; nothing with --quiet or --json."""
@@ -71,10 +89,10 @@ class Console:
 
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
         with Line(*columns, console=RichConsole(stderr=True), transient=True) as line:
-            task = line.add_task(text)
+            task = line.add_task(printable_text(text))
 
             def update(text: str, done: int = 0, total: int = 0) -> None:
-                line.update(task, description=f"{bar(done, total)} {text}" if total else text)
+                line.update(task, description=(f"{bar(done, total)} " if total else "") + printable_text(text))
 
             yield update
 
@@ -104,8 +122,8 @@ class Console:
 
 
 def error_line(text: str) -> None:
-    """Prints one problem on standard error."""
-    print(text, file=sys.stderr)
+    """Prints one problem on standard error, without control characters that a terminal would obey."""
+    print(printable_lines(text), file=sys.stderr)
 
 
 def bar(done: int, total: int) -> str:

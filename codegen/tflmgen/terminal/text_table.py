@@ -51,13 +51,13 @@ def table_lines(table: Table, width: int | None) -> Iterator[Line]:
 
     The last line names the hidden columns. A table whose columns of priority 1 need more than `width` exceeds it.
     """
-    cells = [[_printable(cell) for cell in row] for row in table.rows]
+    cells = [[printable_text(cell) for cell in row] for row in table.rows]
     natural = [max([text_width(row[i]) for row in cells], default=0) for i in range(len(table.columns))]
     indices = _columns_that_fit(table.columns, natural, width)
     columns = [table.columns[i] for i in indices]
     widths = _widths(columns, [natural[i] for i in indices], width)
     if table.title:
-        yield [(_printable(table.title), "")]
+        yield [(printable_text(table.title), "")]
         yield []
     if any(column.title for column in columns):
         titles = [textwrap.wrap(column.title, w) for column, w in zip(columns, widths, strict=True)]
@@ -72,9 +72,14 @@ def table_lines(table: Table, width: int | None) -> Iterator[Line]:
             yield [(text, "")]
 
 
-def _printable(text: str) -> str:
+def printable_text(text: str) -> str:
     """The text with unprintable characters as escapes: names come from model files and must not control a terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def printable_lines(text: str) -> str:
+    """Lines of text, tabs kept, each printable as printable_text() makes it."""
+    return "\n".join("\t".join(map(printable_text, line.split("\t"))) for line in text.split("\n"))
 
 
 def _columns_of(character: str) -> int:

@@ -11,6 +11,7 @@ import typer
 
 from tflmgen import __version__
 from tflmgen.commands.command_line.option_groups import with_groups
+from tflmgen.commands.command_line.protected_files import keeps_its_inputs
 from tflmgen.commands.command_line.typer_classes import Command, Group
 from tflmgen.failure import guarded
 from tflmgen.options import BuildOptions, OutputOptions
@@ -29,7 +30,7 @@ app = typer.Typer(
 def command(name: str | None = None, *, epilog: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A decorator that makes a function a command, of its own name by default."""
     add = app.command(name, cls=Command, epilog=epilog)
-    return lambda function: add(with_groups(guarded(function)))
+    return lambda function: add(with_groups(guarded(keeps_its_inputs(function))))
 
 
 def _print_version(requested: bool) -> None:

@@ -89,7 +89,9 @@ BUILD_GROUPS: Mapping[type, Mapping[str, OptionHelp]] = {
         **_SOURCE,
     },
     SessionOptions: {
-        "emulator": OptionHelp("Emulator to use; auto is Renode, or QEMU for MVE and if Renode is not installed."),
+        "emulator": OptionHelp(
+            "Emulator to use; auto is the one installed; of both Renode, or QEMU for MVE and bench."
+        ),
         "signature": OptionHelp("Signature of the model to run.", "KEY"),
         "timeout": OptionHelp("Time limit of each reply.", "SECONDS", min=0.001),
         "renode": OptionHelp("Path of Renode.", "PROGRAM", shown_default="renode of PATH", envvar="TFLMGEN_RENODE"),
@@ -97,10 +99,12 @@ BUILD_GROUPS: Mapping[type, Mapping[str, OptionHelp]] = {
             "Serial port of an attached board, which `tflmgen flash` has flashed with the same model and options.",
             "PORT",
         ),
+        "real": OptionHelp("A .csv has real numbers for quantised inputs; floats of an .npz are real anyway."),
     },
     OutputOptions: {
         "json": OptionHelp("Print JSON instead of text for people."),
         "quiet": OptionHelp("Print nothing but errors (and --json).", short="-q"),
         "wide": OptionHelp("Print tables in full, however wide they get."),
+        "strict": OptionHelp("Fail, and write nothing, where there would be a warning."),
     },
 }

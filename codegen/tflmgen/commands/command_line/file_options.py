@@ -22,7 +22,11 @@ FILE_GROUPS: Mapping[type, Mapping[str, OptionHelp]] = {
             min=0.0,
             max=1.0,
         ),
-        "strict": OptionHelp("Fail if an operator would stay in float."),
+        "margin": OptionHelp(
+            "Range of all outputs, or of the tensor NAME, in multiples of what samples reach. Repeatable.",
+            "[NAME=]FACTOR",
+        ),
+        "split_outputs": OptionHelp("Make an output of each part of an output that joins several: a scale for each."),
         "fuse_lstm": OptionHelp(
             "Make one operator of a loop that is an LSTM layer. Its state persists: reset it before each invoke."
         ),
@@ -44,6 +48,7 @@ FILE_GROUPS: Mapping[type, Mapping[str, OptionHelp]] = {
         ),
     },
     DiffOptions: {
+        "board": OptionHelp("Board that OLD and NEW, two models, are planned for.", "BOARD", short="-b"),
         "allow": OptionHelp(
             "Growth that is no failure: flash=2%, all=1%. Repeatable.", "WHAT=PERCENT", shown_default="all=0"
         ),

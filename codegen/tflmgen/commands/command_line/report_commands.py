@@ -13,13 +13,13 @@ from tflmgen.options import DiffOptions, OutputOptions
 
 @command(epilog="Example:  tflmgen diff before/bench.json bench.json --allow flash=2%")
 def diff(
-    old: Annotated[Path, typer.Argument(readable=False, help="A project's folder, or a file that --json filled.")],
-    new: Annotated[Path, typer.Argument(readable=False, help="The same of the build after it.")],
+    old: Annotated[Path, typer.Argument(readable=False, help="A project's folder, a file of --json, or a model.")],
+    new: Annotated[Path, typer.Argument(readable=False, help="The same of what came after it.")],
     *,
     choices: DiffOptions,
     output: OutputOptions,
 ) -> None:
-    """Show what changed between two builds, and fail if a size or cost grew."""
+    """Show what changed between two builds, or two models on --board, and fail if a size or cost grew."""
     from tflmgen.commands.diff import diff_command
 
     diff_command(old, new, choices, output)

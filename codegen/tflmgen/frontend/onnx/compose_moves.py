@@ -8,7 +8,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from tflmgen.frontend.onnx.compose import BOOL, I32, I64, add, cast, common_order, less, reshaped_plain, where
-from tflmgen.frontend.onnx.laid_out import Array, Graph, Shape, Value, constant, moved_constant, stored_shape
+from tflmgen.frontend.onnx.laid_out import (
+    Array,
+    Graph,
+    Shape,
+    Value,
+    check_constant,
+    constant,
+    moved_constant,
+    stored_shape,
+)
 from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.ir import DType
 
@@ -110,6 +119,7 @@ def concat(g: Graph, values: Sequence[Value], axis: int) -> Value:
     if len(values) == 1:
         return values[0]
     if all(value.constant is not None for value in values):
+        check_constant((sum(value.size for value in values),), values[0].dtype.numpy.itemsize)
         return constant(np.concatenate([value.constant for value in values if value.constant is not None], axis))
     order = common_order(values, values[0].rank)
     tensors = [g.laid(value, order) for value in values]
@@ -170,6 +180,7 @@ def reverse(g: Graph, value: Value, axes: Sequence[int]) -> Value:
 def gather(g: Graph, value: Value, indices: Value, axis: int) -> Value:
     """numpy's take along one axis; indices must be in range."""
     if value.constant is not None and indices.constant is not None:
+        check_constant((*value.shape[:axis], *indices.shape, *value.shape[axis + 1 :]), value.constant.itemsize)
         return constant(np.take(value.constant, indices.constant, axis))
     shape = (*value.shape[:axis], *indices.shape, *value.shape[axis + 1 :])
     order = tuple(range(value.rank)) if value.constant is not None else value.order
@@ -212,6 +223,7 @@ def broadcast_to(g: Graph, value: Value, shape: Sequence[int]) -> Value:
     if value.shape == shape:
         return value
     if value.constant is not None:
+        check_constant(shape, value.constant.itemsize)
         return constant(np.broadcast_to(value.constant, shape).copy())
     if value.size == math.prod(shape):
         return reshape(g, value, shape)
@@ -222,6 +234,7 @@ def broadcast_to(g: Graph, value: Value, shape: Sequence[int]) -> Value:
 def tile(g: Graph, value: Value, repeats: Sequence[int]) -> Value:
     """The value repeated `repeats[k]` times along each axis k."""
     if value.constant is not None:
+        check_constant([n * k for n, k in zip(value.shape, repeats, strict=True)], value.constant.itemsize)
         return constant(np.tile(value.constant, repeats))
     value = g.own(value)
     shape = tuple(size * int(times) for size, times in zip(value.shape, repeats, strict=True))
@@ -235,6 +248,7 @@ def pad(g: Graph, value: Value, pads: Sequence[tuple[int, int]], filler: float |
     if not any(a or b for a, b in pads):
         return value
     if value.constant is not None and not isinstance(filler, Value):
+        check_constant([n + a + b for n, (a, b) in zip(value.shape, pads, strict=True)], value.constant.itemsize)
         return constant(np.pad(value.constant, pads, constant_values=filler).astype(value.dtype.numpy))
     order = value.order
     tensor = g.laid(value, order)

@@ -72,7 +72,8 @@ def to_tflite(model: onnx.ModelProto, path: str, options: OnnxOptions, sha256: s
     digest = sha256 or hashlib.sha256(model.SerializeToString()).hexdigest()
     codes, buffer = [g.codes for g in walker.graphs], walker.builder.buffer
     integer_model = with_integer_operators(walker.builder.model(), codes, buffer)
-    return replace(without_unused(with_merged_layers(integer_model, codes, buffer)), sha256=digest)
+    whole = without_unused(with_merged_layers(integer_model, codes, buffer))
+    return replace(whole, sha256=digest, notes=tuple(walker.notes))
 
 
 def _input(walker: Walker, graph: Graph, entry: onnx.ValueInfoProto, options: OnnxOptions) -> Value:
@@ -84,6 +85,8 @@ def _input(walker: Walker, graph: Graph, entry: onnx.ValueInfoProto, options: On
         shape = _shape(entry, options.shapes.get(entry.name))
     except NodeError as error:
         raise walker.error(f"input '{entry.name}'", error) from error
+    if _has_open_batch(entry, options):
+        walker.notes[f"input '{entry.name}' has an open first dimension: its batch is 1"] = None
     order = (0, 2, 3, 1) if options.nhwc_inputs and len(shape) == 4 else tuple(range(len(shape)))
     tensor = graph.new_tensor(dtype, tuple(shape[axis] for axis in order), entry.name)
     graph.sources[tensor] = frozenset({entry.name})
@@ -98,11 +101,22 @@ def _shape(entry: onnx.ValueInfoProto, shape: Sequence[int] | None) -> tuple[int
         if proto.HasField("shape") and not fits:
             raise NodeError(f"cannot have the shape {'x'.join(map(str, shape))} that is given for it")
         return tuple(int(n) for n in shape)
+    if _open_dimensions(proto) == [0]:
+        return (1, *(d.dim_value for d in proto.shape.dim[1:]))
     dynamic = [d.dim_param or "?" for d in proto.shape.dim if not d.HasField("dim_value")]
     if not proto.HasField("shape") or dynamic:
         lack = f"dynamic dimensions ({', '.join(dynamic)})" if proto.HasField("shape") else "no shape"
         raise NodeError(f"has {lack}", f"Give its shape, as --shape {entry.name}={_example_shape(proto)}")
     return tuple(d.dim_value for d in proto.shape.dim)
+
+
+def _open_dimensions(proto: onnx.TypeProto.Tensor) -> list[int]:
+    return [axis for axis, size in enumerate(proto.shape.dim) if not size.HasField("dim_value")]
+
+
+def _has_open_batch(entry: onnx.ValueInfoProto, options: OnnxOptions) -> bool:
+    """Whether only the first dimension is open, and nobody says how large it is."""
+    return entry.name not in options.shapes and _open_dimensions(entry.type.tensor_type) == [0]
 
 
 def _example_shape(proto: onnx.TypeProto.Tensor) -> str:

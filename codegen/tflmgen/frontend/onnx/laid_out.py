@@ -23,6 +23,9 @@ from tflmgen.ir import DType, Quantization
 Array = NDArray[Any]
 Shape = tuple[int, ...]
 
+LARGEST_CONSTANT = 64 << 20
+"""Bytes of a constant that the front end makes: larger ones fit no microcontroller, and would fill this computer."""
+
 NUMPY_DTYPES = {dtype.numpy: dtype for dtype in DType if dtype is not DType.INT4}
 """numpy's element type -> ours."""
 
@@ -50,6 +53,7 @@ class Value:
     constant  contents in logical order
     graph     the subgraph of the tensor; None for a constant
     codes     of a dequantised constant
+    parts     the values of a sequence, which is no tensor itself
     """
 
     dtype: DType
@@ -59,6 +63,7 @@ class Value:
     graph: Graph | None = None
     tensor: int = -1
     codes: Codes | None = None
+    parts: tuple[Value, ...] | None = None
 
     @property
     def rank(self) -> int:
@@ -74,6 +79,15 @@ class Value:
     def is_plain(self) -> bool:
         """Whether the tensor's elements lie as ONNX means them."""
         return self.constant is not None or same_memory(self.shape, self.order)
+
+
+def check_constant(shape: Sequence[int], element_bytes: int = 4) -> None:
+    """Raises NodeError for a constant of more than LARGEST_CONSTANT bytes, before it is made."""
+    count = math.prod(max(int(size), 0) for size in shape) * element_bytes
+    if count > LARGEST_CONSTANT:
+        sizes = "x".join(map(str, shape)) or "1"
+        limit = f"{LARGEST_CONSTANT >> 20} MB are possible"
+        raise NodeError(f"makes a constant of {sizes} elements, {count:,} bytes: {limit}")
 
 
 def constant(array: Array | np.generic | Sequence[Any] | float, dtype: DType | None = None) -> Value:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tflmgen.frontend.onnx import compose as c
 from tflmgen.frontend.onnx.compose import F32
-from tflmgen.frontend.onnx.laid_out import Graph, Value, constant
+from tflmgen.frontend.onnx.laid_out import Graph, Value, check_constant, constant
 from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.frontend.onnx.lowerings import lowers
 from tflmgen.frontend.onnx.node import Node
@@ -197,6 +197,9 @@ def dropout(node: Node) -> list[Value]:
     training = node.has(2) and bool(node.known(2, "whether it trains"))
     if training and (ratio is None or node.known(1, "its ratio") != 0):
         raise NodeError("drops at random, which is for training only")
+    if not node.wants(1):
+        return [node[0]]
+    check_constant(node[0].shape, 1)
     return [node[0], constant(np.ones(node[0].shape, bool))]
 
 

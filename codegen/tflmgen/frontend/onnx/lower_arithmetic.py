@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial, reduce
+
 import numpy as np
 
 from tflmgen.frontend.onnx import compose as c
+from tflmgen.frontend.onnx.code_extremes import extreme
 from tflmgen.frontend.onnx.compose import BOOL, F32, I32, I64, NARROW
 from tflmgen.frontend.onnx.compose_moves import broadcast_to, gather
-from tflmgen.frontend.onnx.laid_out import Value, constant
+from tflmgen.frontend.onnx.float32_model import OTHER_FLOATS
+from tflmgen.frontend.onnx.laid_out import Value, check_constant, constant
 from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.frontend.onnx.lowerings import lowers
 from tflmgen.frontend.onnx.node import Node, dtype_of
@@ -55,7 +59,9 @@ def binary(node: Node) -> Value:
 def variadic(node: Node) -> Value:
     """Operators of any number of operands, by pairs from the left."""
     values = [node[index] for index in range(len(node.inputs))]
-    return c.total(node.graph, _VARIADIC[node.op], values)
+    if node.op == "Sum":
+        return c.total(node.graph, "ADD", values)
+    return reduce(partial(extreme, node.graph, _VARIADIC[node.op]), values)
 
 
 @lowers("Mean")
@@ -145,8 +151,8 @@ def clip(node: Node) -> Value:
     if value.dtype is F32 and known == [0.0, 6.0]:
         return c.elementwise(g, "RELU6", value)
     if low is not None:
-        value = c.maximum(g, value, low)
-    return value if high is None else c.minimum(g, value, high)
+        value = extreme(g, "MAXIMUM", value, low)
+    return value if high is None else extreme(g, "MINIMUM", value, high)
 
 
 @lowers("Where")
@@ -171,13 +177,15 @@ def is_infinite(node: Node) -> Value:
         return c.equal(g, value, float("inf"))
     if node.attribute("detect_negative", 1):
         return c.equal(g, value, float("-inf"))
-    return c.not_equal(g, constant(0.0, F32), constant(0.0, F32))
+    check_constant(value.shape, 1)
+    return constant(np.zeros(value.shape, bool))
 
 
 @lowers("Cast", "CastLike")
 def cast(node: Node) -> Value:
     """Cast and CastLike. Raises NodeError if the target is a type that TFLite lacks."""
-    target = node[1].dtype if node.op == "CastLike" else dtype_of(int(node.attribute("to")))
+    number = int(node.attribute("to", 0))
+    target = node[1].dtype if node.op == "CastLike" else F32 if number in OTHER_FLOATS else dtype_of(number)
     g, value = node.graph, node[0]
     if target is BOOL:
         return value if value.dtype is BOOL else c.not_equal(g, value, 0)

@@ -61,6 +61,7 @@ def real_of(node: Node, value: Value, scale: Value, zero: Value | None, axis: in
     """The real numbers of codes; scales and zero points of more than one element go along an axis."""
     g = node.graph
     kind = known_quantization(value.dtype, scale, zero)
+    _note_asymmetric(node, value.dtype, zero)
     if value.constant is None and kind is not None:
         dequantised = dequantized(g, value, kind)
         if dequantised is not None:
@@ -89,9 +90,20 @@ def quantize_linear(node: Node) -> Value:
     return quantized_as(node, value, node[1], zero, dtype)
 
 
+def _note_asymmetric(node: Node, dtype: DType, zero: Value | None) -> None:
+    """Tells the user of codes of 16 bits that stay in float for their zero point alone."""
+    if dtype not in (DType.UINT16, DType.INT16) or zero is None or zero.constant is None or zero.size != 1:
+        return
+    middle = 32768 if dtype is DType.UINT16 else 0
+    if int(zero.constant.reshape(-1)[0]) != middle:
+        text = f"{dtype.label} values whose zero point is not {middle} are computed in float: int16 is symmetric"
+        node.walker.notes[text] = None
+
+
 def quantized_as(node: Node, value: Value, scale: Value, zero: Value | None, dtype: DType) -> Value:
     """The nearest codes of real numbers."""
     kind = known_quantization(dtype, scale, zero)
+    _note_asymmetric(node, dtype, zero)
     if kind is not None and value.size:
         return quantized(node.graph, value, dtype, kind)
     axis = int(node.attribute("axis", 1))
@@ -111,8 +123,12 @@ def codes_of(g: Graph, value: Value, scale: Value, zero: Value | None, dtype: DT
 
 @lowers("DynamicQuantizeLinear")
 def dynamic_quantize_linear(node: Node) -> list[Value]:
+    """uint8 codes by the range of the values, their scale and their zero point."""
+    return [*dynamic_codes(node.graph, node[0])]
+
+
+def dynamic_codes(g: Graph, value: Value) -> tuple[Value, Value, Value]:
     """uint8 codes by the range of the values, which holds 0. The scale of zeros alone is 1, as ONNX Runtime's."""
-    g, value = node.graph, node[0]
     axes = list(range(value.rank))
     greatest = c.maximum(g, m.reshape(g, reduce(g, "REDUCE_MAX", value, axes), ()), 0.0)
     least = c.minimum(g, m.reshape(g, reduce(g, "REDUCE_MIN", value, axes), ()), 0.0)
@@ -120,7 +136,18 @@ def dynamic_quantize_linear(node: Node) -> list[Value]:
     scale = c.where(g, c.equal(g, step, 0.0), 1.0, step)
     zero = c.round_even(g, c.minimum(g, c.maximum(g, c.neg(g, c.div(g, least, scale)), 0.0), 255.0))
     zero = c.cast(g, zero, DType.UINT8)
-    return [codes_of(g, value, scale, zero, DType.UINT8), scale, zero]
+    return codes_of(g, value, scale, zero, DType.UINT8), scale, zero
+
+
+def dynamic_product(
+    g: Graph, value: Value, codes: Value, scale: Value, zero: Value | None, bias: Value | None
+) -> Value:
+    """Floats, quantised by the range that they have now, times codes of (depth, outputs), plus a bias."""
+    own, own_scale, own_zero = dynamic_codes(g, value)
+    left, right = centred(g, own, own_zero), centred(g, codes, zero, codes.rank - 1)
+    sums = c.cast(g, integer_matmul(g, left, right), F32)
+    product = c.mul(g, sums, c.mul(g, own_scale, scale))
+    return product if bias is None else c.add(g, product, bias)
 
 
 def centred(g: Graph, value: Value, zero: Value | None, axis: int = 0) -> Value:

@@ -9,7 +9,7 @@ import numpy as np
 from tflmgen.frontend.onnx import compose as c
 from tflmgen.frontend.onnx import compose_moves as m
 from tflmgen.frontend.onnx.compose import F32, I32, I64
-from tflmgen.frontend.onnx.laid_out import Graph, Value, constant
+from tflmgen.frontend.onnx.laid_out import Graph, Value, check_constant, constant
 from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.frontend.onnx.loop_builder import Iteration, Loop
 from tflmgen.frontend.onnx.lower_reduce import index_of_extreme, reduce
@@ -59,6 +59,7 @@ def non_zero(node: Node) -> Value:
         raise NodeError("has an operand or a result without elements")
     flags = c.cast(g, value, DType.BOOL) if value.dtype is DType.BOOL else c.not_equal(g, value, 0)
     places, is_set = _first_places(g, flags, count)
+    check_constant((value.rank, value.size), 8)
     table = np.stack(np.unravel_index(np.arange(value.size), value.shape)).astype(np.int64)
     return c.where(g, is_set, m.gather(g, constant(table), places, 1), UNUSED)
 

@@ -9,7 +9,7 @@ import numpy as np
 from tflmgen.frontend.onnx import compose as c
 from tflmgen.frontend.onnx import compose_moves as m
 from tflmgen.frontend.onnx.compose import BOOL, I32, I64
-from tflmgen.frontend.onnx.laid_out import Graph, Shape, Value, constant
+from tflmgen.frontend.onnx.laid_out import Graph, Shape, Value, check_constant, constant
 from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.frontend.onnx.lowerings import lowers
 from tflmgen.frontend.onnx.node import Node, normal_axis
@@ -26,6 +26,7 @@ def gather(node: Node) -> Value:
 
 def flat_places(g: Graph, indices: Value, data: Shape, axis: int) -> Value:
     """Places in the flattened data of elements whose index along `axis` is given, along the others their own."""
+    check_constant(indices.shape, 8)
     strides = [math.prod(data[k + 1 :]) for k in range(len(data))]
     other = np.zeros(indices.shape, np.int64)
     for k, stride in enumerate(strides):
@@ -120,6 +121,7 @@ def _assigned(g: Graph, value: Value, tuples: Value, updates: Value) -> Value:
     if updates.dtype in (BOOL, DType.UINT16):
         wide = _assigned(g, c.cast(g, value, I32), tuples, c.cast(g, updates, I32))
         return c.cast(g, wide, value.dtype)
+    check_constant(updates.shape)
     ones = constant(np.ones(updates.shape, np.int32))
     if tuples.constant is not None:
         mask = np.zeros(value.shape, bool)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tflmgen.frontend.onnx import compose as c
 from tflmgen.frontend.onnx import compose_moves as m
 from tflmgen.frontend.onnx.compose import I32
-from tflmgen.frontend.onnx.laid_out import Graph, Value, constant
+from tflmgen.frontend.onnx.laid_out import Graph, Value, check_constant, constant
 from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.frontend.onnx.lowerings import lowers
 from tflmgen.frontend.onnx.node import Node, dtype_of, normal_axis
@@ -123,9 +123,22 @@ def slice_(node: Node) -> Value:
     for axis, start, end, step in zip(axes, starts, ends, steps or [1] * len(axes), strict=True):
         if step == 0:
             raise NodeError("has a step of 0")
-        begins[axis], stop, strides[axis] = slice(start, end, step).indices(value.shape[axis])
-        sizes[axis] = len(range(begins[axis], stop, step))
+        begins[axis], sizes[axis] = _span(start, end, step, value.shape[axis])
+        strides[axis] = step
     return m.slices(node.graph, value, begins, sizes, strides)
+
+
+def _span(start: int, end: int, step: int, count: int) -> tuple[int, int]:
+    """The first element of a slice of an axis, and how many there are.
+
+    ONNX clamps a start to the axis, also where it lies before it and the step is negative: Python's slice is empty.
+    """
+    first, last = (place + count if place < 0 else place for place in (start, end))
+    if step > 0:
+        first, stop = min(max(first, 0), count), min(max(last, 0), count)
+    else:
+        first, stop = min(max(first, 0), count - 1), min(max(last, -1), count - 1)
+    return max(first, 0), len(range(first, stop, step)) if count else 0
 
 
 def _moving_slice(node: Node) -> Value:
@@ -240,6 +253,7 @@ def triangle(node: Node) -> Value:
     """Trilu: the upper or lower triangle of the last two dimensions, zero elsewhere."""
     g, value = node.graph, node[0]
     offset = int(node.known(1, "its diagonal").reshape(-1)[0]) if node.has(1) else 0
+    check_constant(value.shape[-2:], 1)
     ones = np.ones(value.shape[-2:], bool)
     mask = np.triu(ones, offset) if node.attribute("upper", 1) else np.tril(ones, offset)
     return c.where(g, constant(mask), value, constant(0, value.dtype))
@@ -251,6 +265,7 @@ def eye_like(node: Node) -> Value:
     number = node.attribute("dtype")
     dtype = node[0].dtype if number is None else dtype_of(number)
     rows, columns = node[0].shape
+    check_constant((rows, columns), 8)
     return constant(np.eye(rows, columns, int(node.attribute("k", 0))), dtype)
 
 
@@ -304,4 +319,5 @@ def constant_of_shape(node: Node) -> Value:
     sizes = [int(n) for n in node.known(0, "its shape")]
     filler = node.attribute("value")
     filler = np.zeros(1, "<f4") if filler is None else filler
+    check_constant(sizes, filler.itemsize)
     return constant(np.full(sizes, filler.reshape(-1)[0], filler.dtype))

@@ -15,8 +15,8 @@ from tflmgen.frontend.onnx.node import Node
 
 
 def channel(g: Graph, value: Value, rank: int) -> Value:
-    """One number per channel, to go with a value whose channels are axis 1."""
-    return m.reshape(g, value, [1, value.size, *[1] * (rank - 2)])
+    """One number per channel, or per element of a sample, to go with a value whose channels are axis 1."""
+    return m.reshape(g, value, [1, *(value.shape if value.rank == rank - 1 else (value.size, *[1] * (rank - 2)))])
 
 
 @lowers("BatchNormalization")
@@ -26,6 +26,8 @@ def batch_normalization(node: Node) -> list[Value]:
     epsilon = float(node.attribute("epsilon", 1e-5))
     scale, shift, mean, variance = (node[k] for k in range(1, 5))
     outputs: list[Value] = []
+    if node.version < 14 and any(node.wants(index) for index in range(1, 5)):
+        raise NodeError("is in training mode: it has further outputs", "Export the model for inference")
     if node.attribute("training_mode", 0):
         axes = [0, *range(2, value.rank)]
         momentum = float(node.attribute("momentum", 0.9))
@@ -78,12 +80,13 @@ def layer_normalization(node: Node) -> list[Value]:
 
 @lowers("GroupNormalization")
 def group_normalization(node: Node) -> Value:
-    """GroupNormalization of channels by groups. Raises NodeError before version 21, which has scales per group."""
+    """GroupNormalization of channels by groups; before version 21, scale and offset are per group."""
     g, value, groups = node.graph, node[0], int(node.attribute("num_groups"))
-    if node.version < 21:
-        raise NodeError("is of a version before 21, whose scales are per group")
     n, channels, *rest = value.shape
     parts = m.reshape(g, value, [n, groups, channels // groups, *rest])
     scaled = normalized(g, parts, list(range(2, parts.rank)), float(node.attribute("epsilon", 1e-5)))[0]
+    if node.version < 21:
+        scaled = c.mul(g, scaled, channel(g, node[1], parts.rank))
+        return m.reshape(g, c.add(g, scaled, channel(g, node[2], parts.rank)), value.shape)
     scaled = m.reshape(g, scaled, value.shape)
     return c.add(g, c.mul(g, scaled, channel(g, node[1], value.rank)), channel(g, node[2], value.rank))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tflmgen.frontend.onnx import compose as c
 from tflmgen.frontend.onnx import compose_moves as m
 from tflmgen.frontend.onnx.compose import F32, I64
-from tflmgen.frontend.onnx.laid_out import Graph, Value, constant, stored_shape
+from tflmgen.frontend.onnx.laid_out import Graph, Value, check_constant, constant, stored_shape
 from tflmgen.frontend.onnx.lower_window import (
     SAME,
     VALID,
@@ -79,6 +79,7 @@ def _taps(g: Graph, value: Value, window: Window) -> Iterator[Value]:
 def _with_places(node: Node, value: Value, window: Window) -> list[Value]:
     """The greatest elements and their places in the flattened input."""
     g, least = node.graph, -math.inf if value.dtype is F32 else value.dtype.limits[0]
+    check_constant(value.shape, 8)
     numbers = np.arange(value.size, dtype=np.int64).reshape(value.shape)
     if node.attribute("storage_order", 0):
         planes = numbers.reshape(*value.shape[:2], -1)[:, :, :1]

@@ -15,6 +15,7 @@ from tflmgen.frontend.onnx import compose_moves as m
 from tflmgen.frontend.onnx.compose import F32
 from tflmgen.frontend.onnx.laid_out import Value, constant
 from tflmgen.frontend.onnx.lower_codes import (
+    dynamic_product,
     quantized_as,
     quantized_convolution,
     quantized_matmul,
@@ -171,14 +172,6 @@ def product_to_float(node: Node) -> Value:
 
 
 @lowers("com.microsoft.DynamicQuantizeMatMul")
-def dynamic_product(node: Node) -> Value:
+def dynamic_matmul(node: Node) -> Value:
     """DynamicQuantizeMatMul: a float operand, quantised at run time by the range of its values, times codes."""
-    g = node.graph
-    quantised = LOWERINGS["DynamicQuantizeLinear"](replace(node, inputs=[node[0]]))
-    assert not isinstance(quantised, Value)
-    codes, scale, zero = quantised
-    sums = c.cast(g, lower_as(node, "MatMulInteger", codes, node[1], zero, node.optional(3)), F32)
-    assert scale is not None
-    result = c.mul(g, sums, c.mul(g, scale, node[2]))
-    bias = node.optional(4)
-    return result if bias is None else c.add(g, result, bias)
+    return dynamic_product(node.graph, node[0], node[1], node[2], node.optional(3), node.optional(4))

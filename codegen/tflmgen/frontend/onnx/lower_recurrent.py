@@ -18,12 +18,15 @@ from tflmgen.frontend.onnx.laid_out import Graph, Value, constant
 from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.frontend.onnx.loop_builder import Iteration, Loop
 from tflmgen.frontend.onnx.lower_activation import scaled_elu, softplus
+from tflmgen.frontend.onnx.lower_codes import dynamic_product
 from tflmgen.frontend.onnx.lower_index import flat_places
 from tflmgen.frontend.onnx.lower_matrix import fully_connected
 from tflmgen.frontend.onnx.lowerings import lowers
 from tflmgen.frontend.onnx.node import Node
 
 Function = Callable[[Graph, Value], Value]
+Product = Callable[[Graph, Value], Value]
+"""Function from rows to their products with weights."""
 _DEFAULTS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
@@ -68,7 +71,10 @@ def _or(value: float | None, default: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """One direction: recurrent weights (gates * hidden, hidden), their bias, peepholes, activations, and options."""
+    """One direction: recurrent weights (gates * hidden, hidden), their bias, peepholes, activations, and options.
+
+    product  of the output of the last step with the weights, where these are codes
+    """
 
     kind: str
     hidden: int
@@ -79,6 +85,7 @@ class _Layer:
     clip: float | None
     before_reset: bool
     input_forget: bool
+    product: Product | None = None
 
     def step(self, g: Graph, x: Value, states: Sequence[Value]) -> list[Value]:
         """The next states, the output first, from the input's products (batch, gates * hidden)."""
@@ -98,7 +105,8 @@ class _Layer:
 
     def _lstm(self, g: Graph, x: Value, h: Value, cell: Value) -> list[Value]:
         f, gg, hh = self.functions
-        total = c.add(g, x, fully_connected(g, h, self.weights, self.bias))
+        product = self.product or (lambda g, rows: fully_connected(g, rows, self.weights, self.bias))
+        total = c.add(g, x, product(g, h))
         i, o, forget, new = (self._gate(g, total, k) for k in range(4))
         if self.peepholes is not None:
             i = c.add(g, i, c.mul(g, self._gate(g, self.peepholes, 0), cell))
@@ -129,9 +137,12 @@ class _Layer:
         return c.add(g, c.mul(g, c.sub(g, constant(1.0, F32), z), candidate), c.mul(g, z, h))
 
 
-@lowers("LSTM", "GRU", "RNN")
+@lowers("LSTM", "GRU", "RNN", "com.microsoft.DynamicQuantizeLSTM")
 def recurrent(node: Node) -> list[Value]:
-    """LSTM, GRU and RNN: all outputs over time, then the last states, with directions as an axis."""
+    """LSTM, GRU and RNN, and the LSTM of dynamic quantisation: all outputs over time, then the last states.
+
+    Directions are an axis.
+    """
     g, value = node.graph, node[0]
     by_batch = bool(node.attribute("layout", 0))
     if by_batch:
@@ -151,18 +162,28 @@ def recurrent(node: Node) -> list[Value]:
     return [y, *finals]
 
 
-def _layer(node: Node, place: int) -> tuple[_Layer, Value, Value | None]:
-    """One direction's layer, its input weights, and their bias."""
-    g, kind = node.graph, node.op
+def _own(node: Node, index: int, place: int) -> Value | None:
+    """The part of an operand that belongs to one direction."""
+    operand = node.optional(index)
+    return None if operand is None else m.squeeze(node.graph, m.part(node.graph, operand, 0, place, 1), [0])
 
-    def own(index: int) -> Value | None:
-        operand = node.optional(index)
-        return None if operand is None else m.squeeze(g, m.part(g, operand, 0, place, 1), [0])
 
-    weights, recurrent_weights, bias = own(1), own(2), own(3)
+def _codes_product(node: Node, index: int, place: int, bias: Value | None) -> Product:
+    """Products with weights that are codes (depth, gates * hidden), whose scales and zero points come last."""
+    weights, scale, zero = (_own(node, k, place) for k in (index, 6 + 2 * index, 7 + 2 * index))
+    if weights is None or scale is None:
+        raise NodeError("lacks its weights or their scales")
+    return lambda g, rows: dynamic_product(g, rows, weights, scale, zero, bias)
+
+
+def _layer(node: Node, place: int) -> tuple[_Layer, Product]:
+    """One direction's layer, and the products of the input with its weights."""
+    g, is_quantised = node.graph, node.op == "DynamicQuantizeLSTM"
+    kind = "LSTM" if is_quantised else node.op
+    weights, recurrent_weights, bias = (_own(node, k, place) for k in (1, 2, 3))
     if weights is None or recurrent_weights is None:
         raise NodeError("lacks its weights")
-    count, hidden = _GATES[kind], recurrent_weights.shape[1]
+    count, hidden = _GATES[kind], recurrent_weights.shape[0 if is_quantised else 1]
     names = node.attribute("activations") or _DEFAULTS[kind] * 2
     each = len(_DEFAULTS[kind])
     alphas, betas = node.attribute("activation_alpha") or [], node.attribute("activation_beta") or []
@@ -175,26 +196,29 @@ def _layer(node: Node, place: int) -> tuple[_Layer, Value, Value | None]:
         hidden,
         recurrent_weights,
         hidden_bias,
-        own(7) if kind == "LSTM" else None,
+        _own(node, 7, place) if kind == "LSTM" else None,
         functions,
         None if clip is None else float(clip),
         bool(node.attribute("linear_before_reset", 0)),
         bool(node.attribute("input_forget", 0)),
+        _codes_product(node, 2, place, hidden_bias) if is_quantised else None,
     )
-    return layer, weights, input_bias
+    if is_quantised:
+        return layer, _codes_product(node, 1, place, input_bias)
+    return layer, lambda g, rows: fully_connected(g, rows, weights, input_bias)
 
 
 def _direction(node: Node, value: Value, place: int, backward: bool, by_batch: bool) -> tuple[Value, list[Value]]:
     """Outputs (time, batch, hidden) and last states of one direction."""
     g = node.graph
-    layer, weights, bias = _layer(node, place)
+    layer, product = _layer(node, place)
     time, batch = value.shape[:2]
     lengths = node.optional(4)
     if lengths is not None and lengths.constant is not None and np.all(lengths.constant == time):
         lengths = None
     if lengths is not None and backward:
         value = _turned(g, value, lengths)
-    products = fully_connected(g, value, weights, bias)
+    products = product(g, value)
     inits = []
     for index in (5, 6) if layer.kind == "LSTM" else (5,):
         operand = node.optional(index)

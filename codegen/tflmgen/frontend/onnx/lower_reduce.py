@@ -209,7 +209,7 @@ def top_k(node: Node) -> list[Value]:
     time."""
     g, value = node.graph, node[0]
     axis = node.axis(value.rank, -1)
-    count = int(node.known(1, "its k").reshape(-1)[0])
+    count = int(node.attribute("k") if node.version < 10 else node.known(1, "its k").reshape(-1)[0])
     smallest = not node.attribute("largest", 1)
     if smallest:
         value = _mirrored(g, value)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.frontend.onnx import compose as c
 from tflmgen.frontend.onnx import compose_moves as m
 from tflmgen.frontend.onnx.compose import F32
-from tflmgen.frontend.onnx.laid_out import Graph, Value, constant
+from tflmgen.frontend.onnx.laid_out import Graph, Value, check_constant, constant
 from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.frontend.onnx.lower_matrix import matmul
 from tflmgen.frontend.onnx.lowerings import lowers
@@ -24,17 +27,20 @@ def resize(node: Node) -> Value:
     g, value = node.graph, node[0]
     axes, scales, sizes = _target(node, value)
     mode = node.attribute("mode", "nearest")
-    regions = node.known(1, "its region") if node.has(1) and node.op == "Resize" else None
+    regions = node.known(1, "its region") if node.has(1) and not _is_old(node) else None
+    crops = not _is_old(node) and node.attribute("coordinate_transformation_mode") == "tf_crop_and_resize"
+    # ONNX Runtime copies what keeps its shape, and with antialias each axis that does, whatever the scale.
+    keeps = sizes == [value.shape[axis] for axis in axes] or bool(node.attribute("antialias", 0))
     for place, axis in enumerate(axes):
         region = None
         if regions is not None and regions.size:
             region = float(regions[place]), float(regions[place + len(axes)])
-        resized = node.attribute("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize"
-        if sizes[place] == value.shape[axis] and scales[place] == 1 and not resized:
+        if sizes[place] == value.shape[axis] and not crops and (keeps or scales[place] == 1):
             continue
+        check_constant((sizes[place],))
         at = coordinates(node, value.shape[axis], sizes[place], scales[place], region)
         if mode == "nearest":
-            value = _nearest(node, g, value, axis, at)
+            value = _nearest(node, g, value, axis, at, scales[place])
         else:
             matrix = _matrix(node, mode, at, value.shape[axis], scales[place])
             value = _outside(node, g, _times(g, value, axis, matrix), at, axis, matrix.shape[1])
@@ -43,10 +49,10 @@ def resize(node: Node) -> Value:
 
 def _target(node: Node, value: Value) -> tuple[list[int], list[float], list[int]]:
     """Axes that are resized, their scales and their sizes."""
-    if node.op == "Upsample":
+    if _is_old(node):
         known_scales = node.attribute("scales") or node.known(1, "its scales").reshape(-1)
         scales = [float(s) for s in known_scales]
-        return list(range(value.rank)), scales, [int(n * s) for n, s in zip(value.shape, scales, strict=True)]
+        return list(range(value.rank)), scales, _floors(value.shape, scales)
     axes = [normal_axis(axis, value.rank) for axis in node.attribute("axes") or range(value.rank)]
     sizes = node.integers(3, "its sizes")
     before = [value.shape[axis] for axis in axes]
@@ -59,24 +65,39 @@ def _target(node: Node, value: Value) -> tuple[list[int], list[float], list[int]
             sizes = [int(np.floor(scale * n + 0.5)) for n in before]
         return axes, scales, sizes
     scales = [float(s) for s in node.known(2, "its scales").reshape(-1)]
-    return axes, scales, [int(np.floor(n * s)) for n, s in zip(before, scales, strict=True)]
+    return axes, scales, _floors(before, scales)
+
+
+def _floors(sizes: Sequence[int], scales: Sequence[float]) -> list[int]:
+    """Sizes times scales, in float32 as ONNX Runtime multiplies them: 5 times 2.6 are 13."""
+    return [int(np.floor(np.float32(n) * np.float32(s))) for n, s in zip(sizes, scales, strict=True)]
 
 
 def coordinates(node: Node, before: int, after: int, scale: float, region: tuple[float, float] | None) -> Floats:
-    """The place in the input of each element of the output."""
-    x = np.arange(after, dtype=np.float64)
-    mode = node.attribute("coordinate_transformation_mode", "half_pixel") if node.op == "Resize" else "asymmetric"
+    """The place in the input of each element of the output; a length is the number of elements there are.
+
+    In float32, as ONNX Runtime computes: which element is the nearest, and which lies outside, depends on the rounding.
+    """
+    places = _float_coordinates(node, before, after, np.float32(scale), region)
+    return np.asarray(places, np.float32).astype(np.float64)
+
+
+def _float_coordinates(
+    node: Node, before: int, after: int, scale: np.float32, region: tuple[float, float] | None
+) -> NDArray[np.floating[Any]]:
+    x = np.arange(after, dtype=np.float32)
+    mode = "asymmetric" if _is_old(node) else node.attribute("coordinate_transformation_mode", "half_pixel")
     if mode == "asymmetric":
         return x / scale
     if mode == "align_corners":
-        return x * (before - 1) / (before * scale - 1) if before * scale != 1 else np.zeros(after)
+        return x * (before - 1) / max(after - 1, 1)
     if mode == "tf_crop_and_resize":
-        start, end = region or (0.0, 1.0)
+        start, end = (np.float32(k) for k in region or (0.0, 1.0))
         if after > 1:
-            return start * (before - 1) + x * (end - start) * (before - 1) / (before * scale - 1)
-        return np.array([0.5 * (start + end) * (before - 1)])
+            return start * (before - 1) + x * (end - start) * (before - 1) / (after - 1)
+        return np.array([0.5 * (start + end) * (before - 1)], np.float32)
     if mode == "pytorch_half_pixel" and after == 1:
-        return np.array([-0.5])
+        return np.zeros(1, np.float32)
     if mode == "half_pixel_symmetric":
         adjustment = after / (before * scale)
         centre = before / 2
@@ -86,8 +107,18 @@ def coordinates(node: Node, before: int, after: int, scale: float, region: tuple
     raise NodeError(f"has the unknown coordinate transformation '{mode}'")
 
 
-def _nearest(node: Node, g: Graph, value: Value, axis: int, at: Floats) -> Value:
-    mode = node.attribute("nearest_mode", "round_prefer_floor") if node.op == "Resize" else "floor"
+def _is_old(node: Node) -> bool:
+    """Whether it is Upsample, or Resize of version 10, which has its operands, and no modes of its own.
+
+    What such a node takes for the nearest element is ONNX Runtime's: the next one where it makes an axis shorter.
+    """
+    return node.op == "Upsample" or node.version < 11
+
+
+def _nearest(node: Node, g: Graph, value: Value, axis: int, at: Floats, scale: float) -> Value:
+    mode = node.attribute("nearest_mode", "round_prefer_floor")
+    if _is_old(node):
+        mode = "ceil" if scale < 1 else "floor"
     rounded = {
         "round_prefer_floor": np.ceil(at - 0.5),
         "round_prefer_ceil": np.floor(at + 0.5),
@@ -113,6 +144,7 @@ def _matrix(node: Node, mode: str, at: Floats, before: int, scale: float) -> Flo
     reach = (1.0 if mode == "linear" else 2.0) / stretch
     exclude = bool(node.attribute("exclude_outside", 0))
     a = float(node.attribute("cubic_coeff_a", -0.75))
+    check_constant((len(at), before))
     rows = np.zeros((len(at), before))
     for row, x in enumerate(at):
         taps = (np.floor(x) + np.arange(np.floor(-reach) + 1, 1 - np.floor(-reach))).astype(int)

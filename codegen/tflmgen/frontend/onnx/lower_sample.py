@@ -11,8 +11,9 @@ import numpy as np
 from tflmgen.frontend.onnx import compose as c
 from tflmgen.frontend.onnx import compose_moves as m
 from tflmgen.frontend.onnx.compose import F32, I32
-from tflmgen.frontend.onnx.laid_out import Graph, Value, constant
+from tflmgen.frontend.onnx.laid_out import Graph, Value, check_constant, constant
 from tflmgen.frontend.onnx.located import NodeError
+from tflmgen.frontend.onnx.lower_matrix import matmul
 from tflmgen.frontend.onnx.lower_reduce import reduce
 from tflmgen.frontend.onnx.lowerings import lowers
 from tflmgen.frontend.onnx.node import Node, normal_axis
@@ -158,7 +159,8 @@ def region_align(node: Node) -> Value:
     if ratio <= 0:
         raise NodeError("takes a number of samples that depends on its regions; give it a sampling_ratio")
     scale = float(node.attribute("spatial_scale", 1.0))
-    half = node.attribute("coordinate_transformation_mode", "half_pixel") == "half_pixel"
+    default = "half_pixel" if node.version >= 16 else "output_half_pixel"
+    half = node.attribute("coordinate_transformation_mode", default) == "half_pixel"
     count, (_, channels, *sizes) = regions.shape[0], value.shape
     weights, places = [], []
     for axis, out in ((0, height), (1, width)):
@@ -204,3 +206,17 @@ def _pooled(
     cells = m.reshape(g, samples, [count, height, ratio, width, ratio, channels])
     name = "MEAN" if is_mean else "REDUCE_MAX"
     return m.transpose(reduce(g, name, cells, [2, 4], keep=False), [0, 3, 1, 2])
+
+
+@lowers("AffineGrid")
+def affine_grid(node: Node) -> Value:
+    """AffineGrid: places (x, y) or (x, y, z) of a grid of constant size, each times the batch's matrix."""
+    g, theta = node.graph, node[0]
+    sizes = (node.integers(1, "its size") or [])[2:]
+    corners = bool(node.attribute("align_corners", 0))
+    check_constant([*sizes, len(sizes) + 1])
+    steps = [np.linspace(-1, 1, n) if corners else (2 * np.arange(n) + 1) / n - 1 for n in sizes]
+    grids = np.meshgrid(*steps, indexing="ij")[::-1]
+    places = np.stack([*(grid.reshape(-1) for grid in grids), np.ones(math.prod(sizes))])
+    moved = m.transpose(matmul(g, theta, constant(places, F32)), [0, 2, 1])
+    return m.reshape(g, moved, [theta.shape[0], *sizes, len(sizes)])

@@ -9,7 +9,7 @@ import numpy as np
 from tflmgen.frontend.onnx import compose as c
 from tflmgen.frontend.onnx import compose_moves as m
 from tflmgen.frontend.onnx.compose import F32
-from tflmgen.frontend.onnx.laid_out import Graph, Value, constant
+from tflmgen.frontend.onnx.laid_out import Graph, Value, check_constant, constant
 from tflmgen.frontend.onnx.located import NodeError
 from tflmgen.frontend.onnx.lower_matrix import matmul
 from tflmgen.frontend.onnx.lowerings import lowers
@@ -22,6 +22,7 @@ def _transform(g: Graph, value: Value, length: int, inverse: bool, onesided: boo
     value = m.part(g, value, value.rank - 2, 0, taken)
     to_real = onesided and inverse
     bins = length // 2 + 1 if onesided and not inverse else length
+    check_constant((bins, taken), 8)
     angle = 2 * np.pi * np.outer(np.arange(bins), np.arange(taken)) / length
     if to_real:
         return _to_real(g, value, length, taken)
@@ -39,6 +40,7 @@ def _to_real(g: Graph, value: Value, length: int, taken: int) -> Value:
     """The inverse of a one-sided transform: a real signal from the first half of its spectrum."""
     bins = np.arange(taken)
     weight = np.where((bins == 0) | (2 * bins == length), 1.0, 2.0) / length
+    check_constant((length, taken), 8)
     angle = 2 * np.pi * np.outer(np.arange(length), bins) / length
     real = matmul(g, constant(np.cos(angle) * weight, F32), m.part(g, value, value.rank - 1, 0, 1))
     sines = constant(-np.sin(angle) * weight, F32)
@@ -97,6 +99,7 @@ def image_from_columns(node: Node) -> Value:
     windows = [(n - (b - 1) * d - 1) // s + 1 for n, b, d, s in zip(whole, block, dilations, strides, strict=True)]
     channels = value.shape[1] // math.prod(block)
     taps = m.reshape(g, value, [value.shape[0], channels, math.prod(block), *windows])
+    check_constant((math.prod(windows), math.prod(whole)), 8)
     places = np.arange(math.prod(whole)).reshape(whole)
     sums = []
     for number, tap in enumerate(np.ndindex(*block)):

@@ -42,6 +42,7 @@ class Walker(Protocol):
 
     builder: ModelBuilder
     declared: dict[str, tuple[int, ...]]
+    notes: dict[str, None]
 
     def new_graph(self, name: str, parent: Graph | None = None) -> Graph:
         """Begins a subgraph."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from onnx import inliner
 
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.onnx.convert_graph import OnnxOptions, to_tflite
+from tflmgen.frontend.onnx.float32_model import with_float32
 from tflmgen.frontend.onnx.laid_out import Array
 from tflmgen.frontend.onnx.node import ONNX_DTYPES
 from tflmgen.frontend.onnx.output_keys import output_names
@@ -23,6 +25,7 @@ from tflmgen.frontend.onnx.torch_export import TorchRunner, onnx_of_torch, runne
 from tflmgen.frontend.onnx_program import OnnxProgram
 from tflmgen.frontend.source_function import file_of_source, stem_of_source
 from tflmgen.frontend.tflite.model import Model
+from tflmgen.user_files import MODEL_LIMIT, read_limited
 
 OLDEST = 7
 """Oldest version of ONNX's operator set whose forms the lowerings know."""
@@ -32,7 +35,8 @@ def read_onnx(
     path: Path, shapes: Mapping[str, Sequence[int]], constants: Mapping[str, object], nhwc_inputs: bool
 ) -> Model:
     """The Model of an ONNX file. Raises ModelError, which names the node or input."""
-    model, name = _valid(path), str(path)
+    source, name = _loaded(path), str(path)
+    model, other_floats = with_float32(_valid(source, name))
     version = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=0)
     if version and not OLDEST <= version <= onnx.defs.onnx_opset_version():
         rule = (
@@ -44,12 +48,16 @@ def read_onnx(
         for unknown in [key for key in named if key not in inputs]:
             raise _error(name, f"{kind} names '{unknown}', which is none of its inputs: {', '.join(inputs)}")
     arrays = _constants(model, name, constants)
-    return to_tflite(model, name, OnnxOptions(shapes, arrays, nhwc_inputs), _digest(path, model))
+    lowered = to_tflite(model, name, OnnxOptions(shapes, arrays, nhwc_inputs), _digest(path, source))
+    types = [f"its {' and '.join(other_floats)} values are computed in float32"] if other_floats else []
+    return replace(lowered, notes=(*types, *lowered.notes))
 
 
 def program_of(path: Path, constants: Mapping[str, object]) -> OnnxProgram:
     """The model that read_onnx() accepts, as it is run. Raises ModelError."""
-    model, results = _valid(path), defaultdict[str, list[str]](list)
+    source = _loaded(path)
+    model, other_floats = with_float32(_valid(source, str(path)))
+    results = defaultdict[str, list[str]](list)
     for node in model.graph.node:
         names = [name for name in node.output if name]
         results[node.name or next(iter(names), node.op_type)] += names
@@ -61,7 +69,15 @@ def program_of(path: Path, constants: Mapping[str, object]) -> OnnxProgram:
         results=results,
         operators=frozenset(node.op_type for node in model.graph.node),
         is_stateful=bool(state_pairs(model)),
+        types={entry.name: _dtype_name(entry) for entry in _open_inputs(source.graph)},
+        other_floats=other_floats,
     )
+
+
+def _dtype_name(entry: onnx.ValueInfoProto) -> str:
+    """numpy's name of an input's element type, as the source takes it; empty where it has none."""
+    number = entry.type.tensor_type.elem_type
+    return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(number)).name if number else ""
 
 
 def _digest(path: Path, model: onnx.ModelProto) -> str:
@@ -107,14 +123,13 @@ def _type_text(entry: onnx.ValueInfoProto) -> str:
     return f"{name}[{','.join(dims)}]" if proto.HasField("shape") else name
 
 
-def _valid(path: Path) -> onnx.ModelProto:
-    """The model of a file without local functions, which ONNX's checker accepts."""
-    model = _loaded(path)
+def _valid(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
+    """The model without local functions, which ONNX's checker accepts."""
     try:
         onnx.checker.check_model(model)
         return inliner.inline_local_functions(model) if model.functions else model
     except (onnx.checker.ValidationError, RuntimeError) as error:
-        raise _error(str(path), f"it is no valid ONNX model: {_first_line(error)}") from error
+        raise _error(name, f"it is no valid ONNX model: {_first_line(error)}") from error
 
 
 def _loaded(path: Path) -> onnx.ModelProto:
@@ -122,11 +137,11 @@ def _loaded(path: Path) -> onnx.ModelProto:
     parts = _torch_parts(path)
     if parts:
         file, function = parts
-        if not file.is_file():
+        if not file.exists():
             raise _error(str(file), "there is no such file")
         return _exported(file, function, file.stat().st_mtime_ns)
     try:
-        model = onnx.load(str(path), load_external_data=False)
+        model = onnx.load_model_from_string(read_limited(path, MODEL_LIMIT))
     except FileNotFoundError:
         raise _error(name, "there is no such file") from None
     except OSError as error:

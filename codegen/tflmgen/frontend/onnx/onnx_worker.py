@@ -2,7 +2,8 @@
 
 The folder has model.onnx, request.json and inputs.npz (s{k}_{n}_in_{i}: set, invoke, input; constant_{name}). The
 process writes answer.json and outputs.npz (s{k}_{n}_out_{j}; trace_{name}).
-ONNX Runtime runs the model where it is installed and knows its operators, else ONNX's own evaluator does.
+ONNX Runtime runs the model where it is installed and knows its operators, else the evaluator of the package onnx does,
+which is given less time: it answers for the sets that it has run till then.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import sys
+import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,12 @@ from tflmgen.frontend.onnx.open_results import has_open_results, operands_to_loo
 Evaluate = Callable[[Mapping[str, Any]], Sequence[Any]]
 Run = Callable[[Sequence[Mapping[str, Any]]], Sequence[Sequence[Any]]]
 """Function from the named inputs of consecutive invokes to their outputs."""
+EVALUATOR = "onnx's evaluator"
+"""Who ran the model where ONNX Runtime is absent, or does not support it."""
+
+
+class OpenResultError(Exception):
+    """The source's framework defines no result for these inputs."""
 
 
 def main(folder: Path) -> None:
@@ -35,28 +44,57 @@ def main(folder: Path) -> None:
         arrays = dict(file)
     constants = {name.removeprefix("constant_"): a for name, a in arrays.items() if name.startswith("constant_")}
     model = onnx.load(folder / "model.onnx")
-    answer: dict[str, Any] = {}
-    results: dict[str, Any] = {}
     if request["asks"] == "trace":
         values = _traced(model, request["trace"], {**_named(request, arrays, 0, 0), **constants})
-        results = {f"trace_{name}": array for name, array in values.items()}
-    else:
-        title, run = (
-            _torch_runner(request, model) if request["torch"] else _onnx_runner(model, request["by_definition"])
-        )
-        ran, count = [], 0
+        _answer(folder, {}, {f"trace_{name}": array for name, array in values.items()})
+        return
+    title, run = _torch_runner(request, model) if request["torch"] else _onnx_runner(model, request["by_definition"])
+    rows_of: list[Sequence[Sequence[Any]]] = []
+    open_sets: list[int] = []
+
+    def answer() -> None:
+        rows = {f"s{k}_{n}": row for k, ran in enumerate(list(rows_of)) for n, row in enumerate(ran)}
+        results = {f"{place}_out_{j}": np.asarray(array) for place, row in rows.items() for j, array in enumerate(row)}
+        ran = [bool(rows) for rows in list(rows_of)]
+        outputs = max(map(len, rows.values()), default=0)
+        _answer(folder, {"title": title, "ran": ran, "open": list(open_sets), "outputs": outputs}, results)
+
+    with _ended_in_time(request["evaluator_seconds"] if title == EVALUATOR else None, answer):
         for k, invokes in enumerate(request["invokes"]):
             try:
                 rows = run([{**_named(request, arrays, k, n), **constants} for n in range(invokes)])
+            except OpenResultError:
+                open_sets.append(k)
+                rows = []
             except Exception as error:
                 # A runtime may raise any exception. The model may not allow the inputs of this set.
                 print(f"{title}: {error}", file=sys.stderr)
                 rows = []
-            ran.append(bool(rows))
-            for n, row in enumerate(rows):
-                count = len(row)
-                results |= {f"s{k}_{n}_out_{j}": np.asarray(array) for j, array in enumerate(row)}
-        answer = {"title": title, "ran": ran, "outputs": count}
+            rows_of.append(rows)
+
+
+@contextlib.contextmanager
+def _ended_in_time(seconds: float | None, answer: Callable[[], None]) -> Iterator[None]:
+    """Answers after the body, or ends the process after so many seconds with what it has done till then."""
+    first = threading.Lock()
+
+    def end() -> None:
+        if first.acquire(blocking=False):
+            answer()
+            os._exit(0)
+
+    timer = threading.Timer(seconds or 0, end)
+    timer.daemon = True
+    if seconds is not None:
+        timer.start()
+    yield
+    if first.acquire(blocking=False):
+        answer()
+    else:
+        timer.join()
+
+
+def _answer(folder: Path, answer: Mapping[str, Any], results: Mapping[str, Any]) -> None:
     np.savez(folder / "outputs.npz", **results)
     (folder / "answer.json").write_text(json.dumps(answer))
 
@@ -90,29 +128,33 @@ def _evaluator(model: onnx.ModelProto) -> tuple[str, Evaluate]:
 
 def _defined(model: onnx.ModelProto) -> tuple[str, Evaluate]:
     evaluator = ReferenceEvaluator(model)
-    return "ONNX's evaluator", lambda feeds: list(evaluator.run(None, dict(feeds)))
+    return EVALUATOR, lambda feeds: list(evaluator.run(None, dict(feeds)))
 
 
 def _where_defined(model: onnx.ModelProto) -> tuple[str, Evaluate]:
-    """ONNX's evaluator, which raises ValueError for inputs for which ONNX defines no result."""
+    """ONNX's evaluator, which raises OpenResultError for inputs for which ONNX defines no result."""
     title, evaluate = _defined(model)
 
     def evaluate_defined(feeds: Mapping[str, Any]) -> Sequence[Any]:
         if has_open_results(model, _traced(model, operands_to_look_at(model), feeds)):
-            raise ValueError("a result is open")
+            raise OpenResultError
         return evaluate(feeds)
 
     return title, evaluate_defined
 
 
 def _torch_runner(request: Mapping[str, Any], model: onnx.ModelProto) -> tuple[str, Run]:
-    """Runs a program, which is `model` in ONNX; by definition, with ValueError for inputs with an open result."""
+    """Runs a program, which is `model` in ONNX; by definition, with an error for inputs with an open result."""
     torch_run = torch_runner(Path(request["torch"]))
 
     def run(invokes: Sequence[Mapping[str, Any]]) -> Sequence[Sequence[Any]]:
         if request["by_definition"] and any(_is_open_in_torch(model, feeds) for feeds in invokes):
-            raise ValueError("a result is open")
-        return torch_run([[feeds[name] for name in request["order"]] for feeds in invokes])
+            raise OpenResultError
+        order, types = request["order"], request["types"]
+        rows = torch_run(
+            [[feeds[name].astype(types[name] or feeds[name].dtype) for name in order] for feeds in invokes]
+        )
+        return [[a.astype(np.float32) if a.dtype.kind == "f" else a for a in row] for row in rows]
 
     return "PyTorch", run
 

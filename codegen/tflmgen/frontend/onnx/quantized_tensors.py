@@ -13,13 +13,22 @@ from tflmgen.frontend.onnx.compose import F32
 from tflmgen.frontend.onnx.laid_out import Array, Codes, Graph, Value, constant
 from tflmgen.ir import DType, Quantization
 
-SIGNED = {DType.UINT8: DType.INT8, DType.INT8: DType.INT8, DType.INT16: DType.INT16}
+SIGNED = {
+    DType.UINT8: DType.INT8,
+    DType.INT8: DType.INT8,
+    DType.UINT16: DType.INT16,
+    DType.INT16: DType.INT16,
+}
 """Types of codes that TFLite quantises to, and the signed type that computes."""
+
+
+_OFFSETS = {DType.UINT8: 128, DType.UINT16: 32768}
+"""Unsigned type -> how much its codes are greater than their signed twins."""
 
 
 def shifted(dtype: DType, zero: int) -> int:
     """The zero point of a code's signed twin."""
-    return zero - (128 if dtype is DType.UINT8 else 0)
+    return zero - _OFFSETS.get(dtype, 0)
 
 
 def known_quantization(dtype: DType, scale: Value, zero: Value | None) -> Quantization | None:
@@ -30,8 +39,8 @@ def known_quantization(dtype: DType, scale: Value, zero: Value | None) -> Quanti
         return None
     point = 0 if zero is None or zero.constant is None else int(zero.constant.reshape(-1)[0])
     step = float(scale.constant.reshape(-1)[0])
-    if not (np.isfinite(step) and step > 0) or (dtype is DType.INT16 and point):
-        return None
+    if not (np.isfinite(step) and step > 0) or (SIGNED[dtype] is DType.INT16 and shifted(dtype, point)):
+        return None  # TFLite's int16 is symmetric
     return Quantization((step,), (point,))
 
 
@@ -41,17 +50,49 @@ def dequantized(g: Graph, value: Value, kind: Quantization) -> Value | None:
     tensor = value.tensor
     if not g.tag(tensor, kind):
         return None
-    if value.dtype is DType.UINT8:
-        tensor = _signed(g, tensor, kind)
+    if value.dtype in _OFFSETS:
+        tensor = _signed(g, tensor, value.dtype, kind)
     result = g.operator("DEQUANTIZE", [tensor], [(F32, g.tensors[tensor].shape, None)])[0]
     return g.value(result, value.shape, value.order)
 
 
-def _signed(g: Graph, tensor: int, kind: Quantization) -> int:
+def dequantized_codes(g: Graph, value: Value, kind: Quantization) -> Value:
+    """The real numbers of constant codes by an operator, beside which the codes are kept."""
+    assert value.constant is not None
+    signed = SIGNED[value.dtype]
+    codes = (value.constant.astype(np.int32) - _OFFSETS.get(value.dtype, 0)).astype(signed.numpy)
+    tensor = g.constant(codes, quantization=_signed_quantization(value.dtype, kind))
+    return g.value(g.operator("DEQUANTIZE", [tensor], [(F32, value.shape, None)])[0])
+
+
+def _signed(g: Graph, tensor: int, dtype: DType, kind: Quantization) -> int:
+    """The signed twin of unsigned codes. TFLite requantises uint8 to int8, and has no such operator of uint16."""
     if tensor not in g.signed:
-        output = (DType.INT8, g.tensors[tensor].shape, _signed_quantization(DType.UINT8, kind))
-        g.signed[tensor] = g.operator("QUANTIZE", [tensor], [output])[0]
+        shape = g.tensors[tensor].shape
+        if dtype is DType.UINT16:
+            wide = g.operator("CAST", [tensor], [(DType.INT32, shape, None)])[0]
+            offset = g.constant(np.array(_OFFSETS[dtype], np.int32))
+            moved = g.operator("SUB", [wide, offset], [(DType.INT32, shape, None)])[0]
+            output = (DType.INT16, shape, _signed_quantization(dtype, kind))
+            g.signed[tensor] = g.operator("CAST", [moved], [output])[0]
+        else:
+            output = (DType.INT8, shape, _signed_quantization(dtype, kind))
+            g.signed[tensor] = g.operator("QUANTIZE", [tensor], [output])[0]
     return g.signed[tensor]
+
+
+def _unsigned(g: Graph, tensor: int, dtype: DType, kind: Quantization) -> int:
+    """The unsigned twin of signed codes."""
+    shape = g.tensors[tensor].shape
+    if dtype is DType.UINT16:
+        wide = g.operator("CAST", [tensor], [(DType.INT32, shape, None)])[0]
+        offset = g.constant(np.array(_OFFSETS[dtype], np.int32))
+        moved = g.operator("ADD", [wide, offset], [(DType.INT32, shape, None)])[0]
+        unsigned = g.operator("CAST", [moved], [(dtype, shape, kind)])[0]
+    else:
+        unsigned = g.operator("QUANTIZE", [tensor], [(dtype, shape, kind)])[0]
+    g.signed[unsigned] = tensor
+    return unsigned
 
 
 def _signed_quantization(dtype: DType, kind: Quantization) -> Quantization:
@@ -65,10 +106,8 @@ def quantized(g: Graph, value: Value, dtype: DType, kind: Quantization) -> Value
     value = g.own(value)
     shape = g.tensors[value.tensor].shape
     tensor = g.operator("QUANTIZE", [value.tensor], [(SIGNED[dtype], shape, _signed_quantization(dtype, kind))])[0]
-    if dtype is DType.UINT8:
-        unsigned = g.operator("QUANTIZE", [tensor], [(dtype, shape, kind)])[0]
-        g.signed[unsigned] = tensor
-        tensor = unsigned
+    if dtype in _OFFSETS:
+        tensor = _unsigned(g, tensor, dtype, kind)
     return g.value(tensor, value.shape, value.order)
 
 

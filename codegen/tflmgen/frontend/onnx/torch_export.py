@@ -25,6 +25,7 @@ from onnx import numpy_helper
 
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.onnx.output_keys import keys_of_outputs, name_outputs
+from tflmgen.frontend.onnx.pt2_archive import checked_archive
 from tflmgen.frontend.onnx.stateful_inputs import mark_state
 from tflmgen.frontend.onnx.torch_decompositions import with_exact_operators
 
@@ -73,7 +74,21 @@ def _exported(path: Path, function: str) -> tuple[Any, Any]:
     for module in QUANTISED_OPERATORS:
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
-    return torch, _program(torch, path, function) if function else torch.export.load(path)
+    return torch, _program(torch, path, function) if function else _saved_program(torch, path)
+
+
+def _saved_program(torch: Any, path: Path) -> Any:
+    """The exported program of a .pt2 file. Raises ModelError for what could run code, before PyTorch reads it."""
+
+    def can_read_as_weights(pickled: bytes) -> bool:
+        try:
+            if pickled:
+                torch.load(io.BytesIO(pickled), weights_only=True)
+        except Exception:
+            return False
+        return True
+
+    return torch.export.load(checked_archive(path, can_read_as_weights))
 
 
 def runner_of(path: Path, function: str) -> TorchRunner:

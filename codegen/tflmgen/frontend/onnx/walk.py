@@ -15,10 +15,12 @@ import onnx
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.errors import Location, ModelError, Problem, TflmgenError
 from tflmgen.frontend.onnx.all_lowerings import LOWERINGS
+from tflmgen.frontend.onnx.constant_layers import LOWERED, SEQUENCES
+from tflmgen.frontend.onnx.folded_sizes import check_results
 from tflmgen.frontend.onnx.laid_out import NUMPY_DTYPES, Array, Graph, Value, constant
-from tflmgen.frontend.onnx.located import NodeError
+from tflmgen.frontend.onnx.located import NodeError, ShapeInputError
 from tflmgen.frontend.onnx.node import ONNX_DTYPES, Node
 from tflmgen.frontend.onnx.torch_export import source_line
 from tflmgen.frontend.tflite.builder import ModelBuilder
@@ -53,6 +55,7 @@ class Walker:
     builder   the subgraphs, in the order in which they were begun
     graphs    the same, as lowerings see them
     declared  shapes without open dimensions that graphs declare, by the value's name
+    notes     sentences for the user, in order
     line      of the PyTorch program that made the node that is being lowered: "net.py:12"
     """
 
@@ -62,6 +65,7 @@ class Walker:
         self.builder = ModelBuilder(name=path)
         self.graphs: list[Graph] = []
         self.declared: dict[str, tuple[int, ...]] = {}
+        self.notes: dict[str, None] = {}
         self.line = ""
 
     def new_graph(self, name: str, parent: Graph | None = None) -> Graph:
@@ -87,6 +91,8 @@ class Walker:
             value = scope.get(output.name)
             if value is None:
                 raise self.error(f"output '{output.name}'", NodeError("is made by no node"))
+            if value.parts is not None:
+                raise self.error(f"output '{output.name}'", NodeError("is a sequence, which no output can be"))
             outputs.append(value)
         return outputs
 
@@ -116,7 +122,7 @@ class Walker:
         outer, graph.node = graph.node, graph.node or proto.name or (proto.output[0] if proto.output else proto.op_type)
         outer_line, self.line = self.line, source_line(_trace(proto)) or self.line
         try:
-            results = self._results(proto, graph, scope, versions)
+            results = self._guarded(proto, graph, scope, versions)
         except NodeError as error:
             label = f"'{proto.name}'" if proto.name else "with output " + ", ".join(f"'{o}'" for o in proto.output if o)
             place = f", {self.line}" if self.line else ""
@@ -127,6 +133,14 @@ class Walker:
             if name:
                 scope[name] = value
 
+    def _guarded(
+        self, proto: onnx.NodeProto, graph: Graph, scope: Scope, versions: Mapping[str, int]
+    ) -> Sequence[Value | None]:
+        try:
+            return self._results(proto, graph, scope, versions)
+        except MemoryError as error:
+            raise NodeError("makes constants that are too large for this computer's memory") from error
+
     def _results(
         self, proto: onnx.NodeProto, graph: Graph, scope: Scope, versions: Mapping[str, int]
     ) -> Sequence[Value | None]:
@@ -134,6 +148,8 @@ class Walker:
         domain = "" if proto.domain in OWN_DOMAINS else proto.domain
         version = versions.get(domain, versions.get("ai.onnx", 0) if not domain else 1)
         node = Node(proto, graph, inputs, version, self, scope)
+        if node.op not in SEQUENCES and any(value is not None and value.parts is not None for value in inputs):
+            raise NodeError("takes a sequence", f"Sequences are for {', '.join(sorted(SEQUENCES))}")
         if _is_foldable(node):
             folded = self._folded(node, domain)
             if folded is not None:
@@ -161,6 +177,8 @@ class Walker:
         body = onnx.helper.make_graph([node.proto], "constant", inputs, outputs)
         opset = onnx.helper.make_opsetid(domain, node.version)
         model = onnx.helper.make_model(body, opset_imports=[opset])
+        if not check_results(model, feeds):
+            return None
         try:
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -185,8 +203,23 @@ class Walker:
         for default in (*function.attribute_proto, *_defaults(node, domain)):
             attributes.setdefault(default.name, default)
         for proto in function.node:
-            self.node(_with_attributes(proto, attributes), node.graph, inner, versions)
+            try:
+                self.node(_with_attributes(proto, attributes), node.graph, inner, versions)
+            except ModelError as error:
+                raise _of_definition(proto.op_type, error) from error
         return [inner.get(name) for name in function.output]
+
+
+def _of_definition(op: str, error: ModelError) -> TflmgenError:
+    """The error of a definition's operator as one of the node that is defined: names inside are not the model's."""
+    cause = error.__cause__
+    if not isinstance(cause, NodeError):
+        return error
+    return (
+        cause
+        if isinstance(cause, ShapeInputError)
+        else NodeError(f"is defined by {op}, which {cause.text}", cause.advice)
+    )
 
 
 def _declared_shapes(proto: onnx.GraphProto) -> dict[str, tuple[int, ...]]:
@@ -208,7 +241,7 @@ def _onnx_type(array: Array) -> int:
 
 
 def _is_foldable(node: Node) -> bool:
-    if node.op == "DequantizeLinear" or node.proto.domain not in (*OWN_DOMAINS, *FOLDABLE_DOMAINS):
+    if node.op in LOWERED or node.proto.domain not in (*OWN_DOMAINS, *FOLDABLE_DOMAINS):
         return False
     has_codes = any(value is not None and value.codes is not None for value in node.inputs)
     if has_codes and node.op in MOVING:

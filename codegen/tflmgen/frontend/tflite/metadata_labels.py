@@ -15,12 +15,16 @@ from flatbuffers.table import Table
 
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.tflite.flatbuffer import DamagedFileError, Decoder
+from tflmgen.user_files import DAMAGED_ZIP, MODEL_LIMIT, TEXT_LIMIT, read_limited, read_member
 
 _ENTRY = "TFLITE_METADATA"
 _SUBGRAPHS, _OUTPUTS, _FILES = 3, 3, 6
 """Fields of ModelMetadata, SubGraphMetadata and TensorMetadata."""
 _NAME, _TYPE = 0, 2
 """Fields of AssociatedFile."""
+LONGEST_LABEL = 1000
+"""Characters of a label: of more, the file is no list of names."""
+
 _AXIS_LABELS = 2
 """AssociatedFileType.TENSOR_AXIS_LABELS: a line per class along the last dimension."""
 
@@ -30,8 +34,8 @@ def metadata_labels(path: Path) -> dict[str | int, tuple[str, ...]]:
 
     Raises ModelError for metadata that cannot be read.
     """
-    data = path.read_bytes()
     try:
+        data = read_limited(path, MODEL_LIMIT)
         buffer = _metadata(data)
         if buffer is None:
             return {}
@@ -39,15 +43,22 @@ def metadata_labels(path: Path) -> dict[str | int, tuple[str, ...]]:
         if not names:
             return {}
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return {number: label_lines(archive.read(name).decode("utf-8")) for number, name in names.items()}
-    except (DamagedFileError, struct.error, IndexError, KeyError, ValueError, zipfile.BadZipFile) as error:
+            return {
+                number: label_lines(read_member(archive, name, TEXT_LIMIT).decode("utf-8-sig"))
+                for number, name in names.items()
+            }
+    except (DamagedFileError, *DAMAGED_ZIP, OSError, IndexError, KeyError) as error:
         rule = f"its metadata cannot be read: {error}"
         raise ModelError([Problem(Location(str(path)), rule, "Give a file: --labels labels.txt")]) from error
 
 
 def label_lines(text: str) -> tuple[str, ...]:
-    """The labels of a text file, one per line; empty lines at its end are none."""
-    return tuple(line.strip() for line in text.rstrip().splitlines())
+    """The labels of a text file, one per line; empty lines at its end are none. Raises ValueError for a long one."""
+    labels = tuple(line.strip() for line in text.rstrip().split("\n"))
+    for number, label in enumerate(labels, 1):
+        if len(label) > LONGEST_LABEL:
+            raise ValueError(f"line {number} has {len(label):,} characters; a label has at most {LONGEST_LABEL:,}")
+    return labels
 
 
 def _metadata(data: bytes) -> bytes | None:

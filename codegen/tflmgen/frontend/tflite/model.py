@@ -108,6 +108,7 @@ class Model:
 
     windows  of an application's stages, which are to slide; a file has none
     stages   of an application; a file has none
+    notes    what its user should know of how it was read, a sentence each
     """
 
     name: str
@@ -117,6 +118,7 @@ class Model:
     signatures: tuple[Signature, ...]
     windows: tuple[StageWindow, ...] = ()
     stages: tuple[StagePart, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def operator_names(self) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import stat
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,35 +15,28 @@ from tflmgen.frontend.tflite.flatbuffer import DamagedFileError, Decoder
 from tflmgen.frontend.tflite.model import Model, Signature, SubGraph
 from tflmgen.frontend.tflite.names import CUSTOM, IDENTIFIER, VERSION, printable
 from tflmgen.frontend.tflite.operator_reader import OperatorReader
+from tflmgen.frontend.tflite.other_formats import other_format
 from tflmgen.frontend.tflite.problems import Complain, ProblemList
 from tflmgen.frontend.tflite.tensor_uses import order_operators
 from tflmgen.frontend.tflite.tensors import read_tensor
+from tflmgen.user_files import read_limited
 
 _MAX_FILE_BYTES = 1 << 29
 """Largest file that is read: far beyond the flash of any microcontroller."""
 
-_CONVERT = "Convert the model with tf.lite.TFLiteConverter"
+_NO_TFLITE = f"this is not a TensorFlow Lite file: it lacks the identifier {IDENTIFIER.decode()}"
+
 _DECODE = f"{CUSTOM}TFLM_DECODE"
 """Operator whose inputs are encoded bytes with the quantisation of the decoded tensor."""
-_OTHER_FORMATS = (
-    (b"PK\x03\x04", f"It is a zip archive, perhaps a .keras file. {_CONVERT}"),
-    (b"\x89HDF", f"It is an HDF5 file, perhaps Keras weights. {_CONVERT}"),
-    (b"\x1f\x8b", "It is compressed with gzip. Unpack it first"),
-)
 
 
 def read_model(path: Path) -> Model:
     """Model in the file `path`. Raises ModelError with every problem of the file."""
     name = str(path)
     try:
-        status = path.stat()
-        if stat.S_ISDIR(status.st_mode):
-            raise _error(name, "it is a directory", "Give the path of a .tflite file")
-        if not stat.S_ISREG(status.st_mode):
-            raise _error(name, "it is not a regular file", "Give the path of a .tflite file")
-        if status.st_size > _MAX_FILE_BYTES:
-            raise _error(name, f"it has {status.st_size:,} bytes; at most {_MAX_FILE_BYTES:,} are read")
-        data = path.read_bytes()
+        data = read_limited(path, _MAX_FILE_BYTES)
+    except IsADirectoryError:
+        raise _error(name, "it is a directory", "Give the path of a .tflite file") from None
     except FileNotFoundError:
         raise _error(name, "there is no such file", "Give the path of a .tflite file") from None
     except OSError as error:
@@ -56,12 +48,12 @@ def parse_model(data: bytes, name: str) -> Model:
     """Model in the bytes of a file; `name` is for messages. Raises ModelError with every problem of the file."""
     if not data:
         raise _error(name, "the file is empty")
+    if other := other_format(data):
+        raise _error(name, _NO_TFLITE, other)
     try:
         decoder = Decoder(data)
         if decoder.identifier not in (IDENTIFIER, CIRCLE_IDENTIFIER):
-            advice = next((text for start, text in _OTHER_FORMATS if data.startswith(start)), "")
-            rule = f"this is not a TensorFlow Lite file: it lacks the identifier {IDENTIFIER.decode()}"
-            raise _error(name, rule, advice)
+            raise _error(name, _NO_TFLITE)
         return _model(decoder, name)
     except DamagedFileError as error:
         raise _error(name, f"the file is damaged: {error}", "Get it again or convert the model anew") from None

@@ -28,7 +28,7 @@ class Weights:
     A filter's zero point is subtracted. Of int8 weights, rows have 16 bits.
     """
 
-    rows: NDArray[Any]
+    rows: NDArray[np.signedinteger[Any]]
     first: Integers
 
     @property
@@ -42,7 +42,8 @@ def weights_of(traits: Traits, op: OperatorInstance) -> Weights | None:
     if op.constants[1] is None or input_type(op, 0).dtype not in (DType.INT8, DType.INT16):
         return None
     constant, kind = np.asarray(op.constants[1]), input_type(op, 1)
-    array: NDArray[Any] = constant.astype(np.int16 if constant.itemsize == 1 else np.int64)
+    wide: type[np.signedinteger[Any]] = np.int16 if constant.itemsize == 1 else np.int64
+    array: NDArray[np.signedinteger[Any]] = constant.astype(wide)
     if kind.quantization is not None and not kind.quantization.per_channel:
         array -= kind.quantization.zero_point
     channels = channels_of(input_type(op, 0))

@@ -4,7 +4,28 @@
  * leave its results in one place or in another. Contents are valid until the next write or call: inputs and outputs lie
  * in one arena, which every function here uses. Not reentrant: one caller at a time, never an interrupt handler while
  * another call is under way. */
-#ifndef TFLMGEN_MODEL_SMALL_SWAP_H
+
+/* Where the C library has a header of this name, too, those that include it get that one; small_swap_model.h is this one. */
+#ifdef TFLMGEN_WANTS_SMALL_SWAP
+#undef TFLMGEN_WANTS_SMALL_SWAP
+#elif defined(__has_include_next)
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Winclude-next-absolute-path"
+#pragma clang diagnostic ignored "-Winclude-next-outside-header"
+#endif
+#if __has_include_next(<small_swap.h>)
+#define TFLMGEN_HIDES_SMALL_SWAP
+#endif
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
+#endif
+#ifdef TFLMGEN_HIDES_SMALL_SWAP
+#undef TFLMGEN_HIDES_SMALL_SWAP
+#pragma GCC system_header
+#include_next <small_swap.h>
+#elif !defined(TFLMGEN_MODEL_SMALL_SWAP_H)
 #define TFLMGEN_MODEL_SMALL_SWAP_H
 
 #include <stdbool.h>

@@ -11,7 +11,16 @@
 #pragma GCC optimize("fp-contract=off", "no-delete-null-pointer-checks")
 #endif
 
-#include "swap.h"
+/* Builds for speed alone (-Ofast, -ffast-math) reorder float operations, and know neither NaN nor infinities: not here. */
+#if defined(__GNUC__) && !defined(__clang__)
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || \
+    defined(__NO_SIGNED_ZEROS__) || __FINITE_MATH_ONLY__
+#pragma GCC optimize("no-fast-math", "no-unsafe-math-optimizations", "no-finite-math-only")
+#pragma GCC optimize("no-associative-math", "no-reciprocal-math", "signed-zeros")
+#endif
+#endif
+
+#include "swap_model.h"
 
 #include <stdbool.h>
 #include <stddef.h>

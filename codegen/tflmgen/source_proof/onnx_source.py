@@ -18,13 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from tflmgen.conversion.data_proof import InputSet, Outputs, SourceRunError
-from tflmgen.emulators import read_arrays
 from tflmgen.frontend import ONNX_WORKER, OnnxProgram
 from tflmgen.reference import Array
+from tflmgen.source_proof.proof_result import DEFINITION, InputSet, Outputs, SourceRunError
 
 SECONDS = 120.0
 """Wall-clock time that a request may take."""
+EVALUATOR_SECONDS = 10.0
+"""Wall-clock time that onnx's evaluator may take of it, which runs on Python and is no authority."""
 ROW_COUNTING = frozenset({"NonMaxSuppression", "NonZero"})
 """Operators that give as many rows as the data have: in the file, as many as the model declares."""
 
@@ -40,28 +41,34 @@ class OnnxSource:
     def __init__(self, program: OnnxProgram, inputs: Sequence[str], nhwc_inputs: bool) -> None:
         self._program, self._inputs, self._nhwc = program, inputs, nhwc_inputs
         self.title = "PyTorch" if program.is_torch else "ONNX"
+        self.is_authority = True
         self.is_stateful = program.is_stateful
         self.open_rows = not program.operators.isdisjoint(ROW_COUNTING)
 
     def run(self, sets: Sequence[InputSet]) -> Sequence[Outputs | None]:
-        """Outputs of each input set by the source's own framework; None where it fails."""
-        self.title, results = self._run(sets, by_definition=False)
+        """Outputs of input sets by the source's own framework; None where it fails."""
+        self.title, results, _ = self._run(sets, by_definition=False)
+        self.is_authority = self.title != DEFINITION
         return results
 
     def run_by_definition(self, sets: Sequence[InputSet]) -> Sequence[Outputs | None]:
-        """Outputs by ONNX's reference evaluator, which defines them: ONNX Runtime differs in corners, as of Resize.
+        """Outputs by ONNX's evaluator, which says what ONNX defines: ONNX Runtime differs in corners, as of Resize.
 
         A program of PyTorch is defined by PyTorch, but for results that it leaves open. Those of programs with state
         would have to be looked for in each invoke's state, which the ONNX model does not hold.
         """
-        if self._program.is_torch and self.is_stateful:
+        if not self.is_authority or (self._program.is_torch and self.is_stateful):
             return []
         try:
-            return self._run(sets, by_definition=True)[1]
+            _, results, open_sets = self._run(sets, by_definition=True)
         except SourceRunError:
             return []
+        return [None if k in open_sets else outputs or () for k, outputs in enumerate(results)]
 
-    def _run(self, sets: Sequence[InputSet], by_definition: bool) -> tuple[str, Sequence[Outputs | None]]:
+    def _run(
+        self, sets: Sequence[InputSet], by_definition: bool
+    ) -> tuple[str, Sequence[Outputs | None], Sequence[int]]:
+        """Who ran the sets, their outputs, and sets whose outputs are left open."""
         arrays = {
             f"s{k}_{n}_in_{i}": self._source_order(array)
             for k, sample in enumerate(sets)
@@ -70,12 +77,13 @@ class OnnxSource:
         }
         invokes = [len(sample.sequence) for sample in sets]
         answer, results = self._ask(arrays, asks="run", invokes=invokes, by_definition=by_definition)
-        return answer["title"], [
+        outputs = [
             [[results[f"s{k}_{n}_out_{j}"] for j in range(answer["outputs"])] for n in range(count)]
             if answer["ran"][k]
             else None
-            for k, count in enumerate(invokes)
+            for k, count in enumerate(invokes[: len(answer["ran"])])
         ]
+        return answer["title"], outputs, answer["open"]
 
     def trace(self, operands: Sequence[Array], names: Sequence[str]) -> Mapping[str, Sequence[Array]]:
         """The file names the tensors of a node by the node and a number; the last one is the node's result."""
@@ -107,7 +115,8 @@ class OnnxSource:
             constants = {f"constant_{name}": array for name, array in self._program.constants.items()}
             np.savez(folder / "inputs.npz", **arrays, **constants)  # type: ignore[arg-type]
             request |= {"names": list(self._inputs), "order": list(self._program.inputs)}
-            request["torch"] = self._program.torch
+            request |= {"torch": self._program.torch, "evaluator_seconds": EVALUATOR_SECONDS}
+            request["types"] = dict(self._program.types)
             (folder / "request.json").write_text(json.dumps(request))
             words = [sys.executable, "-m", ONNX_WORKER, str(folder)]
             try:
@@ -120,4 +129,5 @@ class OnnxSource:
             if done.returncode or not answer.exists():
                 last = [line for line in done.stderr.splitlines() if line.strip()][-1:]
                 raise SourceRunError(f"{self.title} does not run it: {''.join(last).strip()}")
-            return json.loads(answer.read_text()), read_arrays(folder / "outputs.npz")
+            with np.load(folder / "outputs.npz", allow_pickle=False) as file:
+                return json.loads(answer.read_text()), dict(file)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.compare import largest_distance
-from tflmgen.reference import Array
+from tflmgen.reference import Array, largest_distance
 
 FLOOR = 0.01
 """Share of the tolerance that is relative to the inputs' greatest magnitude: what cancels out leaves rounding."""

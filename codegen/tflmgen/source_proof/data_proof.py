@@ -8,18 +8,13 @@ quantised operators, which frameworks round differently by up to a step.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
-from tflmgen.compare import largest_distance
-from tflmgen.conversion.output_differences import is_within, relative_error
-from tflmgen.conversion.port_names import SourceEntry
-from tflmgen.emulators import read_arrays
-from tflmgen.errors import Location, ModelError, Problem, TflmgenError
+from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend import Model, Tensor
 from tflmgen.ir import Port
 from tflmgen.reference import (
@@ -30,115 +25,45 @@ from tflmgen.reference import (
     RunTimeError,
     UnsupportedError,
     branches_of,
+    largest_distance,
     magnitude_of,
     make_input_sets,
     type_of,
     with_small_integers,
 )
+from tflmgen.source_proof.output_differences import is_within, relative_error
+from tflmgen.source_proof.proof_result import InputSet, Outputs, Proof, Source, SourceRunError
+from tflmgen.source_proof.source_entry import SourceEntry
 
 SETS = 12
 """Planned input sets of each entry."""
 INVOKES = 3
 """Invokes in a row of a set, of a source that keeps state."""
-SECONDS = 8.0
-"""Estimated CPU time of evaluating the file."""
 SHARE = 12
 """One set may take a twelfth of the work that is left: a loop may run 2**31 times."""
-Outputs = Sequence[Sequence[Array]]
-"""Arrays of the outputs of each invoke."""
 SEED = 20_260_501
 """Seed of the generated inputs, so that a conversion is compared on the same ones each time."""
+NOTHING_ENDS = "no input set ends within the work that the comparison may do"
 NOISES = 5
 """Runs with other rounding for a set that differs."""
 
 
-class SourceRunError(TflmgenError):
-    """The source cannot be run at all; the text is a sentence about it."""
+@dataclass(frozen=True, slots=True)
+class ProofSettings:
+    """How much is compared, and what users are told of a difference.
 
-
-class Source(Protocol):
-    """Runs the source.
-
-    title        its framework, for people: "TensorFlow"
-    intermediate what a user may look at when results differ; empty if there is nothing
-    open_rows    the source has fewer rows where the file has as many as it declares; those that both have are compared
+    calibration  the user's input sets, compared beside generated ones
+    tolerance    greatest difference of floats, relative to the greatest magnitude of the tensor
+    seconds      estimated CPU time of evaluating the file
+    first        the same of the first set, of which large models have no more than that one
+    advice       what a user can do about a difference
     """
 
-    title: str
-    intermediate: str
-    open_rows: bool
-
-    def run(self, sets: Sequence[InputSet]) -> Sequence[Outputs | None]:
-        """Outputs of each invoke of each set, which begins at the first state; None for a set that is an error.
-
-        Raises SourceRunError.
-        """
-
-    def run_by_definition(self, sets: Sequence[InputSet]) -> Sequence[Outputs | None]:
-        """Outputs as run() returns them, computed by the definitions of the source's operators.
-
-        None, too, for a set whose outputs the definitions leave open.
-
-        Nothing at all where there is no other definition than what run() does.
-        """
-
-    def trace(self, operands: Sequence[Array], names: Sequence[str]) -> Mapping[str, Sequence[Array]]:
-        """Values in the source of those tensors of the file that it knows, for inputs of the first entry.
-
-        names    of the file's tensors outside of branches and loops, in the order of evaluation
-        results  arrays of which one equals the tensor, in any order of dimensions that the file may have
-        """
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """Result of comparing a file with its source.
-
-    equal        input sets whose outputs are equal
-    undecided    sets that differ by no more than the file's own rounding makes it differ
-    quantized    rounding moves integers by steps
-    undefined    sets for which the source or the file reports an error
-    branches     sides of Ifs and Whiles that were taken, and how many there are
-    errors       (entry, output) -> greatest difference, relative to the tensor's greatest magnitude
-    unsupported  why nothing was compared
-    runner       what ran the source: "TensorFlow"
-    composites   custom operators that were compared as the bodies of their composites
-    """
-
-    equal: int = 0
-    undecided: int = 0
-    quantized: bool = False
-    undefined: int = 0
-    branches: tuple[int, int] = (0, 0)
-    errors: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    unsupported: str = ""
-    runner: str = ""
-    composites: tuple[str, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """The result as text for people: "Compared with TensorFlow: 12 input sets equal, 4 of 4 branches taken"."""
-        if self.unsupported:
-            return f"Not compared: {self.unsupported}"
-        reason = "undecided: rounding decides a branch" if self.branches[1] else "within the rounding of float32"
-        if self.quantized:
-            reason = "within the rounding of their integers"
-        words = [f"{self.equal} input sets equal"]
-        words += [f"{self.undecided} {reason}"] if self.undecided else []
-        words += [f"{self.undefined} left out: the source defines no result"] if self.undefined else []
-        taken, count = self.branches
-        words += [f"{taken} of {count} branches taken"] if count else []
-        words += [f"{', '.join(self.composites)} as the body of its composite"] if self.composites else []
-        return f"Compared with {self.runner}: {', '.join(words)}"
-
-
-@dataclass(frozen=True, slots=True)
-class InputSet:
-    """Inputs of each invoke, with all inputs of the source's entry of this number."""
-
-    label: str
-    entry: int
-    sequence: Sequence[Sequence[Array]]
+    calibration: Mapping[str, Array] = field(default_factory=dict)
+    tolerance: float = 1e-4
+    seconds: float = 8.0
+    first: float = 8.0
+    advice: str = "No file was written. --tolerance allows more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +78,16 @@ def prove(
     model: Model,
     entries: Sequence[SourceEntry],
     source: Source,
-    calibration: Path | None,
-    tolerance: float,
     stateful: bool,
+    settings: ProofSettings,
 ) -> Proof:
-    """Compares. Raises ModelError that names the first tensor that differs, if a set differs and not for rounding."""
-    run = _Comparison(model, entries, tolerance, INVOKES if stateful else 1)
+    """Compares. Raises ModelError that names the first tensor that differs, if a set differs and not for rounding.
+
+    Where the source's runner is no authority, the Proof says what differs.
+    """
+    run = _Comparison(model, entries, settings, INVOKES if stateful else 1)
     try:
-        sets = run.sets(read_arrays(calibration) if calibration is not None else {})
+        sets = run.sets(settings.calibration)
         results = source.run([sample.inputs for sample in sets])
     except UnsupportedError as error:
         return Proof(unsupported=f"{error} is not evaluated")
@@ -168,13 +95,21 @@ def prove(
         return Proof(unsupported="such a deep nesting is not evaluated")
     except SourceRunError as error:
         return Proof(unsupported=str(error))
-    return run.compare(sets, results, source)
+    if not results:
+        return Proof(unsupported=f"{source.title} ends no input set in time" if sets else NOTHING_ENDS)
+    return run.compare(sets[: len(results)], results, source)
 
 
 class _Comparison:
-    def __init__(self, model: Model, entries: Sequence[SourceEntry], tolerance: float, invokes: int) -> None:
-        self._model, self._entries, self._tolerance, self._invokes = model, entries, tolerance, invokes
-        self._budget = Budget(SECONDS * 1e9)
+    def __init__(self, model: Model, entries: Sequence[SourceEntry], settings: ProofSettings, invokes: int) -> None:
+        self._model, self._entries, self._invokes = model, entries, invokes
+        self._tolerance, self._advice = settings.tolerance, settings.advice
+        self._budget, self._first = Budget(settings.seconds * 1e9), Budget(settings.first * 1e9)
+        self._has_run = False
+        self._definitions: Sequence[Outputs | None] | None = None
+        self._tally = Counter[str]()
+        self._errors: dict[tuple[str, str], float] = {}
+        self._difference = ""
         self._sides: set[tuple[int, int, int]] = set()
         self._branches = dict(branches_of(model, [signature.subgraph for signature in model.signatures]))
         self._undefined = 0
@@ -208,7 +143,9 @@ class _Comparison:
         """The set with the file's outputs; nothing if it has none, or takes no new branch and is not planned."""
         signature = self._model.signatures[number]
         sequence = [[np.roll(a, k) for a in operands] for k in range(self._invokes)]
-        interpreter = Interpreter(self._model, budget=self._budget.share(SHARE))
+        budget = self._budget.share(SHARE) if self._has_run else self._first
+        self._has_run = True
+        interpreter = Interpreter(self._model, budget=budget)
         try:
             outputs = [interpreter.invoke(signature, arrays) for arrays in sequence]
         except (RunTimeError, BudgetError, MemoryError):
@@ -236,9 +173,6 @@ class _Comparison:
 
     def compare(self, sets: Sequence[_Evaluated], results: Sequence[Outputs | None], source: Source) -> Proof:
         """The outcome of all sets. Raises ModelError at the first that differs."""
-        equal = undecided = 0
-        errors: dict[tuple[str, str], float] = {}
-        definitions: Sequence[Outputs | None] | None = None
         for number, (sample, wanted) in enumerate(zip(sets, results, strict=True)):
             if wanted is None:
                 self._undefined += 1
@@ -246,40 +180,81 @@ class _Comparison:
             if source.open_rows:
                 sample = replace(sample, outputs=_common_rows(sample.outputs, wanted))
             wrong = self._first_wrong(sample, wanted)
-            rounded = wrong is not None and self._rounding_decides(sample, wanted)
-            if wrong is not None and not rounded:
-                if self._leaves_range(sample, wanted):
-                    self._undefined += 1
-                    continue
-                if definitions is None:
-                    definitions = source.run_by_definition([each.inputs for each in sets])
-                if definitions:
-                    defined = definitions[number]
-                    if defined is None:
-                        self._undefined += 1
-                        continue
-                    wanted = defined
-                if self._first_wrong(sample, wanted) is not None:
-                    raise self._difference(sample, wanted, *wrong, source)
-            equal, undecided = equal + (not rounded), undecided + rounded
-            entry = self._entries[sample.inputs.entry]
-            for n, row in enumerate(wanted) if self._quantized or not rounded else ():
-                magnitude = magnitude_of(sample.inputs.sequence[n])
-                for port, actual, expected in zip(entry.outputs, sample.outputs[n], row, strict=True):
-                    key = (entry.key, port.name)
-                    errors[key] = max(errors.get(key, 0.0), relative_error(actual, expected, magnitude))
-        if self._undefined and not equal + undecided:
+            if wrong is None or self._rounding_decides(sample, wanted):
+                self._tally["equal" if wrong is None else "undecided"] += 1
+                self._note_errors(sample, wanted, wrong is not None)
+            else:
+                self._judge(number, sample, wanted, wrong, sets, source)
+        if self._undefined and not self._tally.total():
             return Proof(unsupported=f"the source defines no result for any of {self._undefined} input sets")
-        branches = (len(self._sides), sum(self._branches.values()))
-        return Proof(equal, undecided, self._quantized, self._undefined, branches, errors, runner=source.title)
+        return Proof(
+            self._tally["equal"],
+            self._tally["undecided"],
+            quantized=self._quantized,
+            undefined=self._undefined,
+            branches=(len(self._sides), sum(self._branches.values())),
+            errors=self._errors,
+            runner=source.title,
+            difference=self._difference,
+            is_authority=source.is_authority,
+            by_definition=self._tally["by_definition"],
+            differing=self._tally["differing"],
+        )
 
-    def _leaves_range(self, sample: _Evaluated, wanted: Outputs) -> bool:
+    def _judge(
+        self,
+        number: int,
+        sample: _Evaluated,
+        wanted: Outputs,
+        wrong: tuple[int, int],
+        sets: Sequence[_Evaluated],
+        source: Source,
+    ) -> None:
+        """Counts a set that differs as undefined, as equal by definition, or as differing from what is no authority.
+
+        Raises ModelError for another.
+        """
+        wanted, is_open = self._defined(sample, wanted, sets, number, source)
+        if is_open:
+            self._undefined += 1
+        elif self._first_wrong(sample, wanted) is None:
+            self._tally.update(("equal", "by_definition"))
+            self._note_errors(sample, wanted, False)
+        else:
+            self._difference = self._difference or self._describe(sample, wanted, *wrong, source)
+            if source.is_authority:
+                raise self._error(self._difference, source)
+            self._tally["differing"] += 1
+
+    def _note_errors(self, sample: _Evaluated, wanted: Outputs, rounded: bool) -> None:
+        """Enters the errors of a set; where rounding decides, those of integers alone say anything."""
+        entry = self._entries[sample.inputs.entry]
+        for n, row in enumerate(wanted) if self._quantized or not rounded else ():
+            magnitude = magnitude_of(sample.inputs.sequence[n])
+            for port, actual, expected in zip(entry.outputs, sample.outputs[n], row, strict=True):
+                key = (entry.key, port.name)
+                self._errors[key] = max(self._errors.get(key, 0.0), relative_error(actual, expected, magnitude))
+
+    def _defined(
+        self, sample: _Evaluated, wanted: Outputs, sets: Sequence[_Evaluated], number: int, source: Source
+    ) -> tuple[Outputs, bool]:
+        """What the source's operators are defined to give for a set that differs, and whether that is left open."""
+        if self._leaves_range(sample, wanted, source.open_rows):
+            return wanted, True
+        if self._definitions is None:
+            self._definitions = source.run_by_definition([each.inputs for each in sets])
+        defined = self._definitions[number] if number < len(self._definitions) else ()
+        return (wanted, True) if defined is None else (defined or wanted, False)
+
+    def _leaves_range(self, sample: _Evaluated, wanted: Outputs, open_rows: bool) -> bool:
         """Whether the source leaves float32, or has more rows than it declares; what remains is equal."""
         for ours, theirs in zip(sample.outputs, wanted, strict=True):
             for actual, expected in zip(ours, theirs, strict=True):
                 if actual.shape != expected.shape:
-                    if actual.ndim != expected.ndim or all(
-                        g >= w for g, w in zip(actual.shape, expected.shape, strict=True)
+                    if (
+                        not open_rows
+                        or actual.ndim != expected.ndim
+                        or all(g >= w for g, w in zip(actual.shape, expected.shape, strict=True))
                     ):
                         return False
                     continue
@@ -321,8 +296,8 @@ class _Comparison:
             for j, expected in enumerate(row)
         )
 
-    def _difference(self, sample: _Evaluated, wanted: Outputs, n: int, j: int, source: Source) -> ModelError:
-        """The error about an output that differs, with the first tensor that does."""
+    def _describe(self, sample: _Evaluated, wanted: Outputs, n: int, j: int, source: Source) -> str:
+        """The sentence about an output that differs, with the first tensor that does."""
         entry = self._entries[sample.inputs.entry]
         actual, expected = sample.outputs[n][j], wanted[n][j]
         place = f"input set '{sample.inputs.label}'" + (f", invoke {n}" if self._invokes > 1 else "")
@@ -333,11 +308,12 @@ class _Comparison:
             error = relative_error(actual, expected, magnitude_of(sample.inputs.sequence[n]))
             fact = f"{output} differs by {error:.3g} of its magnitude ({self._tolerance:g} allowed)"
         first = self._first_tensor(sample.inputs, source) if n == 0 else ""
-        rule = f"the converted model is not the source: {place}: {fact}"
-        rule += f"; the first tensor that differs is '{first}'" if first else ""
-        advice = "No file was written. --tolerance allows more"
-        advice += f", --keep keeps {source.intermediate}" if source.intermediate else ""
-        return ModelError([Problem(Location(self._model.name), rule, advice)])
+        text = f"the converted model is not the source as {source.title} runs it: {place}: {fact}"
+        return text + (f"; the first tensor that differs is '{first}'" if first else "")
+
+    def _error(self, text: str, source: Source) -> ModelError:
+        advice = f"{self._advice}, --keep keeps {source.intermediate}" if source.intermediate else self._advice
+        return ModelError([Problem(Location(self._model.name), text, advice)])
 
     def _first_tensor(self, sample: InputSet, source: Source) -> str:
         """Name of the first tensor outside of branches and loops that differs; empty if none can be compared."""

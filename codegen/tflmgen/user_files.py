@@ -1,0 +1,130 @@
+"""Reading what people give: regular files only, never more than a limit of bytes, and JSON of finite numbers.
+
+A path may be a FIFO, a device or a link to one; reading such a file whole hangs or fills the memory. What is refused
+is an OSError, as for a file that is missing or may not be read.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import stat
+import struct
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+DAMAGED_ZIP = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    MemoryError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+)
+"""Exceptions that zipfile raises for archives that are damaged, encrypted, or compressed in an unknown way."""
+
+MEGABYTE = 1_000_000
+"""Bytes."""
+
+TEXT_LIMIT = 4 * MEGABYTE
+"""Largest file of settings or names that is read: board.json, app.toml, labels, expected decisions, sweep spaces."""
+
+ARCHIVE_LIMIT = 256 * MEGABYTE
+"""Largest JSON of a build that is read. The plan of a model of 10,000 operators takes 20 MB."""
+
+MODEL_LIMIT = 2**31
+"""Largest model file that is read: a FlatBuffer's and a protobuf message's offsets end here."""
+
+DATA_LIMIT = 2**31
+"""Largest file of samples that is read: an .npz array, a table, a recording or a picture."""
+
+
+LONGEST_INTEGER = 1000
+"""Digits of the longest integer: reading takes time that grows with their square."""
+
+
+def open_regular(path: Path, limit: int = DATA_LIMIT) -> BinaryIO:
+    """The file, open for reading bytes. Raises OSError if it is no regular file, or has more than `limit` bytes."""
+    # Without O_NONBLOCK, opening a FIFO waits for a writer.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        if status.st_size > limit:
+            raise OSError(errno.EFBIG, f"it has {status.st_size:,} bytes, and may have {limit:,}", str(path))
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_limited(path: Path, limit: int) -> bytes:
+    """Contents of a regular file. Raises OSError as `open_regular` does."""
+    with open_regular(path, limit) as file:
+        return file.read(limit)
+
+
+def read_text_limited(path: Path, limit: int = TEXT_LIMIT) -> str:
+    """Text of a regular file in UTF-8, without a byte order mark. Raises OSError, and UnicodeDecodeError."""
+    return read_limited(path, limit).decode("utf-8-sig").replace("\r\n", "\n")
+
+
+def read_member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
+    """Contents of an archive's member, at most `limit` bytes whatever its header declares.
+
+    Raises KeyError for a name that is absent, ValueError for one that is longer, and what zipfile raises for damage.
+    """
+    with archive.open(name) as member:
+        contents = member.read(limit + 1)
+    if len(contents) > limit:
+        raise ValueError(f"'{name}' has more than {limit:,} bytes")
+    return contents
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text. Raises ValueError, with the place or the offending word, if it is none."""
+    try:
+        return json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=_finite_float,
+            parse_int=_short_integer,
+            object_pairs_hook=_object,
+        )
+    except RecursionError:
+        raise ValueError("its values are nested too deeply") from None
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _finite_float(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(f"{digits[:40]} is beyond the range of floats")
+    return value
+
+
+def _short_integer(digits: str) -> int:
+    if len(digits) > LONGEST_INTEGER:
+        raise ValueError(f"an integer of {len(digits):,} digits")
+    return int(digits)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!r} occurs twice")
+    return values

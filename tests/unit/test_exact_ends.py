@@ -1,0 +1,100 @@
+"""Which operators stay in float32 by choice: the cheap ends of a program, and what feeds LOG and its like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from tflmgen.frontend import Model, ModelBuilder, SubGraphBuilder, TensorKey
+from tflmgen.ir import DType
+from tflmgen.quantize.exact_ends import ExactEnds, exact_ends
+from tflmgen.quantize.statistics import Calibration, statistics_of
+from tflmgen.quantize.web_constraints import find_webs
+
+SIZE = 32
+
+
+def tensor(graph: SubGraphBuilder, name: str) -> int:
+    return graph.tensor(name, DType.FLOAT32, (1, SIZE))
+
+
+def layer(graph: SubGraphBuilder, source: int, name: str) -> int:
+    result = tensor(graph, name)
+    weights = graph.constant(f"{name}_weights", np.eye(SIZE, dtype=np.float32))
+    graph.operator("FULLY_CONNECTED", [source, weights, -1], [result])
+    return result
+
+
+def unary(graph: SubGraphBuilder, name: str, source: int, number: float | None = None) -> int:
+    result = tensor(graph, name.lower())
+    operands = [source] if number is None else [source, graph.constant("number", np.float32(number))]
+    graph.operator(name, operands, [result])
+    return result
+
+
+def ends_of(model: Model, float_io: bool = True, variances: Mapping[TensorKey, float] | None = None) -> ExactEnds:
+    keys = [(g.index, t.index) for g in model.subgraphs for t in g.tensors if t.dtype is DType.FLOAT32]
+    statistics = statistics_of(np.linspace(-1, 1, SIZE, dtype=np.float32))
+    assert statistics is not None
+    calibration = Calibration(1, dict.fromkeys(keys, statistics), {0: 1})
+    known = variances or {}
+    return exact_ends(
+        model, find_webs(model), calibration, float_io, lambda asked: {key: known.get(key, 1.0) for key in asked}
+    )
+
+
+def chain() -> Model:
+    """y = (layer((x - 3) * 2) * 5) + 7"""
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x = tensor(graph, "x")
+    middle = layer(graph, unary(graph, "MUL", unary(graph, "SUB", x, 3), 2), "middle")
+    y = unary(graph, "ADD", unary(graph, "MUL", middle, 5), 7)
+    graph.inputs, graph.outputs = [x], [y]
+    return builder.model()
+
+
+def test_normalisation_and_de_normalisation_stay_exact_where_inputs_and_outputs_are_float() -> None:
+    assert sorted(ends_of(chain()).operators) == [(0, 0), (0, 1), (0, 3), (0, 4)]
+    assert not ends_of(chain(), float_io=False).operators
+
+
+def test_a_last_layer_whose_result_varies_little_is_wide() -> None:
+    model = chain()
+    (middle,) = (t.index for t in model.subgraphs[0].tensors if t.name == "middle")
+    assert not ends_of(model).wide
+    assert ends_of(model, variances={(0, middle): 1e-4}).wide == {(0, middle)}
+
+
+def test_what_feeds_a_logarithm_keeps_its_epsilon_back_to_the_layer() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x = tensor(graph, "x")
+    powers = unary(graph, "ADD", unary(graph, "RELU", layer(graph, x, "bands")), 1e-7)
+    y = layer(graph, unary(graph, "LOG", powers), "y")
+    graph.inputs, graph.outputs = [x], [y]
+    model = builder.model()
+    ends = ends_of(model, float_io=False)
+    assert sorted(ends.operators) == [(0, 1), (0, 2), (0, 3)]
+    assert [model.subgraphs[0].tensors[index].name for _, index in ends.wide] == ["bands"]
+
+
+def test_the_layer_in_front_of_a_class_is_wide() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, place = tensor(graph, "x"), graph.tensor("class", DType.INT32, (1,))
+    graph.operator("ARG_MAX", [layer(graph, x, "logits"), graph.constant("axis", np.array(1, np.int32))], [place])
+    graph.inputs, graph.outputs = [x], [place]
+    model = builder.model()
+    assert [model.subgraphs[0].tensors[index].name for _, index in ends_of(model).wide] == ["logits"]
+
+
+def test_heads_are_dequantised_before_they_are_joined() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x = tensor(graph, "x")
+    heads = [layer(graph, x, name) for name in ("boxes", "scores")]
+    y = graph.tensor("y", DType.FLOAT32, (1, 2 * SIZE))
+    graph.operator("CONCATENATION", heads, [y], {"axis": 1})
+    graph.inputs, graph.outputs = [x], [y]
+    assert sorted(ends_of(builder.model()).operators) == [(0, 2)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, metadata
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from types import FrameType
@@ -39,9 +39,10 @@ def options_text(arguments: Mapping[str, object]) -> str:
 
 def where_to_report() -> str:
     """First issue tracker, URL or mail address in the package's metadata; else a phrase for its supplier."""
+    metadata = import_module("importlib.metadata")  # slow to import, and needed for faults alone
     try:
-        package_metadata = metadata(PACKAGE)
-    except PackageNotFoundError:
+        package_metadata = metadata.metadata(PACKAGE)
+    except metadata.PackageNotFoundError:
         return "whoever gave you tflmgen"
     urls = dict(entry.split(", ", 1) for entry in package_metadata.get_all("Project-URL") or ())
     tracker_urls = [url for label, url in urls.items() if label.lower() in ("issues", "bug tracker", "tracker")]

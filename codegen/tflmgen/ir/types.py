@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 
 import numpy as np
 
@@ -114,6 +115,11 @@ class BlockQuantization:
     size: int
 
 
+@lru_cache(maxsize=4096)
+def _max_shape(shape: tuple[Dim, ...]) -> tuple[int, ...]:
+    return tuple(dim_max(d) for d in shape)
+
+
 @dataclass(frozen=True, slots=True)
 class TensorType:
     """Element type, shape (outermost dimension first) and quantisation of one value.
@@ -129,7 +135,7 @@ class TensorType:
     @property
     def max_shape(self) -> tuple[int, ...]:
         """The shape with each dynamic dimension at its upper bound."""
-        return tuple(dim_max(d) for d in self.shape)
+        return _max_shape(self.shape)
 
     @property
     def is_static(self) -> bool:

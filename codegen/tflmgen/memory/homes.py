@@ -173,12 +173,14 @@ class Homes:
         shift = target.offsets[source_group] + offset - home.offsets[group_of_value]
         if home is target:
             return shift == 0
-        if home.steps & target.steps and not all(
-            self._compatible(group_a, offset_in_home + shift, group_b, offset_b)
-            for group_a, offset_in_home in home.offsets.items()
-            for group_b, offset_b in target.offsets.items()
-        ):
-            return False
+        shared_steps = home.steps & target.steps
+        if shared_steps:
+            own, others = (
+                [(group, at) for group, at in joined_home.offsets.items() if group.steps & shared_steps]
+                for joined_home in (home, target)
+            )
+            if not all(self._compatible(a, at + shift, b, at_b) for a, at in own for b, at_b in others):
+                return False
         joined = Home(
             {**target.offsets, **{group: offset_in_home + shift for group, offset_in_home in home.offsets.items()}}
         )

@@ -99,8 +99,9 @@ def _buffers(homes: Homes, variables: Collection[Value]) -> tuple[list[Buffer], 
     """The finished homes, and where in them each value lies."""
     finished = homes.finished()
     spots = {
-        value: Spot(index, at - home.span[0])
+        value: Spot(index, at - begin)
         for index, home in enumerate(finished)
+        for begin, _ in (home.span,)
         for group, at in home.offsets.items()
         for value in group.values
     }

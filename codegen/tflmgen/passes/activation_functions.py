@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from tflmgen.kernels import OPERATORS, Alpha, traits_of
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.element_forms import VARIABLE, ElementForm, form_of, is_same, number, slope_below_zero
 from tflmgen.passes.exact_sums import NoFormError
-from tflmgen.passes.fused_regions import Region
+from tflmgen.passes.fused_regions import MAX_OPERATORS, Region
 from tflmgen.passes.fusion import RegionFuser
 from tflmgen.passes.real_evaluation import is_element_function, is_real, on_elements, real_function
+from tflmgen.passes.single_precision import fits_float32
 
 BEYOND_REALS = np.array([math.inf, -math.inf, math.nan])
 """Elements of float32 that are no real numbers."""
@@ -52,41 +54,49 @@ class _Functions(RegionFuser):
         shape = op.outputs[0].type.shape
         return all(self._flow.number(v) is not None if v.is_constant else v.type.shape == shape for v in operands)
 
+    def _is_source(self, source: Value, op: Op) -> bool:
+        return source.type.shape == op.outputs[0].type.shape and self._spelling(source, op) is not None
+
     def _fused(self, op: Op, region: Region) -> Op | None:
-        form = self._form(region) if region.source.type.shape == op.outputs[0].type.shape else None
+        spelling = self._spelling(region.source, op)
+        if spelling is None or not self._is_equal_beyond(region, *spelling):
+            return None
+        name, attributes = spelling
+        fused = Op(op.id, name, (resolve(region.source, self.mapping),), op.outputs, attributes, op.origin)
+        return fused if is_legal(fused, self._constants) else None
+
+    def _spelling(self, source: Value, op: Op) -> Spelling | None:
+        """The operator that computes the function of `source` that `op` ends."""
+        form = self._form(source, op.outputs[0], 0)
         if form is None:
             return None
-        for name, attributes in (*SPELLED_OUT, *_leaky(form)):
-            if is_same(form, form_of(name, attributes, (VARIABLE,))) and self._is_equal_beyond(
-                region, name, attributes
-            ):
-                inputs = (resolve(region.source, self.mapping),)
-                fused = Op(op.id, name, inputs, op.outputs, attributes, op.origin)
-                return fused if is_legal(fused, self._constants) else None
+        for spelling in (*SPELLED_OUT, *_leaky(form)):
+            if is_same(form, _spelled_form(spelling)):
+                return spelling
         return None
 
-    def _form(self, region: Region) -> ElementForm | None:
-        """The region's function in its normal form; None where it has none."""
-        for op in region.ops:
-            if (region.source, op.outputs[0]) not in self._forms:
-                self._forms[region.source, op.outputs[0]] = self._computed(region.source, op)
-            if self._forms[region.source, op.outputs[0]] is None:
-                return None
-        return self._forms[region.source, region.result]
+    def _form(self, source: Value, value: Value, depth: int) -> ElementForm | None:
+        """A value as a function of `source`, in its normal form; None where it has none."""
+        if value == source:
+            return VARIABLE
+        if (source, value) not in self._forms:
+            op = self._flow.producers.get(value)
+            is_near = op is not None and depth <= MAX_OPERATORS
+            self._forms[source, value] = self._computed(source, op, depth + 1) if op is not None and is_near else None
+        return self._forms[source, value]
 
-    def _computed(self, source: Value, op: Op) -> ElementForm | None:
+    def _computed(self, source: Value, op: Op, depth: int) -> ElementForm | None:
         try:
-            operands = [self._operand(source, value) for value in op.inputs]
-            return operands[0] if traits_of(op.operator).view else form_of(op.operator, op.attributes, operands)
+            if traits_of(op.operator).view:
+                return self._operand(source, op.inputs[0], depth)
+            return form_of(op.operator, op.attributes, [self._operand(source, v, depth) for v in op.inputs])
         except NoFormError:
             return None
 
-    def _operand(self, source: Value, value: Value | None) -> ElementForm:
-        if value == source:
-            return VARIABLE
+    def _operand(self, source: Value, value: Value | None, depth: int) -> ElementForm:
         assert value is not None
         constant = self._flow.number(value) if value.is_constant else None
-        form = self._forms[source, value] if constant is None else number(constant)
+        form = self._form(source, value, depth) if constant is None else number(constant)
         if form is None:
             raise NoFormError
         return form
@@ -99,8 +109,13 @@ class _Functions(RegionFuser):
         return np.array_equal(on_elements(region, BEYOND_REALS, self._flow), expected, equal_nan=True)
 
 
+@lru_cache(maxsize=64)
+def _spelled_form(spelling: Spelling) -> ElementForm:
+    return form_of(*spelling, (VARIABLE,))
+
+
 def _leaky(form: ElementForm) -> Iterator[Spelling]:
     """LEAKY_RELU with the slope of the function below 0, if it has one."""
     slope = slope_below_zero(form)
-    if slope is not None and math.isfinite(np.float32(slope)):
+    if slope is not None and fits_float32(slope):
         yield "LEAKY_RELU", Alpha(float(np.float32(slope)))

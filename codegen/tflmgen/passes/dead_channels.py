@@ -182,7 +182,7 @@ class ChannelLiveness:
             for value in self._channels:
                 classes = self._classes[self._numbers(value)]
                 is_live = live[classes]
-                dead_classes = np.unique(classes[~is_live])
+                dead_classes = np.flatnonzero(np.bincount(classes[~is_live]))
                 lacking = multiple - int(is_live.sum()) % multiple if is_live.any() else multiple
                 if (len(dead_classes) and lacking % multiple) or not is_live.any():
                     live[dead_classes[:lacking]] = True

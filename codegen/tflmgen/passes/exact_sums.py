@@ -27,6 +27,8 @@ MAX_TERMS = 16
 """Terms of a sum at most; the longest pattern has four."""
 MAX_EXPONENT = 4
 """Greatest exponent of an atom; GELU has a cube."""
+GREATEST = 2**512
+"""Coefficients are less: greater ones are no float64, and far from any constant that is looked for."""
 HALF_STEP = Fraction(1, 2**24)
 """Largest relative error of a number that was rounded to float32."""
 
@@ -92,7 +94,8 @@ def is_rounded(number: Fraction, exact: Fraction) -> bool:
     """
     single = float(np.float32(float(exact)))
     if single == exact:
-        return float(np.float32(float(number))) == single
+        with np.errstate(over="ignore"):
+            return float(np.float32(float(number))) == single
     return abs(number - exact) <= 2 * HALF_STEP * abs(exact)
 
 
@@ -136,13 +139,15 @@ def _multiplied(first: Product, second: Product) -> Product:
 
 def _without_zeros(terms: Mapping[Product, Coefficient]) -> Sum:
     kept = {product: coefficient for product, coefficient in terms.items() if np.any(coefficient)}
-    if len(kept) > MAX_TERMS or not all(map(_is_finite, kept.values())):
+    if len(kept) > MAX_TERMS or not all(map(_is_moderate, kept.values())):
         raise NoFormError
     return Sum(kept)
 
 
-def _is_finite(coefficient: Coefficient) -> bool:
-    return isinstance(coefficient, Fraction | int) or bool(np.isfinite(coefficient).all())
+def _is_moderate(coefficient: Coefficient) -> bool:
+    if isinstance(coefficient, Fraction | int):
+        return -GREATEST < coefficient < GREATEST
+    return bool(np.isfinite(coefficient).all())
 
 
 def exactly(number: float) -> Fraction:

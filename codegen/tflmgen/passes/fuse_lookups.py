@@ -51,10 +51,12 @@ class _Lookups(RegionFuser):
         """Whether the value is a constant with equal elements."""
         return self._flow.number(value) is not None
 
+    def _is_source(self, source: Value, op: Op) -> bool:
+        kinds = source.type, op.outputs[0].type
+        return kinds[0].shape == kinds[1].shape and all(t.dtype is DType.INT8 and per_tensor(t) for t in kinds)
+
     def _fused(self, op: Op, region: Region) -> Op | None:
-        source, result = region.source.type, op.outputs[0].type
-        if source.shape != result.shape or not all(t.dtype is DType.INT8 and per_tensor(t) for t in (source, result)):
-            return None
+        source = region.source.type
         tables = any(traits_of(o.operator).tabled for o in region.ops)
         if source.elements < TUNING.table_elements and not tables:
             return None

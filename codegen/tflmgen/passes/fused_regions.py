@@ -50,11 +50,14 @@ class Regions:
             for region in blocks_of(node):
                 self._number(region)
 
-    def ending_with(self, op: Op) -> Iterator[Region]:
-        """Regions of at least two operators that end with `op`, the smallest first."""
+    def ending_with(self, op: Op, is_source: Callable[[Value], bool]) -> Iterator[Region]:
+        """Regions of at least two operators that end with `op`, the largest first.
+
+        is_source  whether a region that begins there is wanted; asked first, since to find its operators takes longer
+        """
         if len(op.outputs) == 1 and self._accepts(op):
-            for source in self._dominators(op.outputs[0])[1:]:
-                region = self._region(op, source)
+            for source in reversed(self._dominators(op.outputs[0])[1:]):
+                region = self._region(op, source) if is_source(source) else None
                 if region is not None and region.saved > 0:
                     yield region
 

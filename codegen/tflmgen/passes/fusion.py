@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from tflmgen.ir import Ids, Module, Node, Op, Rewriter
+from tflmgen.ir import Ids, Module, Node, Op, Rewriter, Value
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import Dataflow
 from tflmgen.passes.fused_regions import Region, Regions
@@ -54,7 +54,7 @@ class RegionFuser(Fuser):
         self._regions = Regions(module, self._flow, self._is_fusible)
 
     def op(self, op: Op) -> Sequence[Node]:
-        for region in reversed(list(self._regions.ending_with(op))):
+        for region in self._regions.ending_with(op, lambda source: self._is_source(source, op)):
             fused = self._fused(op, region)
             if fused is not None:
                 return (fused,)
@@ -63,6 +63,10 @@ class RegionFuser(Fuser):
     @abstractmethod
     def _is_fusible(self, op: Op) -> bool:
         """Whether an operator may be part of a region."""
+
+    @abstractmethod
+    def _is_source(self, source: Value, op: Op) -> bool:
+        """Whether a region from a value to an operator may be fused, as far as these two tell."""
 
     @abstractmethod
     def _fused(self, op: Op, region: Region) -> Op | None:

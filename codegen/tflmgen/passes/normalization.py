@@ -60,12 +60,15 @@ class _Normalization(PatternRewriter):
         self._forms: dict[tuple[Value, int, Value], RowForm | None] = {}
         self._fused: dict[int, Op] = {}
         covered: set[int] = set()
+        if not any(traits_of(op.operator).reduces for op in self._flow.producers.values()):
+            return
         # Last operators first, so that a region includes the gain and bias after a normalisation.
         for op in reversed(list(self._flow.producers.values())):
             if not traits_of(op.operator).is_arithmetic or op.id in covered:
                 continue
-            for region in reversed(list(regions.ending_with(op))):
-                if region.source.type.elements == op.outputs[0].type.elements and (fused := self._match(region)):
+            elements = op.outputs[0].type.elements
+            for region in regions.ending_with(op, lambda source, n=elements: source.type.elements == n):  # type: ignore[misc]
+                if fused := self._match(region):
                     self._fused[op.id] = fused
                     covered.update(covered_op.id for covered_op in region.ops)
                     break

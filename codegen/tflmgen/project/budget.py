@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any
 
 from tflmgen.errors import TflmgenError
@@ -84,9 +86,8 @@ def peak_operator(plan: Plan) -> str:
     """Description of an operator (or else a boundary) at the arena's peak; empty if the arena is empty."""
     if plan["arena"]["bytes"] == 0:
         return ""
-    peak = plan["arena"]["peak_step"]
-    peak_bytes = _live(plan, peak)
-    fullest = [step for step in plan["steps"] if step["index"] == peak or _live(plan, step["index"]) >= peak_bytes]
+    peak, live = plan["arena"]["peak_step"], _live_bytes(plan)
+    fullest = [step for step in plan["steps"] if step["index"] == peak or live[step["index"]] >= live[peak]]
     step = next((step for step in fullest if step["kind"] == "operator"), fullest[0])
     if step.get("operator") is None:
         return f"step {step['index']}, {step['kind']} of {step['function']}"
@@ -94,10 +95,18 @@ def peak_operator(plan: Plan) -> str:
     return f"subgraph {step['subgraph']}, operator {step['operator']} ({step.get('name', step['kind'])}{outputs})"
 
 
-def _live(plan: Plan, step: int) -> int:
-    """Live bytes of the arena at a step."""
-    buffers = [b for b in plan["buffers"] if b["memory"] == "arena"]
-    return sum(b["bytes"] for b in buffers if any(first <= step <= last for first, last in b["ranges"]))
+def _live_bytes(plan: Plan) -> Mapping[int, int]:
+    """Step -> live bytes of the arena."""
+    changes: Counter[int] = Counter()
+    for buffer in plan["buffers"]:
+        end = -1
+        for first, last in sorted(buffer["ranges"]) if buffer["memory"] == "arena" else ():
+            if last > end:
+                changes[max(first, end + 1)] += buffer["bytes"]
+                changes[last + 1] -= buffer["bytes"]
+                end = last
+    steps = sorted({*changes, *(step["index"] for step in plan["steps"]), plan["arena"]["peak_step"]})
+    return dict(zip(steps, accumulate(changes[step] for step in steps), strict=True))
 
 
 def _explained(excess: str, plan: Plan, board: Board, flash: bool) -> str:

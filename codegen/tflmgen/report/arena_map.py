@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tflmgen.report.occupancy import Occupancy
@@ -101,28 +101,32 @@ class _Painter:
         for first, last in buffer["ranges"]:
             home = self._tip(buffer["name"], "memory of one buffer", buffer["offset"], buffer["bytes"])
             yield self._block(buffer["offset"], buffer["bytes"], first, last, "home", "", home)
+        begun: dict[int, list[Json]] = {}
+        for tensor in buffer["tensors"]:
+            for first in dict.fromkeys(first for first, _ in tensor["ranges"]):
+                begun.setdefault(first, []).append(tensor)
         for tensor in buffer["tensors"]:
             for first, last in tensor["ranges"]:
-                yield self._tensor(buffer, tensor, first, last)
+                yield self._tensor(buffer, tensor, first, last, begun.get(last, ()))
 
-    def _tensor(self, buffer: Json, tensor: Json, first: int, last: int) -> Block:
+    def _tensor(self, buffer: Json, tensor: Json, first: int, last: int, begun: Sequence[Json]) -> Block:
+        """begun: tensors of the buffer that begin at the step `last`."""
         offset = buffer["offset"] + tensor["offset"]
         description = f"{shape(tensor['type'])}, {self._lives(first, last)}"
         tip = self._tip(tensor["name"], description, offset, tensor["bytes"])
         label = self._label(tensor, first)
         style = self.palette.of_tensor(tensor, first)
-        end = last - 1 if last > first and self._is_overwritten(buffer, tensor, last) else last
+        end = last - 1 if last > first and self._is_overwritten(tensor, begun) else last
         return self._block(offset, tensor["bytes"], first, end, style, label, tip)
 
-    def _is_overwritten(self, buffer: Json, tensor: Json, last: int) -> bool:
-        """Whether another tensor is written over this one at the step of its last read."""
+    def _is_overwritten(self, tensor: Json, begun: Sequence[Json]) -> bool:
+        """Whether one of the tensors that begin at the step of its last read is written over this one."""
         begin, end = tensor["offset"], tensor["offset"] + tensor["bytes"]
         return any(
             tensor_after is not tensor
             and tensor_after["offset"] < end
             and begin < tensor_after["offset"] + tensor_after["bytes"]
-            for tensor_after in buffer["tensors"]
-            if any(first == last for first, _ in tensor_after["ranges"])
+            for tensor_after in begun
         )
 
     def _label(self, tensor: Json, first: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -137,13 +138,14 @@ def telling_ends(names: Iterable[str]) -> dict[str, str]:
     ending is unique.
     """
     paths = {name: [p for p in name.split(";")[0].removesuffix(":0").split("/") if p] or [name] for name in names}
+    shared = Counter(tuple(path[-number:]) for path in paths.values() for number in range(1, len(path) + 1))
+    whole = Counter(map(tuple, paths.values()))
     endings = {}
     for name, path in paths.items():
-        other_paths = [other_path for full, other_path in paths.items() if full != name]
         number = 1
-        while number < len(path) and any(other_path[-number:] == path[-number:] for other_path in other_paths):
+        while number < len(path) and shared[tuple(path[-number:])] > 1:
             number += 1
-        endings[name] = name if path in other_paths else "/".join(path[-number:])
+        endings[name] = name if whole[tuple(path)] > 1 else "/".join(path[-number:])
     return endings
 
 

@@ -86,6 +86,23 @@ def test_a_function_of_a_sum_keeps_the_sum() -> None:
     same_graph(prune(fuse_functions(parse_graph(text))), spelled("a = ADD(%x, #one)", "y = SILU(%a)"))
 
 
+def test_products_of_the_greatest_constants_are_no_function_that_is_known() -> None:
+    lines = ["a0 = ABS(%x)", *(f"a{i} = MUL(%a{i - 1}, #greatest)" for i in range(1, 12)), "y = RELU(%a11)"]
+    module = parse_graph(spelled(*lines))
+    assert len(operators(fuse_functions(module))) in (len(lines), len(lines) - 1)
+
+
+def test_a_view_between_is_seen_through() -> None:
+    text = spelled("a = LOGISTIC(%x)", "y = MUL(%a, %x)").replace(
+        "%a: float32[2,9] = LOGISTIC(%x)",
+        "%v: float32[9,2] = RESHAPE(%x, #wide)\n%w: float32[9,2] = LOGISTIC(%v)\n%a: float32[2,9] = RESHAPE(%w, #long)",
+    )
+    text = text.replace(
+        "constant #one", "constant #wide: int32[2] = 9, 2\nconstant #long: int32[2] = 2, 9\nconstant #one"
+    )
+    assert operators(prune(fuse_functions(parse_graph(text)))) == ["SILU"]
+
+
 OTHERS = {
     "other constants": ["a = ADD(%x, #one)", "b = RELU6(%a)", "c = MUL(%x, %b)", "y = MUL(%c, #sixth)"],
     "another operand": ["a = LOGISTIC(%x)", "b = EXP(%x)", "y = MUL(%a, %b)"],

@@ -77,12 +77,12 @@ def sums(traits: Traits, op: OperatorInstance, x: Interval) -> Interval | None:
         # What a window finds outside counts as zero.
         low, high = np.minimum(low, 0), np.maximum(high, 0)
     least, greatest = np.empty(weights.outputs, np.int64), np.empty(weights.outputs, np.int64)
-    for part in np.array_split(np.arange(weights.outputs), max(1, -(-weights.rows.size // PART))):
-        columns = weights.first[part, None] + np.arange(depth)
-        positive = np.maximum(weights.rows[part], 0).sum(axis=1)
-        negative = np.minimum(weights.rows[part], 0).sum(axis=1)
-        least[part] = (positive * low[columns] + negative * high[columns]).sum(axis=1)
-        greatest[part] = (positive * high[columns] + negative * low[columns]).sum(axis=1)
+    for rows in np.array_split(np.arange(weights.outputs), max(1, -(-weights.rows.size // PART))):
+        columns = weights.first[rows, None] + np.arange(depth)
+        positive = np.maximum(weights.rows[rows], 0).sum(axis=1)
+        negative = np.minimum(weights.rows[rows], 0).sum(axis=1)
+        least[rows] = (positive * low[columns] + negative * high[columns]).sum(axis=1)
+        greatest[rows] = (positive * high[columns] + negative * low[columns]).sum(axis=1)
     return Interval(least + bias, greatest + bias)
 
 

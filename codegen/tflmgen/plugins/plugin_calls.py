@@ -71,7 +71,7 @@ class _Calls:
             raise
         except KeyError as error:
             raise ValueError(f"the custom options lack {error}") from None
-        except BaseException as error:
+        except (Exception, SystemExit) as error:
             raise self._fault(error) from error
 
     def rule(self, rule: Rule) -> Rule:
@@ -156,12 +156,12 @@ class _Calls:
             return function(op)
         except TflmgenError:
             raise
-        except BaseException as error:
+        except (Exception, SystemExit) as error:
             raise self._fault(error) from error
 
     def _fault(self, error: BaseException) -> BaseException:
         """What to raise for an exception in a method; a signal of the user's is none of the plug-in's."""
-        if isinstance(error, KeyboardInterrupt) or (isinstance(error, SystemExit) and error.code in SIGNALLED):
+        if isinstance(error, SystemExit) and error.code in SIGNALLED:
             return error
         return PluginError(describe_fault(self._path, error))
 

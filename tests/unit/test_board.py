@@ -237,7 +237,7 @@ def test_names_of_makers_and_of_platformio(name: str, board: str) -> None:
 
 
 def test_a_chip_of_two_boards_is_a_question() -> None:
-    with pytest.raises(BoardError, match="unknown board 'nRF52840'. Did you mean nano33ble or nrf52840_dk"):
+    with pytest.raises(BoardError, match=r"unknown board 'nRF52840'\. Did you mean nano33ble or nrf52840_dk"):
         load_board("nRF52840")
 
 

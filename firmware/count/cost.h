@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Cost models: estimated cycles of straight-line code, per core. docs/understand/counting.md explains them. */
 #ifndef TFLMGEN_COUNT_COST_H
 #define TFLMGEN_COUNT_COST_H

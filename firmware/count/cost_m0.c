@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Cortex-M0 and Cortex-M0+, zero wait states. From low to high: with the single-cycle and the 32-cycle multiplier.
  *
  * Sources: Cortex-M0 Technical Reference Manual, DDI 0432C, table 3.1; Cortex-M0+ Technical Reference Manual,

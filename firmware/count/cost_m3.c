@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Cortex-M3, zero wait states. Ranges: long multiplications and divisions stop early for small operands.
  *
  * Source: Cortex-M3 Technical Reference Manual, 100165, table 3-1 and section 3.3.2, of which the rules that depend on

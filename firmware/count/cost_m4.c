@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Cortex-M4 and Cortex-M33, zero wait states: one figure, divisions at 7 of their 2 to 12 cycles.
  *
  * Source: Cortex-M4 Technical Reference Manual, DDI 0439D, tables 3-1, 3-2 and 7-1 (processor, DSP instructions, FPU),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Cortex-M55, from tightly coupled memory: Helium in beats, all else roughly.
  *
  * A Helium instruction has four beats of 32 bits, and the M55 does two per cycle: 2 cycles. The second half of one may

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Cortex-M7, from tightly coupled memory or warm caches: a range, since Arm publishes no timings.
  *
  * high  one instruction at a time, a taken branch one more cycle

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* QEMU plugin: what each invoke of a model executes, by step of its plan. It runs on the host and changes nothing in
  * the firmware.
  *

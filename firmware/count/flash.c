@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Wait states of a flash memory; flash.h describes the model. */
 #include "flash.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Wait states of a flash memory behind a line buffer, a prefetch of the next line, and caches.
  *
  * The flash makes one read at a time, of `read_bytes` (a line). The line that was fetched last stays in a buffer: its

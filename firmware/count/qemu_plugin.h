@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* The part of QEMU's TCG plugin interface that is used here; Debian's packages have no header for it.
  *
  * TFLMGEN_PLUGIN_API is the interface's version: 1 up to QEMU 8.1, 2 up to 9.0, 3 from 9.1 on. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Sorts Thumb instructions into kinds. Encodings: Armv8-M Architecture Reference Manual, DDI 0553, chapter C2. */
 #include "thumb.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* What the cost models need to know of a Thumb instruction. */
 #ifndef TFLMGEN_COUNT_THUMB_H
 #define TFLMGEN_COUNT_THUMB_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Runs a model with an observer of its intermediate values, in the process of who loads it as a shared library: what
  * tflmgen links to the library of a model that was emitted with its layers shown. */
 #include <setjmp.h>

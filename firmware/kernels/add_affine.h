@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* ADD and SUB of int8 tensors as one affine map: what its kernels for all instruction sets have in common.
  *
  * TFLite's three requantisations are one affine map, proved at build time over all pairs of inputs:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* ADD and SUB of int8 tensors of one shape, for cores with the DSP extension.
  *
  * The affine map of add_affine.h is (hi(a A) + hi(b B) + C) >> shift, where hi is the product's part above 2^8 (SMLAW

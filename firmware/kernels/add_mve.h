@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* ADD and SUB of int8 tensors of one shape, for cores with MVE: the affine map of add_affine.h, in 32 bits. */
 #ifndef TFLMGEN_KERNELS_ADD_MVE_H
 #define TFLMGEN_KERNELS_ADD_MVE_H

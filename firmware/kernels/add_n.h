@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* ADD_N of any number of tensors of one shape. `layout` is made at build time; its entries are: */
 #ifndef TFLMGEN_KERNELS_ADD_N_H
 #define TFLMGEN_KERNELS_ADD_N_H

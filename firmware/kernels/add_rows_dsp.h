@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* ADD and SUB of int8 tensors of which one is broadcast, for cores with the DSP extension: add_dsp.h, row by row.
  *
  * Of two rows both have an element for each of the output's, or one has a single element for all of them, whose share

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* ADD and SUB of int8 tensors of which one is broadcast, for every Cortex-M: add_affine.h, row by row. */
 #ifndef TFLMGEN_KERNELS_ADD_ROWS_THUMB_H
 #define TFLMGEN_KERNELS_ADD_ROWS_THUMB_H

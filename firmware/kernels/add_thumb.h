@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* ADD and SUB of int8 tensors of one shape, for every Cortex-M: the affine map of add_affine.h. */
 #ifndef TFLMGEN_KERNELS_ADD_THUMB_H
 #define TFLMGEN_KERNELS_ADD_THUMB_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Operators along one axis: ARG_MAX, ARG_MIN, CUMSUM, TOPK_V2, ONE_HOT, L2_NORMALIZATION. Tensors are seen as
  * outer x axis x inner. */
 #ifndef TFLMGEN_KERNELS_ALONG_AXIS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* ADD, SUB and MUL, with their activation as a range of the output. */
 #ifndef TFLMGEN_KERNELS_ARITHMETIC_H
 #define TFLMGEN_KERNELS_ARITHMETIC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* AVERAGE_POOL_2D in int8 for cores with the DSP extension: four channels at a time, the remaining ones one by one;
  * windows of 256 pixels at most, whose sums fit 16 bits. The results are those of pool2d.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* AVERAGE_POOL_2D in int8 over a whole image, a row of it at each call: the sums of the channels are kept from call to
  * call. Means round halves away from zero, as those of pool2d.h. */
 #ifndef TFLMGEN_KERNELS_AVERAGE_POOL2D_ROWS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* BATCH_MATMUL: output[b, i, j] = sum over k of left[b, i, k] * right[b, k, j].
  *
  * Strides, in elements, cover adjoint and permuted operands, a permuted output, and broadcast batches (stride 0).

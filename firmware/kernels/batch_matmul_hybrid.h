@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* BATCH_MATMUL of float32 by int8 matrices, as batch_matmul.h has it: each left row is quantised before it is
  * multiplied (LiteRT's kernels/batch_matmul.cc). */
 #ifndef TFLMGEN_KERNELS_BATCH_MATMUL_HYBRID_H

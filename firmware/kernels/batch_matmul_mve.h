@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* BATCH_MATMUL in int8 for cores with MVE: each row of the left matrix times eight columns of the right one at a time.
  *
  * The columns are brought into the order of FULLY_CONNECTED's weights, with the factors around them, and each row is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Operators on two tensors, element by element, in floats and plain integers: MAXIMUM, DIV, POW and their like. */
 #ifndef TFLMGEN_KERNELS_BINARY_H
 #define TFLMGEN_KERNELS_BINARY_H

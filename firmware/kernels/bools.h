@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Bools that come from outside: any byte but 0 is true. C knows no other bytes of a bool than 0 and 1. */
 #ifndef TFLMGEN_KERNELS_BOOLS_H
 #define TFLMGEN_KERNELS_BOOLS_H

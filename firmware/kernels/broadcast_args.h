@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* BROADCAST_ARGS: the shape that two shapes broadcast to; dimensions are aligned at the last. */
 #ifndef TFLMGEN_KERNELS_BROADCAST_ARGS_H
 #define TFLMGEN_KERNELS_BROADCAST_ARGS_H

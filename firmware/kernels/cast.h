@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* CAST between all element types: tflmgen_cast_<from>_<to>. */
 #ifndef TFLMGEN_KERNELS_CAST_H
 #define TFLMGEN_KERNELS_CAST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Checks of the device's memory while it runs: guard bytes beside arrays, and the CRC-32 of constants.
  *
  * All accesses are volatile: the compiler knows what a constant array holds and what was written beside it, and would

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* A window over the last slices of a stream, the oldest first. */
 #ifndef TFLMGEN_KERNELS_CIRCULAR_BUFFER_H
 #define TFLMGEN_KERNELS_CIRCULAR_BUFFER_H

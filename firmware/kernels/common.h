@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* What every kernel shares: how kernels are declared, and small helpers on integers and floats.
  *
  * Kernels rely on two properties that C99 leaves to the implementation and that GCC and clang document: a right shift

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, and the LOGICAL operators. */
 #ifndef TFLMGEN_KERNELS_COMPARISON_H
 #define TFLMGEN_KERNELS_COMPARISON_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* CONCATENATION, PACK, SPLIT, SPLIT_V and UNPACK, of any number of tensors.
  *
  * `layout` is made at build time: how often one block of each tensor follows another (the product of the dimensions

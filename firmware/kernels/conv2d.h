@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* CONV_2D: tensors [batch, height, width, channels], filter [output channel, height, width, filter channel].
  *
  * Where the input has more channels than the filter, the output channels fall into groups, each of which sees its own

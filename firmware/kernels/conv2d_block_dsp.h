@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* The inner loops of CONV_2D in int8 for cores with the DSP extension: a block of three output pixels times all output
  * channels, two channels at a time. Where the conditions of dsp.h hold, the results are those of conv2d.h.
  *

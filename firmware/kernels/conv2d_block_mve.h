@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* The inner loops of CONV_2D in int8 for cores with MVE: a block of four output pixels times all output channels, two
  * channels at a time. The results are those of conv2d.h.
  *

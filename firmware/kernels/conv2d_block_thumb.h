@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* The inner loops of CONV_2D in int8 for every Cortex-M: a block of four output pixels times all output channels (see
  * thumb.h for the arithmetic). The results are those of conv2d.h.
  *

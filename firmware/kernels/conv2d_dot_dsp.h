@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* CONV_2D in int8 for cores with the DSP extension, straight from the input, without im2col: one output channel of
  * three pixels at a time.
  *

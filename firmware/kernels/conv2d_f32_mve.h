@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* CONV_2D of float32 for cores with MVE and its floating point (MVE-F), as conv2d.h has it, without groups.
  *
  * One window times eight output channels at a time, or times the last four. The weights are a stream of groups of eight

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* im2col of CONV_2D in int8 for cores with the DSP extension: the rows of three windows that lie side by side within
  * the input, in whole words, are widened into the buffer that conv2d_block_dsp.h reads. Its assembly calls these
  * functions before each block.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* im2col of CONV_2D in int8 for cores with the DSP extension, window by window: the values of a window are widened to X
  * and Y (see dsp.h) in one lane of the buffer that conv2d_block_dsp.h reads.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* im2col of CONV_2D in int8 for cores with MVE, into the buffer that conv2d_block_mve.h reads: four lanes, in chunks of
  * 16 values.
  *

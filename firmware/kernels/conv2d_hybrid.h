@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* CONV_2D of float32 by int8 weights, as conv2d.h has it: each batch is quantised before it is multiplied (LiteRT's
  * kernels/conv.cc). */
 #ifndef TFLMGEN_KERNELS_CONV2D_HYBRID_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* CONV_2D in int8 for cores with MVE: the loop over blocks of four output pixels. conv2d_gather_mve.h brings their
  * windows into the im2col buffer, conv2d_block_mve.h multiplies it by the weights and has the layout of both. */
 #ifndef TFLMGEN_KERNELS_CONV2D_MVE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Operators that consist of several convolutions, the parts: CONV_2D in groups of channels, and TRANSPOSE_CONV. What
  * the kernels for the DSP extension and MVE (conv2d_parts_dsp.h, conv2d_parts_mve.h) share.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* CONV_2D in groups and TRANSPOSE_CONV in int8 for cores with the DSP extension: parts that are convolutions
  * (conv2d_parts.h), computed as CONV_2D is (conv2d_block_dsp.h).
  *

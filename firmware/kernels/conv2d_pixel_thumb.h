@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* CONV_2D in int8 for every Cortex-M: one pixel at a time, in as little memory as its window takes, with groups of
  * channels or without.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* CONV_2D in int8 with 1x1 windows that move by one pixel, for cores with MVE: all pixels are one line.
  *
  * Windows are read where the input has them, four at a time; conv2d_block_mve.h has what is computed from them, and the

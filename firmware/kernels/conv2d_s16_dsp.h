@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* CONV_2D of int16 activations by int8 weights for cores with the DSP extension, as conv2d_s16.h has it, for layers
  * whose sums provably fit 32 bits.
  *

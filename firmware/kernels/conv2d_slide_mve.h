@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* CONV_2D in int8 for cores with MVE, of windows three columns wide that move by one pixel, where a pixel's channels
  * are whole chunks of 16: four windows side by side lie in six columns of the input, and share their loads. The results
  * are those of conv2d.h.

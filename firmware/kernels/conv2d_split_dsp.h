@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* CONV_2D in int8 for cores with the DSP extension, for long windows: one part of a block's windows at a time, so that
  * the im2col buffer (conv2d_steps_dsp.h) stays short. From part to part, the sums of all channels wait in scratch
  * memory (conv2d_split_part_dsp.h).

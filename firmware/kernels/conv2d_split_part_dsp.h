@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* CONV_2D in int8 for cores with the DSP extension: one part of the windows of a block, times all output channels
  * (conv2d_split_dsp.h). The sums of all channels wait in memory from part to part, six for each pair of channels, in
  * the order of r7 to r12 (conv2d_steps_dsp.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* A pair of output channels in CONV_2D in int8 for cores with the DSP extension: pieces of assembly for the steps and
  * the outputs of three pixels, which the loops of conv2d_block_dsp.h and of conv2d_split_part_dsp.h are put together
  * from.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* CONV_2D in int8 for every Cortex-M: im2col, and the loop over blocks of four output pixels. conv2d_block_thumb.h
  * multiplies the im2col buffer by the weights, and has the layout of both.
  */

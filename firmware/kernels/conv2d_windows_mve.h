@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* CONV_2D in int8 for cores with MVE, one window at a time: for few pixels, and where there is little memory for
  * windows.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* CONV_2D in int8 with 3x3 filters and strides of 1, for cores with the DSP extension, by Winograd's minimal filtering
  * F(2x2, 3x3): 16 products for each input channel and four outputs, where the sum itself has 36. Published by Lavin and
  * Gray, "Fast Algorithms for Convolutional Neural Networks", arXiv:1509.09308.

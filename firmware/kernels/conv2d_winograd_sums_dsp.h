@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* The inner loops of conv2d_winograd_dsp.h: products of transformed inputs and weights, summed up over all input
  * channels.
  *

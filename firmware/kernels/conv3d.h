@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* CONV_3D: tensors [batch, depth, height, width, channels].
  *
  * Files have the output channels of a filter last, and so has the kernel for MVE, whose vectors are of them; the other

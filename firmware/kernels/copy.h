@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Moving elements without looking at them: TRANSPOSE, slices, PAD, SPLIT, CONCATENATION and their like.
  *
  * Elements are words of 8, 16, 32 or 64 bits, whatever they mean. The word types may alias any other type.

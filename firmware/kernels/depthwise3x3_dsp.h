@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* DEPTHWISE_CONV_2D in int8 with 3x3 filters that move by one column, one output per input channel, for cores with the
  * DSP extension.
  *

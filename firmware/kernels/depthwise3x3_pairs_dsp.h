@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* DEPTHWISE_CONV_2D as in depthwise3x3_dsp.h where filters move by one line too and outputs are clamped at the zero
  * point: two lines of output at a time, from the last columns to the first, so that two outputs of each share the loads
  * of a window of four lines. Where the width is odd, each line's last output is computed by itself. Where the number of

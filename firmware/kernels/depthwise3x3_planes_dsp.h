@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Planes of four channels, for depthwise3x3_dsp.h and depthwise3x3_pairs_dsp.h: lines of the input, and padding around
  * them, one plane per channel, a strip of lines at a time. A word holds two neighbouring columns as halves:
  *     line: | x0 x1 | x2 x3 | ...   `pitch` bytes from line to line

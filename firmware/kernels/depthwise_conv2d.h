@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* DEPTHWISE_CONV_2D: tensors [batch, height, width, channels], filter [1, height, width, output channel].
  *
  * Output channel c sees input channel c / (output channels / input channels) alone.

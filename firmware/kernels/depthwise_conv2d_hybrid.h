@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* DEPTHWISE_CONV_2D of float32 by int8 weights, as depthwise_conv2d.h has it: each batch is quantised, with a zero
  * point, before it is multiplied (LiteRT's kernels/depthwise_conv.cc). */
 #ifndef TFLMGEN_KERNELS_DEPTHWISE_CONV2D_HYBRID_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* DEPTHWISE_CONV_2D of int16 activations by int8 weights, as depthwise_conv2d.h has it. All zero points are 0. */
 #ifndef TFLMGEN_KERNELS_DEPTHWISE_CONV2D_S16_H
 #define TFLMGEN_KERNELS_DEPTHWISE_CONV2D_S16_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* DEPTHWISE_CONV_2D of int16 activations by int8 weights, one filter per channel, for cores with MVE and layers whose
  * sums provably fit 32 bits. Multipliers are those of conv2d_s16_mve.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* DEPTHWISE_CONV_2D in int8, one filter per channel, for every Cortex-M: pixel by pixel, without planes.
  *
  * For windows with few positions, which planes don't pay for, and in little memory. A table has for each tap of a

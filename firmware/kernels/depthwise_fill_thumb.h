@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* How lines of the input become lines of a plane, for the depthwise convolution for every Cortex-M.
  *
  * A word of the plane has a value of the input and, in its upper half, the one that lies as many values further as the

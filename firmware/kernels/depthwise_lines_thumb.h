@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* The inner loops of DEPTHWISE_CONV_2D in int8 for every Cortex-M: lines of one channel, two outputs at a time.
  *
  * A plane holds a channel's lines as words x0 + 65536 x1 of two inputs, those that two outputs side by side multiply by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* DEPTHWISE_CONV_2D in int8 as in depthwise_window_dsp.h for windows of nine taps, channels that are whole words, and
  * one shift for all of them, which clamps outputs at the zero point.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* DEPTHWISE_CONV_2D in int8 by patches, one filter per channel, for cores with MVE: windows of up to three rows and
  * columns.
  *

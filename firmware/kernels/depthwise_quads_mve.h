@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* DEPTHWISE_CONV_2D in int8 with windows of many taps, also with several filters per channel, for cores with MVE: four
  * outputs of a line at a time.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* DEPTHWISE_CONV_2D in int8 for every Cortex-M: one output channel at a time, strips of lines.
  *
  * Here a strip's input becomes a plane (depthwise_fill_thumb.h); depthwise_lines_thumb.h has what is computed from it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* DEPTHWISE_CONV_2D in int8 with any window, for cores with the DSP extension: four channels of a pixel at a time, read
  * where they lie. Of several filters per channel each goes through the input by itself.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* DEPTHWISE_CONV_2D in int8 with any window and number of filters per channel, for cores with MVE: eight outputs of one
  * pixel at a time.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Detections out of a single-shot detector's encodings: boxes around anchors, non-maximum suppression. */
 #ifndef TFLMGEN_KERNELS_DETECTION_H
 #define TFLMGEN_KERNELS_DETECTION_H

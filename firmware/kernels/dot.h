@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Sums of products: the innermost loops of convolutions and matrix products. */
 #ifndef TFLMGEN_KERNELS_DOT_H
 #define TFLMGEN_KERNELS_DOT_H

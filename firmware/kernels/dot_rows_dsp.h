@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Rows of int8 weights times one row of int8 values, four at a time, for cores with the DSP extension.
  *
  * A step is four values of a row. The weights are words of four, in the order of use: one of each of the four rows for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* What the kernels for cores with the DSP extension (Armv7E-M: Cortex-M4, M7; Armv8-M: M33) share.
  *
  * Shifted pairs widen four weights by one instruction. A step is four weights w0..w3 and four inputs x0..x3:

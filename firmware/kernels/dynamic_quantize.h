@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Rows of float32 quantised to int8 at run time, as TFLite's hybrid kernels do it before they multiply by int8 weights
  * (kernels/internal/reference/portable_tensor_utils.cc). */
 #ifndef TFLMGEN_KERNELS_DYNAMIC_QUANTIZE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Rows of elements by vectors: the innermost loops of portable kernels of one or two operands on cores with MVE.
  *
  * TFLMGEN_ROW_MVE is the loop over one row. Its assembly is put together from macros for the type of the elements,

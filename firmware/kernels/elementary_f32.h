@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* exp, the logistic function and tanh in float32, by single-precision operations alone: on every core the same bits.
- * From the exact result exp is less than 0.6 units in the last place away (1.1 where it is subnormal), tanh 1.4.
+ * From the exact result exp is less than 0.6 units in the last place away (1.1 where it is subnormal), tanh 1.4 or 1.
  *
  * The reductions are those of W. Cody and W. Waite, "Software Manual for the Elementary Functions" (1980), the
  * polynomials minimax for the relative error, by Lawson's algorithm.
@@ -65,70 +66,28 @@ TFLMGEN_HELPER float tflmgen_logistic_f32_of(float x)
     return x < -9.0f ? tflmgen_exp_f32_of(x) : 1.0f / (1.0f + tflmgen_exp_f32_of(-x));
 }
 
-/* value * 2^exponent, where both are normal. */
-TFLMGEN_HELPER float tflmgen_scale_f32(float value, int32_t exponent)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    bits += (uint32_t)exponent << 23;
-    memcpy(&value, &bits, sizeof bits);
-    return value;
-}
-
-/* exp(x) - 1 for x from -2 to 0.34 and from 2 to 18.2: by r = x - k log 2 and a rational function of r.
- *
- * Operation for operation and, k, c, e, r and t, name for name as in FDLIBM's expm1 (Sun Microsystems, 1993), which
- * the mathematical libraries of reference runtimes have for tanh: a loop that ends when a value stays the same ends
- * where it does there. */
-TFLMGEN_HELPER float tflmgen_expm1_f32_of(float x)
+/* tanh within 1 unit in the last place: an odd polynomial below 0.8, else 1 - 2 / (exp(2 |x|) + 1), which is 1 beyond
+ * 9.1. The polynomial has two terms more than that of tflmgen_tanh_f32_of, so that it reaches to where the quotient is
+ * below 0.34 and its roundings count a third. */
+static __attribute__((noinline, unused)) float tflmgen_tanh_accurate_f32(float x)
 {
     const float magnitude = fabsf(x);
-    int32_t k = 0;
-    float c = 0.0f;
-    if (magnitude > 0.346573591f) {
-        k = magnitude < 1.03972077f ? -1 : (int32_t)(1.44269502f * x + (x < 0.0f ? -0.5f : 0.5f));
-        const float high = x - (float)k * 0.693138123f;
-        const float low = (float)k * 9.05800061e-06f;
-        x = high - low;
-        c = (high - x) - low;
+    if (magnitude < 0.8f) {
+        const float square = x * x;
+        const float tail =
+            -0.333333313f +
+            square * (0.133332253f +
+                      square * (-0.0539533310f +
+                                square * (0.0217705796f +
+                                          square * (-0.00850489456f +
+                                                    square * (0.00284770318f + square * -0.000569641357f)))));
+        return copysignf(magnitude + magnitude * (square * tail), x);
     }
-    const float half = 0.5f * x;
-    const float square = x * half;
-    const float r =
-        1.0f + square * (-0.0333333351f +
-                         square * (0.00158730161f + square * (-7.93650761e-05f +
-                                                              square * (4.00821773e-06f + square * -2.01099212e-07f))));
-    const float t = 3.0f - r * half;
-    float e = square * ((r - t) / (6.0f - x * t));
-    if (k == 0) {
-        return x - (x * e - square);
-    }
-    e = (x * (e - c) - c) - square;
-    if (k == -1) {
-        return 0.5f * (x - e) - 0.5f;
-    }
-    if (k < 0) {
-        return tflmgen_scale_f32(1.0f - (e - x), k) - 1.0f;
-    }
-    const float ulp = tflmgen_scale_f32(1.0f, -k);
-    const float power = k < 23 ? (1.0f - ulp) - (e - x) : (x - (e + ulp)) + 1.0f;
-    return tflmgen_scale_f32(power, k);
-}
-
-/* tanh with the very bits of FDLIBM's: 1 - 2 / (exp(2 |x|) + 1), by expm1; 1 beyond 9.1. */
-static __attribute__((noinline, unused)) float tflmgen_tanh_exact_f32(float x)
-{
-    const float magnitude = fabsf(x);
-    float result = 1.0f;
-    if (magnitude < 1.0f) {
-        const float power = tflmgen_expm1_f32_of(-2.0f * magnitude);
-        result = -power / (power + 2.0f);
-    } else if (magnitude < 9.1f) {
-        result = 1.0f - 2.0f / (tflmgen_expm1_f32_of(2.0f * magnitude) + 2.0f);
-    } else if (isnan(x)) {
+    if (isnan(x)) {
         return x;
     }
-    return copysignf(result, x);
+    const float quotient = magnitude < 9.1f ? 2.0f / (tflmgen_exp_normal_f32(2.0f * magnitude) + 1.0f) : 0.0f;
+    return copysignf(1.0f - quotient, x);
 }
 
 /* An odd polynomial near 0, else 1 - 2 / (exp(2 |x|) + 1) with the sign of x, which is 1 beyond 9.1. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* exp, the logistic function and tanh of rows of floats: operation for operation those of elementary_f32.h, four
  * elements at a time on cores with MVE and its floating point, which takes numbers below FLT_MIN for zero.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* EMBEDDING_LOOKUP of a table of integers as float32. */
 #ifndef TFLMGEN_KERNELS_EMBEDDING_H
 #define TFLMGEN_KERNELS_EMBEDDING_H

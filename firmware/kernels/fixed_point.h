@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Fixed-point functions of TFLite's integer kernels, bit for bit (gemmlowp's fixedpoint.h, TFLite's internal/common.h).
  *
  * A number in Qm.n has m integer bits, n = 31 - m fractional bits, and a sign.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Fixed-point functions on 16 bits, bit for bit as gemmlowp's fixedpoint.h computes them.
  *
  * A number in Qm.n has m integer bits, n = 15 - m fractional bits, and a sign. Numbers are held in int32_t.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* FULLY_CONNECTED: input [batches, depth], filter [units, depth], output [batches, units]. */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* FULLY_CONNECTED of float32 by int8 weights with a scale for each block of a row: output[b][u] = bias[u] +
  * sum over blocks k of scale[u][k] * sum over i in k of input[b][i] * weight[u][i]. Each row of the input is quantised
  * with a zero point before it is multiplied, as LiteRT's kernels do it (4bit/fully_connected_reference_impl.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* FULLY_CONNECTED in int8 for cores with the DSP extension: one row times four units at a time.
  *
  * A step is four values of a row, which is widened once, on the stack, to words X Y of each step (see dsp.h); rows that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* FULLY_CONNECTED of float32 for cores with MVE and its floating point: one row times eight units at a time. A row is
  * the one run of the one window of conv2d_f32_mve.h, whose stream of weights and groups of channels are used.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* FULLY_CONNECTED in int8 for every Cortex-M, of few units: one row times one unit at a time, both as they are.
  *
  * The stream has a record for each unit, whose constants are those of thumb.h:

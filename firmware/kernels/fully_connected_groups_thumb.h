@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* The inner loops of FULLY_CONNECTED in int8 for every Cortex-M: one row times four units at a time (see thumb.h).
  *
  * Two weights share a multiplication by one value x of the row. A word of the stream has the weights of units 0 to 3

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* FULLY_CONNECTED of float32 by int8 weights, as fully_connected.h has it: each row is quantised before it is
  * multiplied (LiteRT's kernels/fully_connected.cc). */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_HYBRID_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* FULLY_CONNECTED in int8 for cores with the DSP extension, of rows that are too long to be widened as a whole.
  *
  * A row is widened in parts on the stack, once for every 64 units, whose sums are there, too. The stream of weights is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* FULLY_CONNECTED in int8 for cores with MVE: one row times eight units at a time. The results are those of
  * fully_connected.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* FULLY_CONNECTED of int16 activations by int8 weights, as fully_connected.h has it. All zero points are 0. */
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_S16_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_S16_H

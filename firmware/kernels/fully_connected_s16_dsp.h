@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* FULLY_CONNECTED of int16 activations by int8 weights for cores with the DSP extension, for layers whose sums provably
  * fit 32 bits. The results are those of fully_connected_s16.h.
  *

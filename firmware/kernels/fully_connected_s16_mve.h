@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* FULLY_CONNECTED of int16 activations by int8 weights for cores with MVE, for layers whose sums provably fit 32 bits:
  * one row times eight units at a time. Weights and requantisation are those of conv2d_s16_mve.h. Rows that are no
  * whole chunks of eight are copied first.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* FULLY_CONNECTED in int8 for every Cortex-M: one row times four units at a time (see thumb.h).
  *
  * The stream has groups of four units, in the order of use, and behind them one or two single units; three units that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* GATHER, EMBEDDING_LOOKUP, GATHER_ND and SCATTER_ND. An index out of range is moved to the nearest that exists, so
  * that nothing outside of the tensors is touched. */
 #ifndef TFLMGEN_KERNELS_GATHER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Functions of int16 by tables of 513 numbers, interpolated, bit for bit as TFLite does it: table[i] is the function of
  * (i - 256) * 2^7. */
 #ifndef TFLMGEN_KERNELS_INTERPOLATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* 1 / sqrt(x) of an integer as a multiplier for tflmgen_requantize, bit for bit as TFLite does it. */
 #ifndef TFLMGEN_KERNELS_INVERSE_SQRT_H
 #define TFLMGEN_KERNELS_INVERSE_SQRT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Sums of float products in many channels at a time: the innermost loops of float32 depthwise convolutions.
  *
  * Each sum adds its products one after the other, rounding the product and the sum, on every core. On cores with MVE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Functions of one int8 element as tables of 256 results, made at build time: of -128 first, of 127 last. */
 #ifndef TFLMGEN_KERNELS_LOOKUP_H
 #define TFLMGEN_KERNELS_LOOKUP_H

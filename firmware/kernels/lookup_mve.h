@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Tables of 256 results for cores with MVE. */
 #ifndef TFLMGEN_KERNELS_LOOKUP_MVE_H
 #define TFLMGEN_KERNELS_LOOKUP_MVE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* LSTM over a sequence: input [batches, steps, inputs] or, time-major, [steps, batches, inputs]; output the same with
  * `outputs` for `inputs`.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* LSTM over a sequence in int8 for cores with the DSP extension. The results are those of lstm.h.
  *
  * Weights are two streams for requantized_rows_dsp.h, one of W and one of R, each with a group per cell:

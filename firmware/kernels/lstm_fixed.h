@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* LSTM of int8 in all its variants, as LiteRT computes it, bit for bit: gates of int16 with fixed-point activations.
  * For operands and their order see lstm.h. Sums of products are brought to 1/4096 (Q3.12), or to a scale of their own
  * where they are normalised; gates are in 1/32768 (Q0.15), cells have `cell_integer_bits`. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* What the float32 and the hybrid LSTM share: gates and cells, once the sums of products are known. */
 #ifndef TFLMGEN_KERNELS_LSTM_GATES_H
 #define TFLMGEN_KERNELS_LSTM_GATES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* LSTM of float32 by int8 weights ("hybrid"): as lstm.h, but each vector x, h and, before a projection, output gate *
  * tanh(cell) is quantised to int8 before it is multiplied by weights. */
 #ifndef TFLMGEN_KERNELS_LSTM_HYBRID_H

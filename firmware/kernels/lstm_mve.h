@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* LSTM over a sequence in int8 for cores with MVE. The results are those of lstm.h.
  *
  * Four cells at a time, the last ones with cells of zero weights. Weights are two streams for sums_mve.h, one of W and

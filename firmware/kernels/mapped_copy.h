@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Copies whose places follow no even stride: MIRROR_PAD and RESIZE_NEAREST_NEIGHBOR.
  *
  * `map` holds, for each loop of the nest in turn, the input's byte offset of each of its steps; the offsets of all

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* MAX_POOL_2D in int8 for cores with the DSP extension: four channels at a time, the bytes of a word; the last four may
  * overlap those before. SSUB8 and SEL take the greater one of each of four bytes. The results are those of pool2d.h. */
 #ifndef TFLMGEN_KERNELS_MAX_POOL2D_DSP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* MEAN of integers over dimensions known at run time only. What is not in use is a zero (the zero point), so that the
  * sums are those of the largest tensor; what they are divided by is the number of elements in use. The mean of none is
  * 0, whatever the zero point, as in TFLite's reference/reduce.h. */

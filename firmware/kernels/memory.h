@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* What the application may choose: where models put their arena, state and weights, and a hook that follows their
  * progress. Define the macros on the command line. */
 #ifndef TFLMGEN_MEMORY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Copies of short runs of bytes at any address: rows of tensors that operators only move.
  *
  * The C library's memcpy goes byte by byte, at six instructions each, where two addresses are not both whole words.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* MUL of int8 tensors, also broadcast, for cores with the DSP extension.
  *
  * TFLite's two roundings of a product P times a factor are (hi32(2^left P m) + addend) >> 14, saturated, where negative

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* MUL of int8 tensors, also broadcast, for cores with MVE: TFLite's two roundings of a product, see mve.h. */
 #ifndef TFLMGEN_KERNELS_MUL_MVE_H
 #define TFLMGEN_KERNELS_MUL_MVE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* MUL of int8 tensors, also broadcast, for every Cortex-M: products are requantised as thumb.h says. */
 #ifndef TFLMGEN_KERNELS_MUL_THUMB_H
 #define TFLMGEN_KERNELS_MUL_THUMB_H

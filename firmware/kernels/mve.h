@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* What the kernels for cores with MVE (Armv8.1-M: Cortex-M55, M85) share.
  *
  * Requantisation (words: requantize.h). VQRDMULH is the first rounding, VRSHL by a shift of at most 0 the second, but

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Walking nests of loops whose extents and strides were worked out at build time
  * (codegen/tflmgen/kernels/numeric/strides.py).
  *

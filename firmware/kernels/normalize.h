@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Rows of [rows, depth] normalised to mean 0 and variance 1 (Ba, Kiros and Hinton, Layer Normalization, 2016), or
  * divided by the root of their mean square (Zhang and Sennrich, Root Mean Square Layer Normalization, 2019), or by
  * their length. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* FULLY_CONNECTED and CONV_2D of int8 by int4 filters as files have them, two weights to a byte. One output channel's
  * weights are unpacked at a time, and then used for the whole tensor. */
 #ifndef TFLMGEN_KERNELS_PACKED_S4_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D: tensors [batches, height, width, channels]. Padding takes no part in a
  * result, but for the kernels with `zeros` in their name: there it is pixels of zero (the zero point) like others.
  * Means of integers round halves away from zero. Integer results are TFLite Micro's, bit for bit. */

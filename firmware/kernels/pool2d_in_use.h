@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* AVERAGE_POOL_2D and L2_POOL_2D with SAME padding, of images whose dimensions are known at run time only: padding
  * takes no part, so that the last windows hang on how much of the image is in use. Input and output are dense
  * (rows.h). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* AVERAGE_POOL_2D and MAX_POOL_2D in int8 for cores with MVE: vectors of channels, a pixel of the window at a time.
  * Means are of windows of 256 pixels at most, whose sums fit 16 bits. The results are those of pool2d.h. */
 #ifndef TFLMGEN_KERNELS_POOL2D_MVE_H

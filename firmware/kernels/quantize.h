@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* QUANTIZE and DEQUANTIZE: between floats and quantised integers, and between quantised integers of two scales. */
 #ifndef TFLMGEN_KERNELS_QUANTIZE_H
 #define TFLMGEN_KERNELS_QUANTIZE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* DIV, SQUARED_DIFFERENCE, PRELU and ADD_N of quantised integers. */
 #ifndef TFLMGEN_KERNELS_QUANTIZED_BINARY_H
 #define TFLMGEN_KERNELS_QUANTIZED_BINARY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Rows of quantised elements by vectors: the innermost loops of arithmetic.h, quantized_binary.h and quantize.h on
  * cores with MVE.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Functions of one quantised element: arithmetic for 16 bits; tables for 8 bits are in lookup.h. */
 #ifndef TFLMGEN_KERNELS_QUANTIZED_UNARY_H
 #define TFLMGEN_KERNELS_QUANTIZED_UNARY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* RANGE: output[i] = start + i * step. */
 #ifndef TFLMGEN_KERNELS_RANGE_H
 #define TFLMGEN_KERNELS_RANGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Sums and extremes by vectors: the innermost loops of reduce.h, pool2d.h and rounded_sums.h on cores with MVE, and
  * those of int8 sums in reduce.h on cores with the DSP extension.
  *

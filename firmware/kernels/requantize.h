@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Fixed-point requantisation of integers, bit for bit as TFLite Micro's default build does it (two roundings).
  *
  * The words are the same in all kernels, and in the code that packs their operands:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* REQUANTIZE without a table: QUANTIZE of DEQUANTIZE, element by element. */
 #ifndef TFLMGEN_KERNELS_REQUANTIZE_FLOAT_H
 #define TFLMGEN_KERNELS_REQUANTIZE_FLOAT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Rows of int8 weights times one row of int8 values, requantised to int16, for cores with the DSP extension: the
  * sums of SVDF and of LSTM. All rows have one multiplier, or those of each group of four the same four.
  *

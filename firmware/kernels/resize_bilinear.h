@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* RESIZE_BILINEAR: input and output [batches, height, width, channels].
  *
  * Tables made at build time: `rows` [output_height, 2] and `columns` [output_width, 2] hold, for each output row or

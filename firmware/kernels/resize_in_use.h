@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR of images [batch, height, width, channels] whose sizes are known at run
  * time only, and lie in memory for the largest ones. Where each pixel comes from is computed as TFLite does it: in
  * single precision, for int8 in steps of 1 / 1024. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Simple recurrent layers over a sequence: h = activation(W x + R h + bias), which is the output of each step.
  *
  * Input [batches, steps, inputs] or, time-major, [steps, batches, inputs]; output the same with `units` for `inputs`.

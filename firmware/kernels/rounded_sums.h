@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* From sums of int8 or int16 elements to the outputs of MEAN, SUM and AVERAGE_POOL_2D. A sliding window keeps the sums
  * from call to call, and adds and takes away rows of elements.
  */

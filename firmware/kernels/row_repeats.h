@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Rows (rows.h) that are repeated: by TILE, or because one row meets many. */
 #ifndef TFLMGEN_ROW_REPEATS_H
 #define TFLMGEN_ROW_REPEATS_H

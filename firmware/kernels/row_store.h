@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* A list of rows with one row replaced: output = list, but output[index] = row. In place, one row moves. */
 #ifndef TFLMGEN_ROW_STORE_H
 #define TFLMGEN_ROW_STORE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Filters and pools along a dimension that is known at run time only (rows.h): how many windows there are, and rows
  * with the padding before and after them. */
 #ifndef TFLMGEN_ROW_WINDOWS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Tensors with dimensions that are known at run time only. A tensor has memory for its largest shape, and for each such
  * dimension there is an int32 with the size in use; elements beyond it have no meaning. Inside of a model the strides
  * are those of the largest shape; a model's inputs and outputs are dense (see tflmgen_dense and tflmgen_spread).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Products of float matrices and vectors, four rows of weights at a time: the innermost loops of float32 layers.
  *
  * Each sum adds its products one after the other, rounding the product and the sum, on every core. So the results do

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Products of int8 matrices and vectors, four rows of weights at a time: the innermost loops of layers that quantise
  * their float32 input.
  */

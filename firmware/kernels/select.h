@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* SELECT and SELECT_V2: each element from one of two tensors, as a condition says. */
 #ifndef TFLMGEN_KERNELS_SELECT_H
 #define TFLMGEN_KERNELS_SELECT_H

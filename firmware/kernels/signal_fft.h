@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Fast Fourier transforms of real numbers in fixed point, int16 and int32, with the roundings of KISS FFT.
  *
  * A frame of 2n real numbers is transformed as n complex ones, in place in its output, by radix 4 (and 2, where n is no

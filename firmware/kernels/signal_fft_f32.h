@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Fast Fourier transforms of real numbers in float32, in KISS FFT's order of operations. See signal_fft.h. */
 #ifndef TFLMGEN_KERNELS_SIGNAL_FFT_F32_H
 #define TFLMGEN_KERNELS_SIGNAL_FFT_F32_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* TFLite Micro's filter bank operators: accumulation, square root, spectral subtraction, PCAN, logarithm. */
 #ifndef TFLMGEN_KERNELS_SIGNAL_FILTER_BANK_H
 #define TFLMGEN_KERNELS_SIGNAL_FILTER_BANK_H

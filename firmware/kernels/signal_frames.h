@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* TFLite Micro's signal operators that remember samples: framer, stacker, delay, overlap-add.
  *
  * What TFLite Micro keeps in ring buffers lies here in order, the oldest sample first. `before` and `after` are that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* TFLite Micro's signal operators on single frames: window, automatic scaling, energy of a spectrum. */
 #ifndef TFLMGEN_KERNELS_SIGNAL_WINDOW_H
 #define TFLMGEN_KERNELS_SIGNAL_WINDOW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* SLICE and STRIDED_SLICE whose beginnings are known at run time only. */
 #ifndef TFLMGEN_KERNELS_SLICE_H
 #define TFLMGEN_KERNELS_SLICE_H

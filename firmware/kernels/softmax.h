@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* SOFTMAX and LOG_SOFTMAX over the rows of [rows, depth].
  *
  * The kernels read a row before they write it. Those of int8 have their exponentials from a table, by the distance i of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* SOFTMAX and LOG_SOFTMAX of int8 and int16 over rows whose length is known at run time only: the first `*depth`
  * elements of each row of [rows, depth], the params' depth being the room that a row has. */
 #ifndef TFLMGEN_KERNELS_SOFTMAX_IN_USE_H

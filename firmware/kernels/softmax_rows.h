@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Rows of SOFTMAX by vectors: the loops of softmax.h on cores with MVE.
  *
  * Four elements at a time, in 32 bits; LETP stops at the last one. Exponentials come from their table by gathering

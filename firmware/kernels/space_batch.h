@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND of images: batches x height x width x block of bytes. */
 #ifndef TFLMGEN_KERNELS_SPACE_BATCH_H
 #define TFLMGEN_KERNELS_SPACE_BATCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* From sums of int16 activations times int8 weights to outputs: the bias is added, and the sum requantised.
  *
  * TFLite Micro accumulates in the type of the bias, 64 bits where there is none, and has a multiplication for each.

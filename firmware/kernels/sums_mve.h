@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Sums of rows of int8 weights times one row of int8 values, and their requantisation, for SVDF and LSTM on cores with
  * MVE.
  *

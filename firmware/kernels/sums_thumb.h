@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Sums of rows of int8 weights times one row of int8 values, for SVDF and LSTM on every Cortex-M.
  *
  * The weights are groups of four rows as FULLY_CONNECTED has them (fully_connected_thumb.h), each with four biases

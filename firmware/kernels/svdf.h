@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* SVDF: a dense layer through time whose weights are of low rank (singular value decomposition filters).
  *
  *     activation [filter] = weights [filter, inputs] * input [inputs]

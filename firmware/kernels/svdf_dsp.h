@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* SVDF in int8 for cores with the DSP extension. The results are those of svdf.h.
  *
  * The newest activations of up to 32 filters are computed at a time (requantized_rows_dsp.h). Then each filter's memory

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* SVDF in int8 for cores with MVE. The results are those of svdf.h.
  *
  * The newest activations of up to 64 filters are computed at a time. Then each filter's memory moves on as it is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* SVDF in int8 for every Cortex-M. The results are those of svdf.h. The sums of 16 filters are computed at a time. */
 #ifndef TFLMGEN_KERNELS_SVDF_THUMB_H
 #define TFLMGEN_KERNELS_SVDF_THUMB_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* What the kernels for every Cortex-M share, written in the instructions of Armv6-M (Cortex-M0, M0+).
  *
  * Two products per MULS. A word x0 + 65536 x1 times a common factor w is x0 w + 65536 x1 w: two products, the halves of

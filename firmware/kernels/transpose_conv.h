@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* TRANSPOSE_CONV: tensors [batch, height, width, channels], filter [output channel, height, width, input channel].
  *
  * Each output pixel gathers the input pixels that reach it, row by row, as they would be added up if each were spread

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* TRANSPOSE_CONV of int16 activations by int8 weights for cores with MVE, for layers whose sums provably fit 32 bits.
  *
  * Each phase of the outputs (conv2d_parts.h) is a convolution whose windows move by one pixel, one window times eight

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* TRANSPOSE_CONV in int8 for every Cortex-M: one output pixel at a time.
  *
  * Outputs whose positions plus padding leave the same remainder, divided by the stride, are a phase: a convolution with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* DYNAMIC_UPDATE_SLICE: a tensor with a part of it replaced, at a place known at run time. */
 #ifndef TFLMGEN_KERNELS_UPDATE_SLICE_H
 #define TFLMGEN_KERNELS_UPDATE_SLICE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Windows of convolutions and pools: which of their taps lie inside the input. */
 #ifndef TFLMGEN_KERNELS_WINDOW_H
 #define TFLMGEN_KERNELS_WINDOW_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output
 """Builds the project on one of PlatformIO's own platforms, for its uploaders and debuggers.
 
 On bare metal the firmware is the local platform's: the same start-up code, linker script, UART and flags. With the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output
 """PlatformIO development platform of tflmgen's boards.
 
 Everything here goes through PlatformIO's public package mechanism: a package whose version is ``symlink://FOLDER`` is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 #include "frame.h"
 
 #define SYNC TFLMGEN_FRAME_SYNC

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Frames of the protocol: byte stuffing, length and CRC. docs/understand/protocol.md describes them. */
 #ifndef TFLMGEN_FRAME_H
 #define TFLMGEN_FRAME_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* The host as a board: standard input and output in place of a UART. With TFLMGEN_HOST_MODEL defined as the name of a
  * model's tflmgen_model object, it also has the main() that serves this model. */
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* One invoke, measured: stack, cycles, and two symbols between which a debugger or emulator can count instructions. */
 #ifndef TFLMGEN_MEASURE_H
 #define TFLMGEN_MEASURE_H

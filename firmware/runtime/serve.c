@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 #include <tflmgen/serve.h>
 
 #include <stddef.h>

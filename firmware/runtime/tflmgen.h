@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* tflmgen: what every generated model offers, whatever it computes. */
 #ifndef TFLMGEN_H
 #define TFLMGEN_H

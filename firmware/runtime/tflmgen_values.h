@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Helpers for applications: texts of status codes, and real numbers as quantised values and back.
  *
  * Nothing includes this header by itself, and what is not called takes no flash. The macros NAME_INPUT_QUANTIZE and

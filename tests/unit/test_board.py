@@ -215,3 +215,35 @@ def test_the_page_has_the_flash_of_each_board() -> None:
         if flash is not None
     }
     assert set(rows) == boards
+
+
+@pytest.mark.parametrize(
+    ("name", "board"),
+    [
+        ("NUCLEO-F446RE", "nucleo_f446re"),
+        ("STM32F446RE", "nucleo_f446re"),
+        ("Nucleo F446RE", "nucleo_f446re"),
+        ("stm32h753zi", "nucleo_h753zi"),
+        ("disco-f407vg", "disco_f407vg"),
+        ("STM32F4DISCOVERY", "disco_f407vg"),
+        ("MPS2-AN386", "mps2_an386"),
+        ("nRF52840-DK", "nrf52840_dk"),
+        ("RP2040", "pico"),
+        ("MICROBIT", "microbit"),
+    ],
+)
+def test_names_of_makers_and_of_platformio(name: str, board: str) -> None:
+    assert load_board(name).id == board
+
+
+def test_a_chip_of_two_boards_is_a_question() -> None:
+    with pytest.raises(BoardError, match=r"unknown board 'nRF52840'\. Did you mean nano33ble or nrf52840_dk"):
+        load_board("nRF52840")
+
+
+@pytest.mark.parametrize("model", ["m.tflite", "./m.tflite"])
+def test_model_and_board_exchanged(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(model).write_bytes(b"")
+    with pytest.raises(BoardError, match=r"this is a file\. The model comes first, then --board"):
+        load_board(model)

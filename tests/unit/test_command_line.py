@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from dataclasses import fields, replace
 from pathlib import Path
@@ -113,12 +114,15 @@ def test_without_an_emulator_flash_and_test_are_what_tests_it(monkeypatch: pytes
 
 
 @pytest.mark.usefixtures("uncompiled")
-def test_a_board_of_ones_own_runs_in_renode() -> None:
+def test_a_board_that_nothing_runs_or_flashes() -> None:
     write_adder(Path("adder.tflite"))
     uart = "stm32v2@0x40004800:16000000"
     memory = [word for m in ("FLASH=0x0:1M:flash", "RAM=0x20000000:1M:ram") for word in ("--memory", m)]
     assert tflmgen("boards", "new", "mine", "--core", "cortex-m33", *memory, "--uart", uart).code == 0
-    assert _printed("adder.tflite", "--board", "./mine") == ["tflmgen test adder.tflite --board ./mine"]
+    board = json.loads(Path("mine/board.json").read_text(encoding="utf-8"))
+    del board["renode"]
+    Path("mine/board.json").write_text(json.dumps(board), encoding="utf-8")
+    assert _printed("adder.tflite", "--board", "./mine") == ["tflmgen test adder.tflite --board ./mine --port PORT"]
 
 
 def test_the_project_that_is_not_compiled_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

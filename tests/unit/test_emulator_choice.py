@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tflmgen.emulators.open_session import _choose, open_session
+from tflmgen.emulators.open_session import _choose, _twin_advice, open_session
 from tflmgen.emulators.session import EmulatorError
 from tflmgen.project.board import load_board
 
@@ -49,3 +49,16 @@ def test_auto_is_what_is_installed(
     assert (emulator, program is not None) == (chosen[0], chosen[0] == "Renode")
     assert chosen[1] in " ".join(notes)
     assert bool(notes) == bool(chosen[1])
+
+
+@pytest.mark.parametrize(
+    ("board", "advice"),
+    [
+        ("nucleo_f767zi", "--board mps2_an500 --flash-of nucleo_f767zi"),
+        ("nucleo_l4r5zi", "--board mps2_an386 --flash-of nucleo_l4r5zi"),
+        ("pico", "--board mps2_an385_m0 --flash-of pico"),
+        ("bluepill_f103c8", "--board mps2_an385 --flash-of bluepill_f103c8"),
+    ],
+)
+def test_a_board_without_emulator_names_a_twin(board: str, advice: str) -> None:
+    assert _twin_advice(load_board(board)).endswith(advice)

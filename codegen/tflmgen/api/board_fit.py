@@ -11,7 +11,16 @@ from tflmgen.api.worst_case_path import Cost, worst_case_path
 from tflmgen.errors import ModelError, TflmgenError
 from tflmgen.ir import Target
 from tflmgen.options import BuildOptions
-from tflmgen.project import Board, board_for, has_room, list_boards, plan_for, state_bytes
+from tflmgen.project import (
+    Board,
+    FlashTiming,
+    board_for,
+    estimated_waits,
+    has_room,
+    list_boards,
+    plan_for,
+    state_bytes,
+)
 
 ALL = "all"
 """Stands for every board that comes with tflmgen."""
@@ -24,7 +33,10 @@ class BoardFit:
     fits         whether arena, state and weights fit their memories, with the stack
     ram_bytes    arena and state; None, as are the next figures, where the model cannot be planned for the board
     cycles       of an invoke's worst-case path by the cost model, of those operators that it knows
-    unknown      operators that it does not know, which `cycles` lacks
+    milliseconds with the wait states of the board's flash, at `clock`
+    clock        rated, in Hz, where the board's flash is described; else the one after reset; None for this computer
+    wait_states  of the flash at that clock; None where they are not known
+    unknown      operators that the model does not know, which cycles and milliseconds lack
     problem      why the model cannot be planned; empty otherwise
     """
 
@@ -38,6 +50,8 @@ class BoardFit:
     flash_of: int
     cycles: int | None
     milliseconds: float | None
+    clock: int | None
+    wait_states: int | None
     unknown: int
     problem: str
 
@@ -75,7 +89,8 @@ def fit_boards(
 def fit_of(board: Board, plan: Json) -> BoardFit:
     """Memory and estimated time of a plan on a board, and whether the plan has room there."""
     arena, weights = plan["arena"]["bytes"], plan["weights"]["bytes"]
-    cycles, unknown = _estimated(plan)
+    (cycles, unknown), (cycles_with_waits, _) = _estimated(plan), _estimated(plan, board.flash)
+    clock = board.flash.clock if board.flash else board.clock
     return BoardFit(
         board.id,
         board.core,
@@ -86,7 +101,9 @@ def fit_of(board: Board, plan: Json) -> BoardFit:
         weights,
         board.flash_bytes,
         cycles,
-        None if cycles is None or board.is_host else round(1000 * cycles / board.clock, 3),
+        None if cycles_with_waits is None or board.is_host else round(1000 * cycles_with_waits / clock, 3),
+        None if board.is_host else clock,
+        board.flash.wait_states if board.flash else None,
         unknown,
         "",
     )
@@ -94,16 +111,20 @@ def fit_of(board: Board, plan: Json) -> BoardFit:
 
 def _failed(board: Board, error: TflmgenError) -> BoardFit:
     sizes = board.ram_bytes, None, board.flash_bytes
-    return BoardFit(board.id, board.core, False, None, None, *sizes, None, None, 0, str(error))
+    return BoardFit(board.id, board.core, False, None, None, *sizes, None, None, None, None, 0, str(error))
 
 
-def _estimated(plan: Json) -> tuple[int | None, int]:
-    """Cycles of the most expensive signature's worst-case path, and operators without an estimate.
+def _estimated(plan: Json, flash: FlashTiming | None = None) -> tuple[int | None, int]:
+    """Cycles of the most expensive signature's worst-case path, with waits for `flash`; operators without an estimate.
 
     None where no operator has one, or a loop has no limit.
     """
     computed = [step for step in plan["steps"] if step["kind"] == "operator" and step["kernel"] is not None]
-    known = {step["index"]: Cost(None, step["expected"]["cycles"]) for step in computed if step.get("expected")}
+    known = {
+        step["index"]: Cost(None, step["expected"]["cycles"] + (estimated_waits(flash, step) if flash else 0))
+        for step in computed
+        if step.get("expected")
+    }
     if not known:
         return None, len(computed)
     costs = {step["index"]: known.get(step["index"], Cost()) for step in computed}

@@ -12,7 +12,7 @@ from tflmgen.api import BoardFit, fit_boards, named_boards
 from tflmgen.errors import UsageError
 from tflmgen.options import BuildOptions, OutputOptions
 from tflmgen.project import check_writable, write_whole
-from tflmgen.terminal import Column, Console, Table, readable
+from tflmgen.terminal import Column, Console, Table, readable, three_digits
 
 COLUMNS = (
     Column("board", min_width=14),
@@ -23,6 +23,7 @@ COLUMNS = (
     Column("weights", numeric=True),
     Column("flash", numeric=True),
     Column("ms", numeric=True),
+    Column("at", numeric=True),
 )
 
 
@@ -42,7 +43,8 @@ def fit_command(model: Path, boards: str, csv_path: Path | None, options: BuildO
     for problem in problems:
         console.line(f"note: {problem}")
     console.line("RAM: arena and state. Weights and the model's code share the flash.")
-    console.line("ms: worst-case path by estimate, no wait states; > lacks operators without one.")
+    console.line("ms: worst-case path by estimate; + lacks operators without one.")
+    console.line("at: rated clock and wait states (ws) of the flash, else the clock after reset.")
     console.line(f"It fits {sum(fit.fits for fit in fits)} of {len(fits)}. Exact sizes: tflmgen build, tflmgen bench.")
     if csv_path is not None:
         write_whole(csv_path, _csv(fits).encode())
@@ -50,7 +52,8 @@ def fit_command(model: Path, boards: str, csv_path: Path | None, options: BuildO
 
 
 def _row(fit: BoardFit) -> tuple[str, ...]:
-    milliseconds = "-" if fit.milliseconds is None else f"{'>' if fit.unknown else ''}{fit.milliseconds:,.3f}"
+    milliseconds = "-" if fit.milliseconds is None else f"~{three_digits(fit.milliseconds)}{'+' if fit.unknown else ''}"
+    waits = "" if fit.wait_states is None else f", {fit.wait_states} ws"
     return (
         fit.board,
         fit.core,
@@ -60,6 +63,7 @@ def _row(fit: BoardFit) -> tuple[str, ...]:
         "-" if fit.weights_bytes is None else readable(fit.weights_bytes),
         readable(fit.flash_of) if fit.flash_of else "-",
         milliseconds,
+        "-" if fit.clock is None else f"{fit.clock / 1_000_000:g} MHz{waits}",
     )
 
 
@@ -75,6 +79,8 @@ def _json(fit: BoardFit) -> dict[str, Any]:
         "flash_of": fit.flash_of,
         "cycles_estimated": fit.cycles,
         "milliseconds_estimated": fit.milliseconds,
+        "clock": fit.clock,
+        "wait_states": fit.wait_states,
         "operators_without_estimate": fit.unknown,
         "problem": fit.problem or None,
     }

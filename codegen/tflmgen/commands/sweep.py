@@ -24,7 +24,7 @@ from tflmgen.sweep import (
     tasks_of,
     write_reports,
 )
-from tflmgen.terminal import Column, Console, Table, count, readable
+from tflmgen.terminal import Column, Console, Table, count, readable, three_digits
 from tflmgen.user_files import parse_json
 
 COLUMNS = (
@@ -169,6 +169,6 @@ def _row(row: Row) -> tuple[str, ...]:
         row["board"],
         readable(row["ram_bytes"]),
         readable(row["weights_bytes"]),
-        "-" if time is None else f"{time:,.3f}",
+        "-" if time is None else f"~{three_digits(time)}",
         "-" if score is None else f"{score:.4g}",
     )

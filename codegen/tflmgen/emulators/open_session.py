@@ -15,7 +15,7 @@ from tflmgen.emulators.renode import run_renode
 from tflmgen.emulators.renode_count import COUNT_NOTE, renode_counter
 from tflmgen.emulators.serial_port import first_wait, open_serial
 from tflmgen.emulators.session import EmulatorError, Meter, Session
-from tflmgen.project import QEMU_PROGRAM, Board, find_renode, has_program
+from tflmgen.project import QEMU_PROGRAM, Board, find_renode, has_program, list_boards
 
 HOST, QEMU, RENODE = "host", "QEMU", "Renode"
 
@@ -120,8 +120,18 @@ def _choose_installed(board: Board, renode: str | None, counts: bool) -> tuple[s
     if board.qemu is None:
         renode_too = "Renode is not installed" if board.renode else "none of Renode's either"
         attached = "Attached to this computer, it is tested by --port PORT"
-        raise EmulatorError(f"board {board.id} has no QEMU machine, and {renode_too}. {attached}")
+        raise EmulatorError(f"board {board.id} has no QEMU machine, and {renode_too}. {attached}{_twin_advice(board)}")
     return QEMU, None, ()
+
+
+def _twin_advice(board: Board) -> str:
+    """What to say of a board of the same core that QEMU emulates, if there is one."""
+    twins = [b for b in list_boards() if b.qemu and b.features == board.features and board.core.startswith(b.core)]
+    if not twins:
+        return ""
+    twin = max(twins, key=lambda b: b.ram_bytes)
+    flash = f" --flash-of {board.id}" if board.flash else ""
+    return f". Its core's instructions are counted by: tflmgen bench MODEL --board {twin.id}{flash}"
 
 
 def _needs_mve(board: Board) -> bool:

@@ -23,6 +23,7 @@ from tflmgen.project.firmware_build import (
     require_compiler,
 )
 from tflmgen.project.flash_timing import FlashTiming
+from tflmgen.project.flash_waits import estimated_waits
 from tflmgen.project.folder import PROJECT, check_folder, read_about
 from tflmgen.project.library_export import export, next_step, write_export
 from tflmgen.project.memory_regions import board_for, memory_use, with_flash_of
@@ -59,6 +60,7 @@ __all__ = [
     "compile_for",
     "compile_project",
     "estimated_plan",
+    "estimated_waits",
     "export",
     "find_host_compiler",
     "find_program",

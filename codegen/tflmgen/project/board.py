@@ -203,10 +203,16 @@ def load_board(spec: str) -> Board:
     for folder in (Path(spec),) if is_path else (boards_folder() / spec, Path(spec)):
         if (folder / "board.json").is_file():
             return _read(folder.resolve())
+    if Path(spec).is_file():
+        raise BoardError(f"--board {spec}: this is a file. The model comes first, then --board and the name of a board")
     if is_path:
         raise BoardError(f"{spec}: no board.json in this folder")
-    ids = [*(board.id for board in list_boards()), HOST.id]
-    similar = " or ".join(get_close_matches(spec.lower(), ids, n=2))
+    boards = list_boards()
+    named = [board for board in boards if _plain(spec) in (_plain(board.id), *_names(board))]
+    if len(named) == 1:
+        return named[0]
+    ids = [*(board.id for board in boards), HOST.id]
+    similar = " or ".join([board.id for board in named] or get_close_matches(spec.lower(), ids, n=2))
     suggestion = f"Did you mean {similar}? " if similar else ""
     listed = ", ".join(ids)
     raise BoardError(
@@ -214,8 +220,16 @@ def load_board(spec: str) -> Board:
     )
 
 
-def _is_path(spec: str) -> bool:
-    return "/" in spec or "\\" in spec or spec.startswith(".") or (Path(spec) / "board.json").is_file()
+def _names(board: Board) -> set[str]:
+    """Names that makers and PlatformIO give a board, its chip among them: words of its title, and its id there."""
+    words = re.findall(r"[\w-]{6,}", board.title)
+    chips = {word for word in words if re.search(r"[A-Za-z].*\d|\d.*[A-Za-z]", word) and not word.startswith("Cortex")}
+    return {_plain(name) for name in (*chips, *([board.platformio.board] if board.platformio else []), board.title)}
+
+
+def _plain(name: str) -> str:
+    """A name without case, spaces and dashes."""
+    return re.sub(r"[^0-9a-z]", "", name.lower())
 
 
 def _read(folder: Path) -> Board:

@@ -6,7 +6,7 @@ Decided here: column widths, the columns that a narrow terminal hides, and the u
 
 from tflmgen.terminal.console import Console, Progress, error_line
 from tflmgen.terminal.text_table import Column, Table
-from tflmgen.terminal.units import count, readable, share
+from tflmgen.terminal.units import count, readable, share, three_digits
 
 __all__ = [
     "Column",
@@ -17,4 +17,5 @@ __all__ = [
     "error_line",
     "readable",
     "share",
+    "three_digits",
 ]

@@ -19,6 +19,12 @@ def readable(size: int) -> str:
     return f"{amount:,.0f} kB" if amount >= 1000 or amount.is_integer() else f"{amount:.1f} kB"
 
 
+def three_digits(value: float) -> str:
+    """A measure of which no more than three digits are meant: `0.812`, `22.5`, `1,230`."""
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.0f}" if rounded >= 100 else f"{rounded:#.3g}"
+
+
 def share(used: int, of: int) -> str:
     """`used` as a percentage of `of` with one decimal; a dash if `of` is 0."""
     if not of:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* A board under the Arduino core as tflmgen/board.h wants it: the link is Serial, which on boards with USB is the USB
  * port. */
 #include <Arduino.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output
 import shutil
 
 from SCons.Script import COMMAND_LINE_TARGETS, AlwaysBuild, Builder, Default, DefaultEnvironment

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* The emulated or bare board as tflmgen/board.h wants it. */
 #include <stdbool.h>
 

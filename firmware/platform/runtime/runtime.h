@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* What the start-up code and the rest of the runtime share. */
 #ifndef TFLMGEN_RUNTIME_H
 #define TFLMGEN_RUNTIME_H

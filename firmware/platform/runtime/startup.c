@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Vector table and reset handler for any Cortex-M. */
 #include <stdint.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* USART and LPUART of the STM32F0, F3, F7, G, H, L0, L4, L5, U and W (RM0410, "USART registers"). */
 #ifndef TFLMGEN_STM32V2_H
 #define TFLMGEN_STM32V2_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* The driver of the board's UART: one uart_NAME.c, chosen by board.json, implements it. */
 #ifndef TFLMGEN_UART_H
 #define TFLMGEN_UART_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Arm CMSDK APB UART (DDI 0479, "APB UART programmer's model"). */
 #include "uart.h"
 

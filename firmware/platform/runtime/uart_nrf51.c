@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Nordic nRF51 UART (nRF51 Series Reference Manual, "UART"). Pins and baud rate are set by board.json's uart.setup. */
 #include "uart.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Nordic UARTE (nRF52840 Product Specification, "UARTE"): a UART that moves bytes by DMA only, here one at a time.
  * Pins and baud rate are set by board.json's uart.setup. */
 #include "uart.h"

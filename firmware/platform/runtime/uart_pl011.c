@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Arm PL011 (DDI 0183, "Programmers model"), as in the RP2040. Clocks and pins are set by board.json's uart.setup. */
 #include "uart.h"
 

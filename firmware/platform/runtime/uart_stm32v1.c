@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* USART of the STM32F1, F2, F4 and L1 (RM0090, "USART registers"). Clocks and pins are set by board.json's
  * uart.setup. */
 #include "uart.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* The STM32's USART, second generation. Clocks and pins are set by board.json's uart.setup. */
 #include "stm32v2.h"
 

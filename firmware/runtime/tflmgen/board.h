@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* What tflmgen needs of a board: a byte link and a way to end. The project's platform/runtime implements it for
  * emulated boards, link_host.c for the host. On a board with a vendor's framework, write these few functions on top
  * of its UART. */

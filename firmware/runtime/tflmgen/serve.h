@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Serves a model over a byte link: inputs in, invoke, outputs out, with counts. docs/understand/protocol.md
  * describes the protocol. */
 #ifndef TFLMGEN_SERVE_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output
 from SCons.Script import DefaultEnvironment
 
 env = DefaultEnvironment()

@@ -139,7 +139,8 @@ _SAMPLES = 4000
 def differs(packing: Packing, data: Data, rng: np.random.Generator) -> bool:
     """Whether such bytes, which have the layout, compute something else than the packing's for some of many sums.
 
-    True where weights differ, or where constants are numbers that are not functions of sums.
+    True where weights differ of a channel whose output depends on them, or where constants are numbers that are not
+    functions of sums.
     """
     assert packing.kernel.params is not None
     before, after = _parts(packing, packing.data), _parts(packing, data)
@@ -148,16 +149,17 @@ def differs(packing: Packing, data: Data, rng: np.random.Generator) -> bool:
     fields: dict[str, Any] = dict(packing.kernel.params.fields)
     low, high = int(fields["output_min"]), int(fields["output_max"])
     for old, new in zip(before, after, strict=True):
-        if (old.weights != new.weights).any():
-            return True
-        least, greatest = reachable(old.weights)
+        (least, greatest), (other_least, other_greatest) = reachable(old.weights), reachable(new.weights)
+        least, greatest = np.minimum(least, other_least), np.maximum(greatest, other_greatest)
         shares = np.concatenate([[0, 1], rng.random(_SAMPLES)])
         sums = np.floor(least[:, None] + (greatest - least)[:, None] * shares).astype(np.int64)
         try:
             first, second = (np.clip(part.outputs(sums), low, high) for part in (old, new))
         except ValueError:
             return True
-        if (first != second).any():
+        reads_other_weights = (old.weights != new.weights).reshape(len(old.rows), -1).any(axis=1)
+        depends_on_sums = (first != first[:, :1]).any(axis=1)
+        if (first != second).any() or (reads_other_weights & depends_on_sums).any():
             return True
     return False
 

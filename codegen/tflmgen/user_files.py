@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import json
+import lzma
 import math
 import os
 import stat
@@ -20,6 +21,7 @@ from typing import Any, BinaryIO, NoReturn
 DAMAGED_ZIP = (
     zipfile.BadZipFile,
     zlib.error,
+    lzma.LZMAError,
     struct.error,
     EOFError,
     MemoryError,

@@ -63,11 +63,11 @@ def test_files_of_the_folder_are_regular_files_in_it(tmp_path: Path, name: str) 
         load_board(str(folder))
     (folder / name).unlink()
     (folder / name).write_bytes(b" " * (LARGEST + 1))
-    with pytest.raises(BoardError, match="bytes; at most"):
+    with pytest.raises(BoardError, match="bytes, and may have"):
         load_board(str(folder))
     (folder / name).unlink()
     os.mkfifo(folder / name)
-    with pytest.raises(BoardError, match=r"not a regular file|no board\.json"):
+    with pytest.raises(BoardError, match=r"no regular file|no board\.json"):
         load_board(str(folder))
 
 

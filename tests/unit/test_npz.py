@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -227,3 +228,23 @@ def test_floats_for_a_quantised_input_are_real_numbers(tmp_path: Path) -> None:
     nan = _file(tmp_path, x=np.full((1, 5), np.nan))
     with pytest.raises(VectorsError, match=r"array 'x' is float64\[1,5\], but input is int8"):
         read_vectors(nan, (Signature("", "main", (port,), ()),), None, False)
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["{'descr': (", "{[]:1}", "{'descr': (), 'fortran_order': False, 'shape': (2,)}", "  x", "{'descr': '<i1'}"],
+)
+def test_headers_that_are_no_literals(tmp_path: Path, header: str) -> None:
+    """NumPy reads headers as Python's literals, and raises what Python raises."""
+    text = header.encode() + b"\n"
+    with zipfile.ZipFile(tmp_path / "v.npz", "w") as archive:
+        archive.writestr("x.npy", b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text)
+    with pytest.raises(VectorsError, match="array 'x' cannot be read"):
+        _read(tmp_path / "v.npz")
+
+
+def test_a_header_that_declares_gigabytes(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "v.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.npy", b"\x93NUMPY\x02\x00" + (10**8).to_bytes(4, "little") + b" " * 10**7)
+    with pytest.raises(VectorsError, match="array 'x' cannot be read"):
+        _read(tmp_path / "v.npz")

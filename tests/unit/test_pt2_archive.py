@@ -222,3 +222,19 @@ def test_old_files_and_damage_have_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "text.pt2").write_text("hello")
     assert "no program of torch.export" in refusal(tmp_path / "text.pt2")
     assert "cannot be read" in refusal(tmp_path / "absent.pt2")
+
+
+def test_sample_inputs_are_of_tensors_alone(tmp_path: Path) -> None:
+    """The unpickler that PyTorch restricts takes bytearray, which makes as many bytes as it is told."""
+    inner = io.BytesIO()
+    with zipfile.ZipFile(inner, "w") as file:
+        file.writestr("a/data.pkl", b"\x80\x02c__builtin__\nbytearray\nJ\x00\xa3\xe1\x11\x85R.")
+    path = archive(tmp_path / "net.pt2", members={"data/sample_inputs/model.pt": inner.getvalue()})
+    assert "sample inputs" in refusal(path)
+
+
+def test_expanded_tensors_are_bounded_in_sum(tmp_path: Path) -> None:
+    meta = TENSOR | {"sizes": [{"as_int": 2_000_000}]}
+    weights = {f"w{k}": payload(path_name=f"weight_{k}", tensor_meta=meta) for k in range(8)}
+    members = {f"data/weights/weight_{k}": bytes(8) for k in range(8)}
+    assert "declares 2,000,000 elements" in refusal(archive(tmp_path / "net.pt2", weights=weights, members=members))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -236,11 +237,12 @@ def _output_errors(old: Path, new: Path) -> Iterator[tuple[str, float]]:
 
     Arrays of texts are no outputs: archives of vectors have labels.
     """
-    before, after = ({k: a for k, a in ArrayFile(file).items() if a.dtype.kind in "biuf"} for file in (old, new))
-    for name in sorted({*before, *after}):
-        if name not in before or name not in after or before[name].shape != after[name].shape:
+    files = before, after = ArrayFile(old), ArrayFile(new)
+    headers = [{k: h.shape for k, h in file.headers.items() if h.dtype.kind in "biuf"} for file in files]
+    for name in sorted({*headers[0], *headers[1]}):
+        if headers[0].get(name) != headers[1].get(name):
             yield name, float("inf")
-        elif before[name].size:
+        elif math.prod(headers[0][name]):
             first, second = before[name].astype(np.float64), after[name].astype(np.float64)
             with np.errstate(invalid="ignore"):
                 equal = (first == second) | (np.isnan(first) & np.isnan(second))

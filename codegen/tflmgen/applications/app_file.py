@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.frontend import file_of_source
 from tflmgen.ir import DType, Quantization
 from tflmgen.user_files import read_text_limited
 
@@ -265,6 +266,8 @@ def _stage(file: AppFile, name: str, table: Mapping[str, Any]) -> AppStage:
     if model and settings:
         _check_keys(file, where, table, _STAGE_KEYS)
     path = file.path.parent / model if model else None
+    if path is not None and file_of_source(path) != path:
+        file.fail(f"{where}.model", "is Python code, which an application does not run. Convert it first")
     window = None if slide is None else (slide[0], slide[1])
     restarts, reuses = catch_up == "restart", bool(model) and window is not None and reuse
     return AppStage(name, path, builtin, tuple(sources), when, every, window, restarts, reuses, settings)

@@ -23,6 +23,8 @@ from tflmgen.terminal import Column, Console, Table, count
 
 Array = NDArray[Any]
 
+LARGEST_CLASS = 10_000
+"""Classes of a model at most, of which the confusion is counted."""
 MOST_CLASSES = 20
 """Classes of which a confusion matrix is printed; --json has those of any number."""
 
@@ -86,6 +88,8 @@ def _scored(
     outputs = [_real(result.outputs[0], port) for result in invoke_sets(planned, vectors, session, console).results]
     if labels.dtype.kind in "iub" and labels.ndim == 1:
         return Scored(path.name, _classes(path, outputs, labels.astype(np.int64)))
+    if any(not np.isfinite(array).all() for array in outputs):
+        raise UsageError(f"{path}: output '{port.name}' has values that are infinite or no numbers")
     if any(array.size != labels[0].size for array in outputs):
         sizes = f"{outputs[0].size} elements, and a label has {labels[0].size}"
         raise UsageError(f"{path}: output '{port.name}' has {sizes}. Labels of classes are integers, one a sample")
@@ -93,8 +97,13 @@ def _scored(
 
 
 def _classes(path: Path, outputs: Sequence[Array], labels: NDArray[np.int64]) -> ClassAccuracy:
+    if any(not np.isfinite(array).all() for array in outputs if array.dtype.kind == "f"):
+        raise UsageError(f"{path}: a score is infinite or no number")
     predicted = predicted_classes(outputs)
     classes = max(outputs[0].size, 2, int(predicted.max()) + 1)
+    if predicted.min() < 0 or classes > LARGEST_CLASS:
+        span = f"{predicted.min()} to {classes - 1}"
+        raise UsageError(f"{path}: its classes are {span}, and may be 0 to {LARGEST_CLASS - 1}")
     if labels.min() < 0 or labels.max() >= classes:
         raise UsageError(f"{path}: labels are {labels.min()} to {labels.max()}, and it has {classes} classes from 0 on")
     return class_accuracy(predicted, labels, classes)
@@ -140,10 +149,12 @@ def _per_class(scored: Sequence[Scored], names: Sequence[str]) -> Table:
     for model in scored:
         columns += [Column(f"{model.name} recall", numeric=True), Column("precision", numeric=True, priority=2)]
     rows = []
-    for label in range(len(accuracies[0].confusion)):
-        row = [_name(label, names), count(int(accuracies[0].confusion[label].sum()))]
+    largest = max((a.confusion for a in accuracies), key=len)
+    for label in range(len(largest)):
+        row = [_name(label, names), count(int(largest[label].sum()))]
         for accuracy in accuracies:
-            row += [_share(accuracy.recall[label]), _share(accuracy.precision[label])]
+            known = label < len(accuracy.confusion)
+            row += [_share(accuracy.recall[label]), _share(accuracy.precision[label])] if known else ["-", "-"]
         rows.append(row)
     return Table("Each class", tuple(columns), rows)
 

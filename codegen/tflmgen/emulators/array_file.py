@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import math
+import tokenize
 import weakref
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -21,6 +23,12 @@ Array = NDArray[Any]
 
 LARGEST_ARRAY = 1024 * MEGABYTE
 """Bytes of the largest array that is read: an archive of a few MB may declare any number of zeros."""
+
+LONGEST_HEADER = 1 << 16
+"""Bytes of an array's header that are read; NumPy takes no longer one, but reads what the header declares."""
+
+DAMAGED_ARRAY = (*DAMAGED_ZIP, tokenize.TokenError, SyntaxError, TypeError, LookupError, ArithmeticError)
+"""Exceptions that NumPy raises for headers of arrays, which it reads as Python's literals."""
 
 _READERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -74,7 +82,7 @@ class ArrayFile(Mapping[str, Array]):
             with self._archive.open(header.member) as data:
                 array: Array = np.lib.format.read_array(data, allow_pickle=False)
                 return array
-        except DAMAGED_ZIP as error:
+        except DAMAGED_ARRAY as error:
             raise self._unreadable(name, error) from error
 
     def __iter__(self) -> Iterator[str]:
@@ -89,10 +97,11 @@ class ArrayFile(Mapping[str, Array]):
     def _header(self, member: str) -> ArrayHeader:
         try:
             with self._archive.open(member) as data:
-                read = _READERS.get(np.lib.format.read_magic(data), np.lib.format.read_array_header_2_0)
-                shape, _, dtype = read(data)
+                start = io.BytesIO(data.read(LONGEST_HEADER))
+            read = _READERS.get(np.lib.format.read_magic(start), np.lib.format.read_array_header_2_0)
+            shape, _, dtype = read(start)
             return ArrayHeader(member, shape, dtype)
-        except DAMAGED_ZIP as error:
+        except DAMAGED_ARRAY as error:
             raise self._unreadable(member.removesuffix(".npy"), error) from error
 
     def _unreadable(self, name: str, error: Exception) -> VectorsError:

@@ -33,7 +33,7 @@ class RealNumbers:
         """The integers of finite numbers for a port that takes_real_numbers()."""
         quantization, dtype = port.type.quantization, port.type.dtype
         assert quantization is not None
-        steps = real.astype(np.float64) / quantization.scale
+        steps = (real.astype(np.float32) / np.float32(quantization.scale)).astype(np.float64)
         integers = np.copysign(np.floor(np.abs(steps) + 0.5), steps) + quantization.zero_point
         low, high = dtype.limits
         self.total[port.name] += real.size

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tflmgen.emulators.array_file import LARGEST_ARRAY, Array, ArrayFile, VectorsError
+from tflmgen.emulators.array_file import DAMAGED_ARRAY, LARGEST_ARRAY, Array, ArrayFile, VectorsError
 from tflmgen.emulators.csv_inputs import named_column
 from tflmgen.frontend import printable
-from tflmgen.user_files import DAMAGED_ZIP, open_regular
+from tflmgen.user_files import open_regular
 
 
 def labels_in(path: Path) -> Array:
@@ -19,7 +19,7 @@ def labels_in(path: Path) -> Array:
             return _checked(path, np.lib.format.read_array(file, allow_pickle=False))
     except OSError as error:
         raise VectorsError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except DAMAGED_ZIP as error:
+    except DAMAGED_ARRAY as error:
         raise VectorsError(f"{path}: not a .npy file of numbers: {printable(str(error))}") from error
 
 
@@ -41,5 +41,7 @@ def column_of(inputs: Path, name: str) -> Array:
 def _checked(path: Path, labels: Array) -> Array:
     if labels.dtype.kind not in "iubf" or labels.ndim == 0 or not labels.size:
         raise VectorsError(f"{path}: labels are numbers along a first axis of samples, and these are {labels.dtype}")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise VectorsError(f"{path}: a label is infinite or no number")
     column = labels.ndim == 2 and labels.shape[1] == 1 and labels.dtype.kind in "iub"
     return labels[:, 0] if column else labels

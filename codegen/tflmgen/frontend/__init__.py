@@ -24,7 +24,7 @@ from tflmgen.frontend.model_source import (
 )
 from tflmgen.frontend.observed_import import ObservedModule, import_observed
 from tflmgen.frontend.onnx.located import ShapeInputError
-from tflmgen.frontend.onnx_program import ONNX_WORKER, OnnxProgram
+from tflmgen.frontend.onnx_program import ONNX_EVALUATOR, ONNX_WORKER, OnnxProgram
 from tflmgen.frontend.shape_bounds import Shape, ShapeLimit, TensorKey, find_bounds, parse_shape_limit
 from tflmgen.frontend.source_function import file_of_source, is_torch_function, stem_of_source
 from tflmgen.frontend.subgraphs import CONTROL_FLOW, Binding, OperatorKey, bindings, fused_activation, is_loop
@@ -46,6 +46,7 @@ __all__ = [
     "CONTROL_FLOW",
     "CUSTOM",
     "LAYERS",
+    "ONNX_EVALUATOR",
     "ONNX_WORKER",
     "TFLITE_ONLY",
     "Binding",

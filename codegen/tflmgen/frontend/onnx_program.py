@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
+ONNX_EVALUATOR = "onnx's evaluator"
+"""Name of the evaluator that the package onnx ships, which is no authority."""
 ONNX_WORKER = "tflmgen.frontend.onnx.onnx_worker"
 """Module whose process runs a program on input sets."""
 

@@ -13,7 +13,7 @@ from tflmgen.ir import DType, Module, Node, Op, TensorType, Value, resolve
 from tflmgen.kernels import Activation, traits_of
 from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.fusion import PatternRewriter
-from tflmgen.passes.single_precision import fits_float32
+from tflmgen.passes.single_precision import cancels, fits_float32
 
 Array = NDArray[Any]
 
@@ -76,7 +76,10 @@ class _Affine(PatternRewriter):
         elif is_first and reader.operator == "SUB":
             w, b = -w, array - b
         else:
-            b = b + (array if reader.operator == "ADD" else -array)
+            addend = array if reader.operator == "ADD" else -array
+            if cancels(b, addend):
+                return None
+            b = b + addend
         attributes = replace(op.attributes, activation=reader.attributes.activation)
         return self._with_weights(replace(op, attributes=attributes, outputs=reader.outputs), w, b, reader)
 
@@ -123,7 +126,7 @@ class _Affine(PatternRewriter):
         joined = first * second if op.operator == "MUL" else first + second
         if joined.size > max(first.size, second.size) or reader.outputs[0].type != op.outputs[0].type:
             return None
-        if not fits_float32(joined):
+        if not fits_float32(joined) or (op.operator == "ADD" and cancels(first, second)):
             return None
         self._touched.add(reader.id)
         return replace(reader, id=op.id, inputs=(read, self._constant(joined)))

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from tflmgen.passes.single_precision import cancels
+
 Atom = Any
 """A name, or a name and the key of the sum that the named function is of."""
 Product = frozenset[tuple[Atom, int]]
@@ -27,8 +29,10 @@ MAX_TERMS = 16
 """Terms of a sum at most; the longest pattern has four."""
 MAX_EXPONENT = 4
 """Greatest exponent of an atom; GELU has a cube."""
-GREATEST = 2**512
-"""Coefficients are less: greater ones are no float64, and far from any constant that is looked for."""
+GREATEST = 2**128
+"""Magnitudes of coefficients are less: greater ones are infinite in float32."""
+LEAST = Fraction(1, 2**149)
+"""Magnitudes of coefficients are this at least: lesser ones are zero in float32."""
 HALF_STEP = Fraction(1, 2**24)
 """Largest relative error of a number that was rounded to float32."""
 
@@ -45,6 +49,8 @@ class Sum:
 
     def __add__(self, other: Sum) -> Sum:
         terms = dict(self.terms)
+        if ONE in terms and ONE in other.terms and cancels(np.float64(terms[ONE]), np.float64(other.terms[ONE])):
+            raise NoFormError
         for product, coefficient in other.terms.items():
             terms[product] = terms[product] + coefficient if product in terms else coefficient
         return _without_zeros(terms)
@@ -146,7 +152,7 @@ def _without_zeros(terms: Mapping[Product, Coefficient]) -> Sum:
 
 def _is_moderate(coefficient: Coefficient) -> bool:
     if isinstance(coefficient, Fraction | int):
-        return -GREATEST < coefficient < GREATEST
+        return LEAST <= abs(Fraction(coefficient)) < GREATEST
     return bool(np.isfinite(coefficient).all())
 
 

@@ -159,6 +159,12 @@ class Board:
         return (*flags, "-mfloat-abi=hard", *(() if self.fpu == "auto" else (f"-mfpu={self.fpu}",)))
 
     @property
+    def has_own_code(self) -> bool:
+        """Whether C files of the user's board, not of one that comes with tflmgen, become part of the firmware."""
+        own = self.folder is not None and self.folder.resolve().parent != boards_folder()
+        return own and self.folder is not None and any(self.folder.glob("*.[ch]"))
+
+    @property
     def qemu_command(self) -> tuple[str, ...]:
         """Command that runs a firmware in QEMU with its UART on stdio, up to -kernel; empty without QEMU."""
         if self.qemu is None:
@@ -167,7 +173,8 @@ class Board:
         return (
             *("qemu-system-arm", "-machine", self.qemu.machine, *self.qemu.arguments),
             *("-display", "none", "-monitor", "none", *(word for serial in serials for word in ("-serial", serial))),
-            *("-semihosting-config", "enable=on,target=native"),
+            # Through semihosting, firmware opens files and runs commands of this computer.
+            *("-semihosting-config", f"enable={'off' if self.has_own_code else 'on,target=native'}"),
         )
 
     @property

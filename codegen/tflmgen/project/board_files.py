@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
 from tflmgen.errors import TflmgenError
+from tflmgen.user_files import read_limited
 
 LARGEST = 1 << 20
 """Bytes of the largest file that is read; board.json, a .repl and a UART driver have some thousand."""
@@ -17,7 +16,7 @@ MOST = 64
 """C files of a folder, at most."""
 PLAIN_NAME = re.compile(r"\w[\w.+-]*", re.ASCII)
 REPL_COMMANDS = re.compile(
-    r"\b(?:((?:pre)?init|reset)(?:\s+add)?\s*:|(script|\w*file\w*)\s*:|(using)\s+\"|(Python|\w*CoSimulat\w*|\w*Verilat\w*)\b)",
+    r"\b(?:((?:pre)?init|reset)(?:\s+add)?\s*:|(script|\w*file\w*)\s*:|\b(using)\b|(Python|\w*CoSimulat\w*|\w*Verilat\w*)\b)",
     re.IGNORECASE,
 )
 """Words of a .repl with which Renode runs commands, scripts or libraries, or reads further files."""
@@ -41,13 +40,7 @@ def read_board_file(folder: Path, name: str) -> bytes:
     try:
         if path.resolve().parent != folder.resolve() and folder.resolve().parent != boards_folder():
             raise BoardError(f"{path}: a link out of the board's folder")
-        with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise BoardError(f"{path}: not a regular file")
-            if status.st_size > LARGEST:
-                raise BoardError(f"{path}: it has {status.st_size:,} bytes; at most {LARGEST:,} are read")
-            return file.read(LARGEST)
+        return read_limited(path, LARGEST)
     except OSError as error:
         raise BoardError(f"{path}: {error.strerror}") from None
 
@@ -63,7 +56,9 @@ def read_c_files(folder: Path) -> dict[str, bytes]:
 def read_repl(folder: Path, name: str) -> bytes:
     """A .repl of a board's folder, which describes hardware and runs nothing in Renode. Raises BoardError otherwise."""
     data = read_board_file(folder, name)
-    command = REPL_COMMANDS.search(data.decode("utf-8", "replace"))
+    text = data.decode("utf-8", "replace")
+    without_comments = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
+    command = REPL_COMMANDS.search(text) or REPL_COMMANDS.search(without_comments)
     if command and folder.resolve().parent != boards_folder():
         raise BoardError(
             f"{folder / name}: '{command[command.lastindex or 0]}' runs commands or reads files in Renode, and a "

@@ -347,8 +347,11 @@ def _element_weights(reference: Run) -> dict[tuple[int, tuple[int, ...]], Floats
             groups.setdefault((place, array.shape), []).append(array.astype(np.float64))
     weights = {}
     for key, arrays in groups.items():
-        variance = np.where(np.isfinite(arrays), arrays, 0.0).var(axis=0)
-        weights[key] = 1 / (variance + _LEAST_VARIANCE * variance.max(initial=0) + _LEAST_NOISE)
+        finite = np.where(np.isfinite(arrays), arrays, 0.0)
+        variance = finite.var(axis=0)
+        # Of a shape that occurs once, which has no variance, the power counts.
+        largest = variance.max(initial=0) or float(np.mean(np.square(finite))) or 1.0
+        weights[key] = 1 / (variance + _LEAST_VARIANCE * largest)
     return weights
 
 

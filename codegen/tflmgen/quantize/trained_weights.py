@@ -85,11 +85,10 @@ def _decayed(graph: SubGraph, product: Operator) -> int | None:
     """The operand of a product with a constant little below 1."""
     for source, factor in (product.inputs, product.inputs[::-1]):
         tensor = graph.tensors[factor]
-        if (
-            tensor.data is not None
-            and tensor.dtype is DType.FLOAT32
-            and (constant_values(tensor) >= _LEAST_DECAY).all()
-        ):
+        if tensor.data is None or tensor.dtype is not DType.FLOAT32:
+            continue
+        values = constant_values(tensor)
+        if ((values >= _LEAST_DECAY) & (values <= 1)).all():
             return source
     return None
 

@@ -16,13 +16,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from tflmgen import __version__
-from tflmgen.frontend import Model, OnnxProgram, is_lowered, read_source, source_program, write_model
+from tflmgen.frontend import Model, OnnxProgram, file_of_source, is_lowered, read_source, source_program, write_model
 from tflmgen.options import SourceOptions
 from tflmgen.source_proof.data_proof import ProofSettings, prove
 from tflmgen.source_proof.onnx_source import OnnxSource
 from tflmgen.source_proof.proof_result import Proof
 from tflmgen.source_proof.source_entry import SourceEntry, SourcePort
 from tflmgen.user_cache import cache_folder, write_cached
+from tflmgen.user_files import MODEL_LIMIT, read_limited
 
 ADVICE = "Nothing was built. --validate off asks nobody"
 EFFORTS = {
@@ -125,6 +126,8 @@ def _digest(program: OnnxProgram, model: Model, options: SourceOptions, effort: 
         for path in sorted((Path(__file__).parents[1] / room).glob("*.py")):
             digest.update(path.read_bytes())
     digest.update(hashlib.sha256(program.onnx).digest())
+    if program.torch:  # two programs may have one export, and faults of the export are what is looked for
+        digest.update(hashlib.sha256(read_limited(file_of_source(Path(program.torch)), MODEL_LIMIT)).digest())
     digest.update(repr([(key, array.tolist()) for key, array in sorted(program.constants.items())]).encode())
     digest.update(hashlib.sha256(write_model(model)).digest())
     return digest.hexdigest()[:32]

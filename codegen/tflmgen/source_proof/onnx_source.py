@@ -49,6 +49,8 @@ class OnnxSource:
         """Outputs of input sets by the source's own framework; None where it fails."""
         self.title, results, _ = self._run(sets, by_definition=False)
         self.is_authority = self.title != DEFINITION
+        if self._program.other_floats and not self._program.is_torch:
+            self.title += f" (in float32 in place of {', '.join(self._program.other_floats)})"
         return results
 
     def run_by_definition(self, sets: Sequence[InputSet]) -> Sequence[Outputs | None]:

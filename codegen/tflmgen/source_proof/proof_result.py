@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tflmgen.errors import TflmgenError
+from tflmgen.frontend import ONNX_EVALUATOR
 from tflmgen.reference import Array
 
-DEFINITION = "onnx's evaluator"
+DEFINITION = ONNX_EVALUATOR
 """What runs ONNX's own definitions, in words for people."""
 Outputs = Sequence[Sequence[Array]]
 """Arrays of the outputs of each invoke."""

@@ -10,13 +10,10 @@ import tensorflow as tf
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
-from tflmgen.tensorflow_worker.file_operations import check_graph
+from tflmgen.tensorflow_worker.file_operations import TEXT_GRAPH_LIMIT, check_graph
 from tflmgen.tensorflow_worker.source_error import SourceError
 from tflmgen.tensorflow_worker.tensor_names import full_name
-from tflmgen.user_files import MEGABYTE, MODEL_LIMIT, read_limited, read_text_limited
-
-TEXT_GRAPH_LIMIT = 256 * MEGABYTE
-"""Bytes of the largest graph that is read as text, which takes some ten times as much memory."""
+from tflmgen.user_files import MODEL_LIMIT, read_limited, read_text_limited
 
 VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable", "VarIsInitializedOp"})
 FETCHLESS = frozenset({"NoOp", "Assert", "Const", "Placeholder", "TensorArrayCloseV3", "StopGradient"})

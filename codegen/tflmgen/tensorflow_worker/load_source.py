@@ -8,11 +8,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import tensorflow as tf
 
-from tflmgen.tensorflow_worker.file_operations import check_graph, check_saved_model
+from tflmgen.tensorflow_worker.file_operations import check_graph, checked_saved_model
 from tflmgen.tensorflow_worker.frozen_graph import load_frozen
 from tflmgen.tensorflow_worker.keras_file import load_keras
 from tflmgen.tensorflow_worker.loaded_source import Entry, Program, port_of
@@ -96,8 +97,8 @@ def _keras_model(model: Any, request: Request) -> Program:
 
 
 def _saved_model(request: Request) -> Program:
-    path = request["source"]
-    check_saved_model(Path(path))
+    scratch = TemporaryDirectory()
+    path = str(checked_saved_model(Path(request["source"]), Path(scratch.name)))
     tags = reference_tags(Path(path))
     signatures: Mapping[str, Any]
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -149,10 +150,28 @@ def _loaded(path: Path) -> onnx.ModelProto:
     except (DecodeError, onnx.checker.ValidationError, ValueError) as error:
         raise _error(name, f"it is no ONNX file: {reason_of(error)}") from error
     try:
+        _check_external(model, path.parent)
         onnx.load_external_data_for_model(model, str(path.parent))
     except (OSError, onnx.checker.ValidationError, ValueError) as error:
         raise _error(name, f"its external data cannot be read: {reason_of(error)}") from error
     return model
+
+
+def _check_external(model: onnx.ModelProto, folder: Path) -> None:
+    """Raises ValueError where tensors would read more of external files than they declare, or more than a model has."""
+    read = 0
+    for tensor in onnx.external_data_helper._get_all_tensors(model):
+        if not onnx.external_data_helper.uses_external_data(tensor):
+            continue
+        place = {entry.key: entry.value for entry in tensor.external_data}
+        file = folder / place.get("location", "")
+        length = int(place["length"]) if place.get("length") else file.stat().st_size if file.is_file() else 0
+        declared = 8 * math.prod(tensor.dims)
+        if length > max(declared, 8):
+            raise ValueError(f"'{tensor.name}' has {length:,} bytes, and its shape takes {declared:,} at most")
+        read += length
+    if read > MODEL_LIMIT:
+        raise ValueError(f"its tensors have {read:,} bytes; at most {MODEL_LIMIT:,} are read")
 
 
 def torch_runner(path: Path) -> TorchRunner:

@@ -25,12 +25,11 @@ from onnx.reference import ReferenceEvaluator
 
 from tflmgen.frontend.onnx.onnx_file import torch_runner
 from tflmgen.frontend.onnx.open_results import has_open_results, operands_to_look_at
+from tflmgen.frontend.onnx_program import ONNX_EVALUATOR
 
 Evaluate = Callable[[Mapping[str, Any]], Sequence[Any]]
 Run = Callable[[Sequence[Mapping[str, Any]]], Sequence[Sequence[Any]]]
 """Function from the named inputs of consecutive invokes to their outputs."""
-EVALUATOR = "onnx's evaluator"
-"""Who ran the model where ONNX Runtime is absent, or does not support it."""
 
 
 class OpenResultError(Exception):
@@ -59,7 +58,7 @@ def main(folder: Path) -> None:
         outputs = max(map(len, rows.values()), default=0)
         _answer(folder, {"title": title, "ran": ran, "open": list(open_sets), "outputs": outputs}, results)
 
-    with _ended_in_time(request["evaluator_seconds"] if title == EVALUATOR else None, answer):
+    with _ended_in_time(request["evaluator_seconds"] if title == ONNX_EVALUATOR else None, answer):
         for k, invokes in enumerate(request["invokes"]):
             try:
                 rows = run([{**_named(request, arrays, k, n), **constants} for n in range(invokes)])
@@ -128,7 +127,7 @@ def _evaluator(model: onnx.ModelProto) -> tuple[str, Evaluate]:
 
 def _defined(model: onnx.ModelProto) -> tuple[str, Evaluate]:
     evaluator = ReferenceEvaluator(model)
-    return EVALUATOR, lambda feeds: list(evaluator.run(None, dict(feeds)))
+    return ONNX_EVALUATOR, lambda feeds: list(evaluator.run(None, dict(feeds)))
 
 
 def _where_defined(model: onnx.ModelProto) -> tuple[str, Evaluate]:

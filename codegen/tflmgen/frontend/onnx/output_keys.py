@@ -13,6 +13,8 @@ from typing import Any
 
 import onnx
 
+from tflmgen.frontend.onnx.model_notes import texts_of
+
 METADATA_KEY = "tflmgen.outputs"
 
 
@@ -57,5 +59,4 @@ def name_outputs(model: onnx.ModelProto, outputs: Sequence[str], keys: Sequence[
 def output_names(model: onnx.ModelProto) -> dict[str, str]:
     """Output of the graph -> its name for people."""
     names = {entry.name: entry.name for entry in model.graph.output}
-    text = next((entry.value for entry in model.metadata_props if entry.key == METADATA_KEY), "{}")
-    return names | dict(json.loads(text))
+    return names | texts_of(model, METADATA_KEY)

@@ -12,6 +12,7 @@ import ast
 import io
 import json
 import math
+import pickletools
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.errors import Location, ModelError, Problem
-from tflmgen.user_files import DAMAGED_ZIP, MEGABYTE, MODEL_LIMIT, open_regular, read_member
+from tflmgen.user_files import DAMAGED_ZIP, MEGABYTE, MODEL_LIMIT, open_regular, parse_json, read_member
 
 Json = Any
 
@@ -30,7 +31,12 @@ DAMAGED = (*DAMAGED_ZIP, AttributeError, IndexError, KeyError, RecursionError, S
 """Exceptions that archives and JSON of another structure than PyTorch's raise."""
 
 _EXPANSION_BYTES = 64 * MEGABYTE
-"""Bytes that a tensor may have beyond those of its member, as expanded tensors do."""
+"""Bytes that tensors may have beyond those of their members, as expanded tensors do."""
+
+_SAMPLE_GLOBALS = re.compile(
+    r"collections OrderedDict|torch\._utils _rebuild_(tensor_v2|parameter)|torch (\w*Storage|Size|device|\w+)"
+)
+"""What sample inputs are made of: tensors, containers, and PyTorch's types of elements."""
 
 _PAYLOADS = re.compile(r"data/(weights|constants)/[\w.]+")
 _PROGRAM = "models/model.json"
@@ -150,22 +156,41 @@ def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, bytes]:
 
 
 def _is_stored(samples: bytes) -> bool:
-    """Whether sample inputs are an archive that is no larger unpacked; PyTorch writes none where there are none."""
+    """Whether sample inputs, which may be absent, are an archive of tensors that is no larger unpacked.
+
+    A pickle that PyTorch restricts may still make as many bytes as it likes: only what makes tensors is taken.
+    """
     if not samples:
         return True
     try:
         with zipfile.ZipFile(io.BytesIO(samples)) as archive:
-            return sum(info.file_size for info in archive.infolist()) <= len(samples)
-    except zipfile.BadZipFile:
+            if sum(info.file_size for info in archive.infolist()) > len(samples):
+                return False
+            pickles = [archive.read(name) for name in archive.namelist() if name.endswith(".pkl")]
+        return all(_SAMPLE_GLOBALS.fullmatch(name) for data in pickles for name in _globals_of(data))
+    except DAMAGED:
         return False
 
 
+def _globals_of(data: bytes) -> Iterator[str]:
+    """Names that a pickle takes from modules, "module name"; a name that is computed is "?"."""
+    texts: list[str] = []
+    for operation, argument, _ in pickletools.genops(data):
+        if operation.name in ("GLOBAL", "INST"):
+            yield str(argument)
+        elif operation.name == "STACK_GLOBAL":
+            yield " ".join(texts[-2:]) if len(texts) > 1 else "?"
+        elif isinstance(argument, str):
+            texts.append(argument)
+
+
 def _json(contents: bytes) -> Json:
-    return json.loads(contents.decode("utf-8"))
+    return parse_json(contents.decode("utf-8"))
 
 
 def _check_payloads(path: Path, members: Mapping[str, bytes]) -> None:
     """Every weight and constant is plain bytes of a tensor, and none declares much more than it has."""
+    declared = held = 0
     for folder, configuration in _CONFIGURATIONS.items():
         entries = _json(members[configuration])["config"]
         for name, entry in entries.items():
@@ -180,7 +205,8 @@ def _check_payloads(path: Path, members: Mapping[str, bytes]) -> None:
                 raise ValueError(f"'{name}' is in '{entry['path_name']}', which is no tensor's member")
             present = len(members[f"data/{folder}/{entry['path_name']}"])
             sizes = [size["as_int"] for size in entry["tensor_meta"]["sizes"]]
-            if 8 * math.prod(sizes) > 8 * present + _EXPANSION_BYTES:
+            declared, held = declared + 8 * math.prod(sizes), held + 8 * present
+            if declared > held + _EXPANSION_BYTES:
                 raise ValueError(f"'{name}' declares {math.prod(sizes):,} elements, and has {present:,} bytes")
             _check_program(path, entry)
 

@@ -10,6 +10,9 @@ from collections.abc import Sequence
 
 import onnx
 
+from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.frontend.onnx.model_notes import texts_of
+
 METADATA_KEY = "tflmgen.state"
 
 
@@ -21,5 +24,11 @@ def mark_state(model: onnx.ModelProto, pairs: Sequence[tuple[str, str]], initial
 
 def state_pairs(model: onnx.ModelProto) -> dict[str, str]:
     """Input -> the output that is its next value."""
-    text = next((entry.value for entry in model.metadata_props if entry.key == METADATA_KEY), "[]")
-    return dict(json.loads(text))
+    pairs = texts_of(model, METADATA_KEY)
+    inputs = {entry.name for entry in model.graph.input} & {tensor.name for tensor in model.graph.initializer}
+    outputs = {entry.name for entry in model.graph.output}
+    wrong = next((pair for pair in pairs.items() if pair[0] not in inputs or pair[1] not in outputs), None)
+    if wrong is not None:
+        rule = f"its metadata '{METADATA_KEY}' names '{wrong[0]}' and '{wrong[1]}', which are no input and output of it"
+        raise ModelError([Problem(Location(model.graph.name or "model"), rule)])
+    return pairs

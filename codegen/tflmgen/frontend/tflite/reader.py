@@ -48,7 +48,7 @@ def parse_model(data: bytes, name: str) -> Model:
     """Model in the bytes of a file; `name` is for messages. Raises ModelError with every problem of the file."""
     if not data:
         raise _error(name, "the file is empty")
-    if other := other_format(data):
+    if data[4:8] not in (IDENTIFIER, CIRCLE_IDENTIFIER) and (other := other_format(data)):
         raise _error(name, _NO_TFLITE, other)
     try:
         decoder = Decoder(data)

@@ -91,6 +91,10 @@ def test_a_path_means_the_users_folder_even_with_the_name_of_a_known_board(
         'using "/somewhere/else.repl"',
         "x: UART.CoSimulatedUART @ sysbus <0x0, +0x100>",
         "x: Verilated.BaseDoubleWordVerilatedPeripheral @ sysbus 0x5",
+        'sysbus:\n    init /**/ :\n        log "x"',
+        "sysbus:\n    init // a note\n    :\n        x",
+        'x: Other @ sysbus 0x5\n    script/* */: "request.value = 1"',
+        'using/* */"x.repl"',
     ],
 )
 def test_a_repl_describes_hardware_alone(tmp_path: Path, line: str) -> None:
@@ -191,3 +195,10 @@ def test_no_output_leaves_the_folder(tmp_path: Path, path: str) -> None:
         with pytest.raises(FolderError, match="leads out of the folder"):
             write_folder(content, out)
     assert not (tmp_path / "x").exists()
+
+
+def test_firmware_with_code_of_a_users_board_reaches_nothing_by_semihosting(tmp_path: Path) -> None:
+    folder = a_board(tmp_path)
+    assert "enable=on,target=native" in load_board(str(folder)).qemu_command
+    (folder / "uart_cmsdk.c").write_text("/* */")
+    assert "enable=off" in load_board(str(folder)).qemu_command

@@ -210,3 +210,11 @@ def test_a_factor_of_steps_is_no_channels() -> None:
     """
     (function,) = run_passes(parse_graph(text)).functions
     assert [node.operator for node in function.body.nodes if isinstance(node, Op)] == ["CONV_2D", "RESHAPE", "MUL"]
+
+
+@pytest.mark.parametrize("line", ["%y: float32[1,3] = ADD(%m, #n)", "%y: float32[1,3] = SUB(%m, #p)"])
+def test_a_sum_that_rounds_to_integers_stays(line: str) -> None:
+    """x + 1.5 * 2^23 - 1.5 * 2^23 is x rounded to an integer in float32."""
+    constants = "constant #p: float32[] = 12582912.0\nconstant #n: float32[] = -12582912.0"
+    text = graph("%m: float32[1,3] = ADD(%x, #p)", line, constants=constants)
+    same_graph(fold_affine(parse_graph(text)), text)

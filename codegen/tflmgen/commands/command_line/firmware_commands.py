@@ -19,6 +19,7 @@ from tflmgen.commands.command_line.arguments import (
     OptionalInputs,
     OptionalOutputs,
     Report,
+    Thresholds,
     Vectors,
     Volts,
 )
@@ -79,6 +80,7 @@ def compare(
         Path | None, typer.Option("--junit", metavar="FILE", help="Write the results as JUnit XML too.")
     ] = None,
     expect: Expected = None,
+    thresholds: Thresholds = False,
     layers: Annotated[
         bool,
         typer.Option(
@@ -101,8 +103,10 @@ def compare(
 
         if vectors is None or layers:
             raise UsageError("--expect needs --vectors with the application's inputs, and excludes --layers")
-        decisions_command(model, board, vectors, expect, junit, options, session, output)
+        decisions_command(model, board, vectors, expect, thresholds, junit, options, session, output)
         return
+    if thresholds:
+        raise UsageError("--thresholds needs --expect: decisions that should be made, and their times")
     run_comparison = layers_command if layers else test_command
     run_comparison(model, board, vectors, Tolerance(atol, rtol), junit, options, session, output)
 

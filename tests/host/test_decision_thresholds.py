@@ -10,6 +10,7 @@ import jsonschema  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 from support.commands import tflmgen as run_tflmgen
+from support.repository import ROOT
 from tflmgen.applications import SmoothingStage, read_application, smoothed_scores, smoothing_stages
 
 OUTPUTS = ("decide.scores", "decide.detected", "decide.ran")
@@ -123,3 +124,21 @@ def test_what_thresholds_need_is_said(folder: Path) -> None:
     (folder / "e.csv").write_text("time,stage,value\n,gate,\n")
     finished = run_tflmgen(*words, folder / "app.toml", "--expect", folder / "e.csv")
     assert 'expected decisions are of no stage with builtin = "smooth"' in " ".join(finished.err.split())
+
+
+def test_a_page_shows_scores_over_time(folder: Path) -> None:
+    """A picture of each file: a line for each class, the threshold, and a mark for each decision."""
+    page = folder / "page.html"
+    words = ("run", folder / "app.toml", "--board", "host", "--inputs", folder / "samples", "--report", page)
+    finished = run_tflmgen(*words, "--json")
+    assert finished.code == 0, finished.err
+    text = page.read_text(encoding="utf-8")
+    decisions = [e for file in finished.json["files"] for e in file["events"] if e["output"] == "detected"]
+    assert text.count('<g class="decision') == len(decisions) > 4
+    assert text.count("<polyline") == 2 * 3
+    assert text.count("threshold 0.5") == 2
+    assert "decide.scores, a.csv" in text
+    assert "http" not in text.replace("http://www.w3.org/", "")
+    wrong = run_tflmgen("run", ROOT / "examples" / "gate.tflite", "--board", "host", "--inputs", page, "--report", page)
+    assert wrong.code == 2
+    assert page.read_text(encoding="utf-8") == text

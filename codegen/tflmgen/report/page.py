@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tflmgen.backend import render
@@ -14,20 +14,30 @@ from tflmgen.report.layer_texts import STREAM_COLUMNS, dead_rows, other_removals
 from tflmgen.report.memory import memory_bars
 from tflmgen.report.occupancy import Occupancy
 from tflmgen.report.palette import Palette
+from tflmgen.report.score_plot import HEIGHT as PLOT_HEIGHT
+from tflmgen.report.score_plot import LEFT, TOP, ScoreSeries, score_plot
 from tflmgen.report.stage_rows import stage_table
 from tflmgen.report.steps import Plan, Steps, shape
 from tflmgen.report.tables import layer_parts, operator_columns, operator_rows, work_parts
 from tflmgen.report.timeline import LANE_HEIGHT, NAMES_HEIGHT, Timeline
 from tflmgen.terminal import count, readable, share
 
+PLOTS = 24
+"""Pictures of scores on a page."""
+
 
 def report_html(
-    plan: Plan, board: Board, firmware: Mapping[str, Any] | None = None, bench: Mapping[str, Any] | None = None
+    plan: Plan,
+    board: Board,
+    firmware: Mapping[str, Any] | None = None,
+    bench: Mapping[str, Any] | None = None,
+    scores: Sequence[ScoreSeries] = (),
 ) -> str:
     """HTML text of the report on a plan (schema/plan.json) for a board.
 
     firmware  sizes of the compiled firmware, as in plan.json; without it, the report covers the model only
     bench     output of `tflmgen bench --json` (schema/bench.json)
+    scores    an application's scores on files of samples
     """
     steps, occupancy = Steps(plan), Occupancy(plan)
     palette, timeline, peak = Palette(steps), Timeline(steps, occupancy.bytes), plan["arena"]["peak_step"]
@@ -60,6 +70,11 @@ def report_html(
         layers=layer_parts(steps, palette),
         work=work_parts(steps, palette, bench),
         bench=bench,
+        plots=[score_plot(series) for series in scores[:PLOTS]],
+        unplotted=max(0, len(scores) - PLOTS),
+        left=LEFT,
+        top=TOP,
+        height=PLOT_HEIGHT,
     )
 
 

@@ -54,6 +54,10 @@ def run(
     board: BoardName,
     inputs: Inputs,
     outputs: OptionalOutputs = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE.html", help="Also write an application's plan and scores as HTML."),
+    ] = None,
     options: BuildOptions,
     session: SessionOptions,
     output: OutputOptions,
@@ -65,7 +69,7 @@ def run(
     from tflmgen.commands.run import run_command
 
     model, options = prepared(models, options, output, board)
-    run_command(model, board, inputs, outputs, options, session, output)
+    run_command(model, board, inputs, outputs, report, options, session, output)
 
 
 @command("test", epilog="Example:  tflmgen test kws.tflite --board mps2_an386 --vectors golden.npz")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from tflmgen.emulators import (
 )
 from tflmgen.errors import UsageError
 from tflmgen.options import SessionOptions
-from tflmgen.terminal import Console
+from tflmgen.terminal import Console, Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def _stream(
     session: Session,
     name: str,
     vectors: Vectors,
-    progress: Callable[[str], None],
+    progress: Progress,
 ) -> Stream:
     signatures = planned.compilation.module.signatures
     results = tuple(run_sets(session, signatures, vectors.sets, True, progress))

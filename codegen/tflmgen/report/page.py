@@ -14,16 +14,12 @@ from tflmgen.report.layer_texts import STREAM_COLUMNS, dead_rows, other_removals
 from tflmgen.report.memory import memory_bars
 from tflmgen.report.occupancy import Occupancy
 from tflmgen.report.palette import Palette
-from tflmgen.report.score_plot import HEIGHT as PLOT_HEIGHT
-from tflmgen.report.score_plot import LEFT, TOP, ScoreSeries, score_plot
+from tflmgen.report.score_plot import ScoreSeries, score_plots
 from tflmgen.report.stage_rows import stage_table
 from tflmgen.report.steps import Plan, Steps, shape
 from tflmgen.report.tables import layer_parts, operator_columns, operator_rows, work_parts
 from tflmgen.report.timeline import LANE_HEIGHT, NAMES_HEIGHT, Timeline
 from tflmgen.terminal import count, readable, share
-
-PLOTS = 24
-"""Pictures of scores on a page."""
 
 
 def report_html(
@@ -40,8 +36,7 @@ def report_html(
     scores    an application's scores on files of samples
     """
     steps, occupancy = Steps(plan), Occupancy(plan)
-    palette, timeline, peak = Palette(steps), Timeline(steps, occupancy.bytes), plan["arena"]["peak_step"]
-    has_arena = plan["arena"]["bytes"] > 0
+    palette, timeline = Palette(steps), Timeline(steps, occupancy.bytes)
     return render(
         "report/report.html.j2",
         plan=plan,
@@ -49,14 +44,7 @@ def report_html(
         tiles=_tiles(plan, board, steps, firmware, bench),
         legend=palette.legend,
         timeline=timeline,
-        map=arena_map(steps, occupancy, timeline, palette) if has_arena else None,
-        map_height=HEIGHT,
-        lane_height=LANE_HEIGHT,
-        names_height=NAMES_HEIGHT,
-        columns=[_column(column) for column in timeline.columns],
-        peak_title=steps.title(peak),
-        binding=[_bound(buffer, steps) for buffer in binding(occupancy, peak)] if has_arena else [],
-        occupied=occupancy.peak,
+        **_arena(plan, steps, occupancy, palette, timeline),
         advice=advice(steps, occupancy),
         bars=memory_bars(plan, board, firmware),
         charts=flow_charts(steps, palette),
@@ -70,12 +58,22 @@ def report_html(
         layers=layer_parts(steps, palette),
         work=work_parts(steps, palette, bench),
         bench=bench,
-        plots=[score_plot(series) for series in scores[:PLOTS]],
-        unplotted=max(0, len(scores) - PLOTS),
-        left=LEFT,
-        top=TOP,
-        height=PLOT_HEIGHT,
+        **score_plots(scores),
     )
+
+
+def _arena(plan: Plan, steps: Steps, occupancy: Occupancy, palette: Palette, timeline: Timeline) -> dict[str, object]:
+    peak, has_arena = plan["arena"]["peak_step"], plan["arena"]["bytes"] > 0
+    return {
+        "map": arena_map(steps, occupancy, timeline, palette) if has_arena else None,
+        "map_height": HEIGHT,
+        "lane_height": LANE_HEIGHT,
+        "names_height": NAMES_HEIGHT,
+        "columns": [_column(column) for column in timeline.columns],
+        "peak_title": steps.title(peak),
+        "binding": [_bound(buffer, steps) for buffer in binding(occupancy, peak)] if has_arena else [],
+        "occupied": occupancy.peak,
+    }
 
 
 def _operator_table(

@@ -16,6 +16,8 @@ HEIGHT, LEFT, TOP = 190, 72, 18
 """Pixels of the axis of scores, of the numbers beside it, and of the decisions' labels above."""
 _LEAST_WIDTH, _MOST_WIDTH, _SECOND = 620, 6000, 12
 """Least and greatest width of the axis of time, and the width of a second or, without a period, of a call."""
+PLOTS = 24
+"""Pictures on a page."""
 _LABEL = 7
 """Pixels of a letter of a decision's label."""
 
@@ -68,6 +70,12 @@ class ScorePlot:
     threshold: Mark | None
     decisions: tuple[Mark, ...]
     unit: str
+
+
+def score_plots(scores: Sequence[ScoreSeries]) -> dict[str, object]:
+    """Contents of the page's section of scores."""
+    plots = [score_plot(series) for series in scores[:PLOTS]]
+    return {"plots": plots, "unplotted": len(scores) - len(plots), "left": LEFT, "top": TOP, "plot_height": HEIGHT}
 
 
 def score_plot(series: ScoreSeries) -> ScorePlot:

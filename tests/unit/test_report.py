@@ -85,6 +85,19 @@ def test_the_map_shows_every_tensor_within_its_bounds(tmp_path: Path, seed: int)
     assert len(tensors) == sum(len(t["ranges"]) for b in arena for t in b["tensors"])
 
 
+def test_labels_stand_where_their_blocks_are_free(tmp_path: Path) -> None:
+    """One input is written over by the sum in the last step of its life; the other is whole until its end."""
+    plan = plan_of(write_adder(tmp_path / "adder.tflite"))
+    steps, occupancy = Steps(plan), Occupancy(plan)
+    drawn = arena_map(steps, occupancy, Timeline(steps, occupancy.bytes), Palette(steps))
+    blocks = {block.label: block for block in drawn.blocks if block.label}
+    assert set(blocks) == {"left", "right", "ADD"}
+    for block in blocks.values():
+        others = [b for b in drawn.blocks if b is not block and b.style != "home" and b.y == block.y and b.x > block.x]
+        free = min([block.x + block.width, *(b.x for b in others)]) - block.x
+        assert block.label_width == pytest.approx(free)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_lanes_cover_what_they_stand_for(tmp_path: Path, seed: int) -> None:
     plan = random_plan(tmp_path, seed)

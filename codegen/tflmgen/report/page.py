@@ -106,7 +106,7 @@ def _tiles(
     moved = sum(steps.moved.values())
     tiles = [
         ("arena", "Arena", readable(arena["bytes"]), _share_text(arena["bytes"], ram, "RAM", bound)),
-        ("weights", "Weights", readable(weights), _share_text(weights, flash, "flash", f"{count(weights)} bytes")),
+        ("weights", "Weights", readable(weights), _weights_note(weights, flash)),
         ("macs", "MACs", _with_prefix(plan["macs"]["computed"]), _macs_note(plan, steps)),
         ("operators", "Operators", count(len(operators)), _control(steps)),
         ("copies", "Copies", readable(moved), "moved at boundaries"),
@@ -118,12 +118,21 @@ def _tiles(
         )
     if bench is not None:
         total = bench["total"]["instructions"]
-        tiles.append(("instructions", "Instructions", _with_prefix(total), f"{count(total)} in {bench['emulator']}"))
+        tiles.append(("instructions", "Instructions", _with_prefix(total), _counted_note(total, bench["emulator"])))
     return tiles
 
 
 def _share_text(size: int, limit: int, label: str, note: str) -> str:
     return f"{share(size, limit)} % of {label} · {note}" if limit else note
+
+
+def _weights_note(weights: int, flash: int) -> str:
+    return _share_text(weights, flash, "flash", f"{count(weights)} bytes") if weights else "the model has none"
+
+
+def _counted_note(total: int, emulator: str) -> str:
+    """The exact number, where the figure above is rounded, and who counted."""
+    return f"in {emulator}" if _with_prefix(total) == str(total) else f"{count(total)} in {emulator}"
 
 
 def _with_prefix(value: int) -> str:
@@ -136,6 +145,8 @@ def _with_prefix(value: int) -> str:
 
 def _macs_note(plan: Plan, steps: Steps) -> str:
     computed, file = plan["macs"]["computed"], plan["macs"]["file"]
+    if not file:
+        return "no operator has any"
     if computed < file:
         return f"{share(computed, file)} % of the file's {_with_prefix(file)}: dead channels are left out"
     kinds = {(step["kind"], step.get("trips") is None) for step in steps.by_index.values()}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 import time
 from pathlib import Path
 
@@ -60,6 +62,17 @@ def test_lines_end_with_an_error(capsys: pytest.CaptureFixture[str]) -> None:
         raise ZeroDivisionError
     time.sleep(0.4)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+def test_work_goes_on_where_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Closed(io.StringIO):
+        def write(self, _: str) -> int:
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stderr", Closed())
+    with Console(OutputOptions()).progress("Starting"):
+        time.sleep(0.4)
 
 
 def test_no_control_characters_are_written(capsys: pytest.CaptureFixture[str]) -> None:

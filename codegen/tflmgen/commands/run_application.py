@@ -43,7 +43,7 @@ def run_application_command(
     board = session_board(board_name, options, session)
     for written_path in (outputs, report):
         if written_path is not None:
-            check_writable(written_path, model, inputs)
+            check_writable(written_path)
     planned = plan_session(model, board, options, session, console, inputs)
     ran = run_application(planned, inputs, session, console)
     signatures = planned.compilation.module.signatures

@@ -42,7 +42,10 @@ class ProgressLines:
             signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         while not ended.wait(max(self.written + BETWEEN, work.began + _LONG) - time.monotonic()):
             self.written = time.monotonic()
-            print(work.line, file=sys.stderr, flush=True)
+            try:
+                print(work.line, file=sys.stderr, flush=True)
+            except (OSError, ValueError):  # nobody reads any more: the work goes on
+                return
 
 
 @dataclass

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from support.browser import Browser, browser, requires_browser
 from support.dead_channels import dead_channels
+from support.model_writer import ModelWriter
 from support.random_program import Seeded, random_program
 from support.repository import ROOT
 from support.well_known import well_known
@@ -54,7 +55,7 @@ def check_page(tab: Browser, plan: dict[str, Any]) -> None:
     for column, key in ((6, "macs"), (7, "weights_bytes")):
         assert [int(row[column].replace(",", "") or 0) for row in rows] == [step[key] for step in operators]
     copies = tab.evaluate(
-        "[...document.querySelectorAll('#copies + table tbody tr td:nth-child(3)')].map(c => c.innerText)"
+        "[...document.querySelectorAll('#copies + .scroll tbody tr td:nth-child(3)')].map(c => c.innerText)"
     )
     assert [int(text.replace(",", "")) for text in copies] == [copy["bytes"] for copy in plan["copies"]]
     if plan["arena"]["bytes"] == 0:
@@ -211,3 +212,35 @@ def test_dead_channels_have_a_table(tab: Browser, tmp_path: Path) -> None:
     assert f"{plan['macs']['computed']:,} of the file's {plan['macs']['file']:,} MACs" in text
     show(tab, GATE, tmp_path)
     assert tab.evaluate("document.querySelector('#dead')") is None
+
+
+LONG_NAME = "StatefulPartitionedCall/functional/block_one/convolution/BiasAdd/ReadVariableOp:0"
+
+
+def one_operator(path: Path) -> Path:
+    """sum = left + right, with a name as converters write them."""
+    writer = ModelWriter()
+    graph = writer.subgraph("main")
+    left, right, total = (graph.tensor(name, "float32", [1, 4]) for name in (LONG_NAME, "right", "sum"))
+    graph.operator("ADD", [left, right], [total])
+    graph.inputs, graph.outputs = [left, right], [total]
+    path.write_bytes(writer.finish())
+    return path
+
+
+def test_one_operator_on_a_phone(tab: Browser, tmp_path: Path) -> None:
+    """Tables scroll in their boxes instead of breaking words into letters, and the search field shows its hint."""
+    check_page(tab, show(tab, one_operator(tmp_path / "one.tflite"), tmp_path, width=390))
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+    assert tab.evaluate("[...document.querySelectorAll('table')].every(t => t.closest('.scroll'))")
+    assert tab.evaluate("Math.max(...[...document.querySelectorAll('tr')].map(r => r.offsetHeight))") < 130
+    cells = "[...document.querySelectorAll('#signatures td:nth-child(2)')]"
+    assert tab.evaluate(f"{cells}.map(c => c.innerText)") == ["input", "input", "output"]
+    lines = "(c => { const r = document.createRange(); r.selectNodeContents(c); return r.getClientRects().length })"
+    assert tab.evaluate(f"{cells}.map{lines}") == [1, 1, 1]
+    field = "document.querySelector('#find')"
+    hint = f"(c => {{ c.font = getComputedStyle({field}).font; return c.measureText({field}.placeholder).width }})"
+    hint += "(document.createElement('canvas').getContext('2d'))"
+    for width in (390, 1100):
+        tab.resize(width, 800)
+        assert tab.evaluate(hint) < tab.evaluate(f"{field}.clientWidth") - 16

@@ -79,3 +79,15 @@ def test_an_input_that_is_no_window_comes_with_each_push(rows: int, shape: tuple
     pushes = 3 if rows == 5 else 1
     assert session.dims == [(), () if shape == (3,) else (3,)]
     assert session.inputs == [bytes(2 * pushes - rows) + arrays[0].tobytes(), pushes * bytes([7, 8, 9])]
+
+
+def test_progress_counts_the_sets() -> None:
+    port = Port("x", TensorType(DType.INT32, (1,)))
+    sets = [VectorSet("", 0, (np.array([1], np.int32),))] * 2
+    seen = []
+
+    def note(text: str, done: int = 0, total: int = 0) -> None:
+        seen.append((text, done, total))
+
+    run_sets(Restarting(()), [Signature("", "main", (port,), (port,))], sets, False, note)  # type: ignore[arg-type]
+    assert seen == [("Running set 1 of 2 at a port", 0, 2), ("Running set 2 of 2 at a port", 1, 2)]

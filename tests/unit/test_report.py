@@ -24,6 +24,7 @@ from tflmgen.report.flow_chart import Card, Frame, _tracks, flow_charts
 from tflmgen.report.layer_texts import STREAM_COLUMNS, quantization_text, set_rows, stream_tables, window_text
 from tflmgen.report.memory import memory_bars
 from tflmgen.report.occupancy import Occupancy
+from tflmgen.report.page import _tiles
 from tflmgen.report.palette import Palette
 from tflmgen.report.steps import TIMES, Steps, fitting, shape, shapes, telling_ends
 from tflmgen.report.tables import layer_parts, work_parts
@@ -83,6 +84,31 @@ def test_the_map_shows_every_tensor_within_its_bounds(tmp_path: Path, seed: int)
     arena = [b for b in plan["buffers"] if b["memory"] == "arena"]
     assert len(homes) == sum(len(b["ranges"]) for b in arena if b["tensors"])
     assert len(tensors) == sum(len(t["ranges"]) for b in arena for t in b["tensors"])
+
+
+def test_figures_of_one_operator_say_what_is_not_there(tmp_path: Path) -> None:
+    """No share of nothing, and no number twice: a sum has neither weights nor products."""
+    plan = plan_of(write_adder(tmp_path / "adder.tflite"))
+    bench = {"total": {"instructions": 632}, "emulator": "QEMU"}
+    tiles = {name: (figure, note) for name, _, figure, note in _tiles(plan, HOST, Steps(plan), None, bench)}
+    assert tiles["weights"] == ("0 B", "the model has none")
+    assert tiles["macs"] == ("0", "no operator has any")
+    assert tiles["instructions"] == ("632", "in QEMU")
+    many = _tiles(plan, HOST, Steps(plan), None, {"total": {"instructions": 63254}, "emulator": "QEMU"})
+    assert many[-1][2:] == ("63.3 k", "63,254 in QEMU")
+
+
+def test_labels_stand_where_their_blocks_are_free(tmp_path: Path) -> None:
+    """One input is written over by the sum in the last step of its life; the other is whole until its end."""
+    plan = plan_of(write_adder(tmp_path / "adder.tflite"))
+    steps, occupancy = Steps(plan), Occupancy(plan)
+    drawn = arena_map(steps, occupancy, Timeline(steps, occupancy.bytes), Palette(steps))
+    blocks = {block.label: block for block in drawn.blocks if block.label}
+    assert set(blocks) == {"left", "right", "ADD"}
+    for block in blocks.values():
+        others = [b for b in drawn.blocks if b is not block and b.style != "home" and b.y == block.y and b.x > block.x]
+        free = min([block.x + block.width, *(b.x for b in others)]) - block.x
+        assert block.label_width == pytest.approx(free)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

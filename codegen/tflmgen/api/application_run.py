@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
 
 from tflmgen.api.invokes import Invokes
 from tflmgen.api.planned_model import PlannedModel
@@ -23,16 +26,17 @@ from tflmgen.emulators import (
 )
 from tflmgen.errors import UsageError
 from tflmgen.options import SessionOptions
-from tflmgen.terminal import Console
+from tflmgen.terminal import Console, Progress
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """One file: its inputs call by call, and what the application answered."""
+    """One file: its inputs call by call, and what the application answered. steps: outputs of each call by name."""
 
     file: str
     vectors: Vectors
     results: tuple[Result, ...]
+    steps: tuple[Mapping[str, NDArray[Any]], ...]
     timeline: Timeline
 
 
@@ -94,10 +98,10 @@ def _stream(
     session: Session,
     name: str,
     vectors: Vectors,
-    progress: Callable[[str], None],
+    progress: Progress,
 ) -> Stream:
     signatures = planned.compilation.module.signatures
     results = tuple(run_sets(session, signatures, vectors.sets, True, progress))
     ports = signatures[0].outputs
-    steps = [{p.name: array for p, array in zip(ports, result.outputs, strict=True)} for result in results]
-    return Stream(name, vectors, results, timeline_of(app, steps))
+    steps = tuple({p.name: array for p, array in zip(ports, result.outputs, strict=True)} for result in results)
+    return Stream(name, vectors, results, steps, timeline_of(app, steps))

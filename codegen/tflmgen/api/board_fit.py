@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from tflmgen.project import (
     plan_for,
     state_bytes,
 )
+from tflmgen.terminal import Progress, no_progress
 
 ALL = "all"
 """Stands for every board that comes with tflmgen."""
@@ -64,16 +65,16 @@ def named_boards(text: str, options: BuildOptions) -> tuple[Board, ...]:
 
 
 def fit_boards(
-    path: Path, boards: Sequence[Board], options: BuildOptions, progress: Callable[[str], None] = lambda _: None
+    path: Path, boards: Sequence[Board], options: BuildOptions, progress: Progress = no_progress
 ) -> tuple[BoardFit, ...]:
     """The model on each board. It is planned once per processor. Raises ModelError if it can be planned for none."""
     plans: dict[tuple[Target, str], Json | TflmgenError] = {}
     fits = []
-    for board in boards:
-        # Winograd's weights take what the board's flash has room for: such plans are of one board.
-        key = board.target, board.id if options.winograd else ""
+    # Winograd's weights take what the board's flash has room for: such plans are of one board.
+    keys = [(board.target, board.id if options.winograd else "") for board in boards]
+    for board, key in zip(boards, keys, strict=True):
         if key not in plans:
-            progress(f"Planning {path.name} for {board.core}")
+            progress(f"Planning {path.name} for {board.core}", len(plans), len(set(keys)))
             try:
                 plans[key] = plan_for(path, board, options).plan
             except ModelError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from tflmgen.errors import UsageError
 from tflmgen.ir import Port, Signature
 from tflmgen.options import SessionOptions
 from tflmgen.project import Board, Firmware, code_bytes
-from tflmgen.terminal import Console, count
+from tflmgen.terminal import Console, Progress, count
 
 GENERATED = "generated"
 """Label of inputs that the generator of TFLite Micro's benchmarks makes."""
@@ -124,7 +124,7 @@ def measure_sets(
     signatures: Sequence[Signature],
     vectors: Vectors,
     is_generated: bool,
-    progress: Callable[[str], None],
+    progress: Progress,
 ) -> list[Measured]:
     """Costs of an invoke per input set. For generated inputs it is the second invoke, after variables are set.
 

@@ -5,15 +5,25 @@ Decided here: names of models in one library, when stages of an application run,
 """
 
 from tflmgen.applications.app_file import Application, read_application
+from tflmgen.applications.decision_thresholds import (
+    SCORES,
+    SmoothingStage,
+    ThresholdErrors,
+    smoothed_scores,
+    smoothing_stages,
+)
 from tflmgen.applications.decision_timeline import Event, StageRuns, Timeline, timeline_of
 from tflmgen.applications.expected_decisions import Expectation, Verdict, compared, read_expectations
 from tflmgen.applications.program_source import is_application, library_stem, read_program
 
 __all__ = [
+    "SCORES",
     "Application",
     "Event",
     "Expectation",
+    "SmoothingStage",
     "StageRuns",
+    "ThresholdErrors",
     "Timeline",
     "Verdict",
     "compared",
@@ -22,5 +32,7 @@ __all__ = [
     "read_application",
     "read_expectations",
     "read_program",
+    "smoothed_scores",
+    "smoothing_stages",
     "timeline_of",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflmgen.applications.app_file import seconds
+from tflmgen.applications.app_file import AppFile, AppStage, seconds
 from tflmgen.applications.glue_graph import FLOAT, INT, GlueGraph
 from tflmgen.applications.stage_body import Body, StageContext
 from tflmgen.ir import DType, TensorType
@@ -54,7 +54,7 @@ def smooth(context: StageContext) -> Body:
     context.check_settings(("window", "threshold", "hold", "ignore", "labels"))
     count, window = _scores(context), context.whole("window", None, 1, 4096)
     threshold = context.number("threshold", None, -1e9, 1e9)
-    hold, ignored = _hold(context), context.stage.settings.get("ignore", [])
+    hold, ignored = hold_calls(context.file, context.stage, context.period), context.stage.settings.get("ignore", [])
     if not isinstance(ignored, list) or any(type(i) is not int or not 0 <= i < count for i in ignored):
         context.file.fail(context.key("ignore"), f"is a list of classes from 0 to {count - 1}")
     _labels(context, count)
@@ -107,16 +107,16 @@ def debounce(context: StageContext) -> Body:
 _BOOL = TensorType(DType.BOOL, (1,))
 
 
-def _hold(context: StageContext) -> int:
-    """Calls of the time `hold`, rounded up, at least 1."""
-    text = context.stage.settings.get("hold")
+def hold_calls(file: AppFile, stage: AppStage, period: float | None) -> int:
+    """Calls of the time `hold` of a stage, rounded up, at least 1. period: seconds between calls."""
+    key, text = f"stage.{stage.name}.hold", stage.settings.get("hold")
     if text is None:
         return 1
-    if context.period is None:
-        context.file.fail(context.key("hold"), 'needs the time between calls: period = "10 ms" of an input')
-    calls = math.ceil(seconds(context.file, context.key("hold"), text) / context.period - 1e-9)
+    if period is None:
+        file.fail(key, 'needs the time between calls: period = "10 ms" of an input')
+    calls = math.ceil(seconds(file, key, text) / period - 1e-9)
     if calls >= 1 << 30:
-        context.file.fail(context.key("hold"), "is more than 2**30 calls")
+        file.fail(key, "is more than 2**30 calls")
     return max(1, calls)
 
 

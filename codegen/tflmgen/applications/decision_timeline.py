@@ -67,11 +67,11 @@ def timeline_of(app: Application, steps: Sequence[Mapping[str, NDArray[Any]]]) -
         names = {name: name.partition(".")[2] for name in steps[0] if name.partition(".")[0] == stage.name}
         for name, output in names.items():
             if output != RAN and _is_decision(steps[0][name]):
-                events += _decisions(stage, output, [int(step[name].reshape(-1)[0]) for step in steps])
+                events += decisions_of(stage, output, [int(step[name].reshape(-1)[0]) for step in steps])
         ran = [bool(step[f"{stage.name}.{RAN}"].any()) for step in steps] if f"{stage.name}.{RAN}" in steps[0] else None
         if stage.when and ran is not None:
             events += _activity(stage, ran, _pace(app, stage))
-        always = None if _may_be_skipped(app, stage) else len(steps)
+        always = None if may_be_skipped(app, stage) else len(steps)
         counts.append(StageRuns(stage.name, always if ran is None else sum(ran)))
     order = {stage.name: place for place, stage in enumerate(app.stages)}
     events.sort(key=lambda event: (event.call, order[event.stage]))
@@ -82,7 +82,8 @@ def _is_decision(array: NDArray[Any]) -> bool:
     return array.size == 1 and array.dtype == np.int32
 
 
-def _decisions(stage: AppStage, output: str, values: Sequence[int]) -> Iterator[Event]:
+def decisions_of(stage: AppStage, output: str, values: Sequence[int]) -> Iterator[Event]:
+    """Events of an output of decisions. values: the output in each call."""
     labels, before = stage.settings.get("labels") or [], NOTHING
     for call, value in enumerate(values):
         if value != before and not (output == DETECTED and value == NOTHING):
@@ -91,11 +92,12 @@ def _decisions(stage: AppStage, output: str, values: Sequence[int]) -> Iterator[
         before = value
 
 
-def _may_be_skipped(app: Application, stage: AppStage) -> bool:
+def may_be_skipped(app: Application, stage: AppStage) -> bool:
+    """Whether there may be calls in which a stage does not run."""
     stages = {other.name: other for other in app.stages}
     sources = [text.partition(".")[0] for text in stage.inputs]
     waits = stage.when != "" or stage.every > 1 or stage.slide is not None
-    return waits or all(name in stages and _may_be_skipped(app, stages[name]) for name in sources)
+    return waits or all(name in stages and may_be_skipped(app, stages[name]) for name in sources)
 
 
 def _pace(app: Application, stage: AppStage) -> int:

@@ -23,17 +23,20 @@ def run_command(
     board_name: str,
     inputs: Path,
     outputs: Path | None,
+    report: Path | None,
     options: BuildOptions,
     session_options: SessionOptions,
     output: OutputOptions,
 ) -> None:
     """Runs each input set of the file `inputs` and writes the outputs to `outputs` (.npz); of applications a timeline.
 
-    Raises UsageError where there is no `outputs` for what is no application.
+    report: an application's HTML page. Raises UsageError where a model has no `outputs`, or a `report`.
     """
     if is_application(model) and not options.also:
-        run_application_command(model, board_name, inputs, outputs, options, session_options, output)
+        run_application_command(model, board_name, inputs, outputs, report, options, session_options, output)
         return
+    if report is not None:
+        raise UsageError("run --report is for an application (.toml): inspect and bench have --report for models")
     if outputs is None:
         raise UsageError("run needs --outputs OUT.npz; only an application (.toml) prints what it decides")
     console = Console(output)

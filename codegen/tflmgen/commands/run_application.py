@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tflmgen.api import ApplicationRun, Stream, run_application
 from tflmgen.applications import Event, StageRuns
+from tflmgen.commands.score_series import score_series
 from tflmgen.commands.session_plan import plan_session, session_board
 from tflmgen.emulators import Vectors, write_outputs
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project import check_writable
+from tflmgen.project import check_writable, write_whole
+from tflmgen.report import report_html
 from tflmgen.terminal import Column, Console, Table, count
 
 EVENTS = (
@@ -27,36 +30,44 @@ def run_application_command(
     board_name: str,
     inputs: Path,
     outputs: Path | None,
+    report: Path | None,
     options: BuildOptions,
     session: SessionOptions,
     output: OutputOptions,
 ) -> None:
-    """Runs the application on a file of samples, or each file of a folder, and prints a timeline of each."""
+    """Runs the application on a file of samples, or each file of a folder, and prints a timeline of each.
+
+    report: an HTML page of the plan, with scores over time.
+    """
     console = Console(output)
     board = session_board(board_name, options, session)
-    if outputs is not None:
-        check_writable(outputs)
+    for written_path in (outputs, report):
+        if written_path is not None:
+            check_writable(written_path)
     planned = plan_session(model, board, options, session, console, inputs)
     ran = run_application(planned, inputs, session, console)
+    signatures = planned.compilation.module.signatures
+    if report is not None:
+        page = report_html(planned.plan, board, scores=score_series(ran, signatures[0].outputs))
+        write_whole(report, page.encode())
     if outputs is not None:
         sets = Vectors(tuple(vector_set for stream in ran.streams for vector_set in stream.vectors.sets), True)
-        signatures = planned.compilation.module.signatures
         write_outputs(outputs, sets, signatures, [result.outputs for result in ran.invokes.results])
     about = {"model": model.name, "board": board.id, "emulator": ran.invokes.emulator, "notes": [*ran.invokes.notes]}
     written = None if outputs is None else str(outputs)
     streams = [_stream_json(stream, ran.period) for stream in ran.streams]
     console.json({**about, "period_s": ran.period, "outputs": written, "files": streams})
     place = ran.invokes.emulator if board.is_host else f"{board.id} {ran.invokes.place}"
-    _print_run(console, ran, place, outputs)
+    _print_run(console, ran, place, [str(path) for path in (outputs, report) if path is not None])
 
 
-def _print_run(console: Console, ran: ApplicationRun, place: str, outputs: Path | None) -> None:
+def _print_run(console: Console, ran: ApplicationRun, place: str, written: Sequence[str]) -> None:
     for stream in ran.streams:
         _print(console, ran, stream)
     for note in ran.invokes.notes:
         console.line(f"note: {note}")
     calls = sum(stream.timeline.calls for stream in ran.streams)
-    wrote = "" if outputs is None else f" Wrote {outputs}"
+    wrote = f" Wrote {' and '.join(written)}" if written else ""
     console.line(f"Ran {count(calls)} call{'s' * (calls != 1)}{_span(calls, ran.period)} on {place}.{wrote}")
 
 

@@ -67,7 +67,7 @@ def sweep_command(sources: Sequence[Path], results: str, choices: SweepOptions, 
     front = pareto_rows(rows)
     if choices.report is not None:
         with console.progress("Writing reports") as progress:
-            write_reports(choices.report, rows, front, {task.id: task for task in tasks})
+            write_reports(choices.report, rows, front, {task.id: task for task in tasks}, progress)
     console.json(_json(summary, results, rows, front))
     _print(console, summary, results, rows, front)
     if choices.report is not None:

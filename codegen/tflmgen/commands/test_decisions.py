@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tflmgen.api import ApplicationRun, MismatchError, run_application
-from tflmgen.applications import Expectation, Verdict, compared, is_application, read_application, read_expectations
+from tflmgen.applications import (
+    SCORES,
+    Application,
+    Expectation,
+    SmoothingStage,
+    ThresholdErrors,
+    Verdict,
+    compared,
+    is_application,
+    read_application,
+    read_expectations,
+    smoothed_scores,
+    smoothing_stages,
+)
 from tflmgen.commands.run_application import event_json, seconds_of, time_text
 from tflmgen.commands.session_plan import plan_session, session_board
 from tflmgen.compare import Case, junit_xml
@@ -24,9 +38,19 @@ DECISIONS = (
     Column("at", numeric=True),
     Column("result", min_width=10),
 )
+THRESHOLDS = (
+    Column("threshold", numeric=True),
+    Column("", min_width=8),
+    Column("missed", numeric=True),
+    Column("%", numeric=True),
+    Column("unexpected", numeric=True),
+    Column("per hour", numeric=True),
+)
 
 Checked = list[tuple[str, Verdict]]
 """(file, verdict) of all files."""
+Swept = dict[str, list[ThresholdErrors]]
+"""Wrong decisions at some thresholds, by stage."""
 
 
 def decisions_command(
@@ -34,12 +58,16 @@ def decisions_command(
     board_name: str,
     inputs: Path,
     expected: Path,
+    thresholds: bool,
     junit: Path | None,
     options: BuildOptions,
     session: SessionOptions,
     output: OutputOptions,
 ) -> None:
-    """Compares decisions on the files of `inputs` with those expected. Raises MismatchError if one differs."""
+    """Compares decisions on the files of `inputs` with those expected. Raises MismatchError if one differs.
+
+    thresholds: also counts wrong decisions of smoothing stages at other thresholds than the file's.
+    """
     console = Console(output)
     if not is_application(model) or options.also:
         raise UsageError("--expect is for an application (.toml)")
@@ -51,9 +79,11 @@ def decisions_command(
     if junit is not None:
         check_writable(junit)
     planned = plan_session(model, board, options, session, console, inputs)
+    outputs = [port.name for port in planned.compilation.module.signatures[0].outputs]
+    stages = _smoothing(app, expectations, outputs) if thresholds else []
     ran = run_application(planned, inputs, session, console)
     checked = _checked(expectations, ran, app.period)
-    _report(console, model, board.id, ran, checked)
+    _report(console, model, board.id, ran, checked, _swept(stages, expectations, ran, app.period))
     if junit is not None:
         write_whole(junit, _junit(model, board.id, ran, checked))
     wrong = sum(not verdict.is_met for _, verdict in checked)
@@ -75,11 +105,36 @@ def _checked(expectations: Sequence[Expectation], ran: ApplicationRun, period: f
     ]
 
 
+def _smoothing(app: Application, expectations: Sequence[Expectation], outputs: Sequence[str]) -> list[SmoothingStage]:
+    """Stages whose thresholds can be tried. Raises UsageError where there is none."""
+    expected = {e.stage for e in expectations}
+    stages = [s for s in smoothing_stages(app, outputs) if s.stage.name in expected]
+    if not stages:
+        smooth = [s.name for s in app.stages if s.builtin == "smooth" and s.name in expected]
+        rule = 'expected decisions are of no stage with builtin = "smooth"'
+        if smooth:
+            needed = ", ".join(f'"{smooth[0]}.{output}"' for output in (SCORES, "detected", "ran"))
+            rule = f"the application's outputs lack what the stage decides from: outputs = [{needed}]"
+        raise UsageError(f"{app.file.path}: --thresholds: {rule}")
+    return stages
+
+
+def _swept(
+    stages: Sequence[SmoothingStage], expectations: Sequence[Expectation], ran: ApplicationRun, period: float
+) -> Swept:
+    return {
+        s.stage.name: s.errors(
+            [smoothed_scores(s.stage, stream.file, stream.steps) for stream in ran.streams], expectations, period
+        )
+        for s in stages
+    }
+
+
 def _decisions(number: int) -> str:
     return f"{count(number)} decision{'s are' if number != 1 else ' is'}"
 
 
-def _report(console: Console, model: Path, board: str, ran: ApplicationRun, checked: Checked) -> None:
+def _report(console: Console, model: Path, board: str, ran: ApplicationRun, checked: Checked, swept: Swept) -> None:
     console.json(
         {
             "model": model.name,
@@ -101,14 +156,42 @@ def _report(console: Console, model: Path, board: str, ran: ApplicationRun, chec
                 }
                 for file, verdict in checked
             ],
+            "thresholds": [{"stage": name, **_errors_json(row)} for name, rows in swept.items() for row in rows],
             "passed": all(verdict.is_met for _, verdict in checked),
         }
     )
     rows = [_row(file, verdict, ran.period) for file, verdict in checked]
     if rows:
         console.table(Table(f"{model.name} on {ran.invokes.emulator}", DECISIONS, rows))
+    for name, errors in swept.items():
+        title = f"Thresholds of {name}, {_expected_count(errors)} in {errors[0].hours * 3600:g} s of samples"
+        console.table(Table(title, THRESHOLDS, [_threshold_row(row) for row in errors]))
     for note in ran.invokes.notes:
         console.line(f"note: {note}")
+
+
+def _expected_count(errors: Sequence[ThresholdErrors]) -> str:
+    expected = errors[0].expected
+    return f"{count(expected)} expected decision{'s' * (expected != 1)}"
+
+
+def _errors_json(errors: ThresholdErrors) -> dict[str, Any]:
+    return {
+        "threshold": errors.threshold,
+        "is_own": errors.is_own,
+        "expected": errors.expected,
+        "missed": errors.missed,
+        "unexpected": errors.unexpected,
+        "hours": errors.hours,
+    }
+
+
+def _threshold_row(errors: ThresholdErrors) -> tuple[str, ...]:
+    percent = f"{100 * errors.missed / errors.expected:.1f}" if errors.expected else ""
+    rate = errors.unexpected / errors.hours if errors.hours else 0.0
+    per_hour = count(round(rate)) if rate >= 10 else f"{rate:.2g}"
+    own = "in file" if errors.is_own else ""
+    return (f"{errors.threshold:g}", own, count(errors.missed), percent, count(errors.unexpected), per_hour)
 
 
 def _row(file: str, verdict: Verdict, period: float | None) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from tflmgen.emulators.npz import VectorSet
 from tflmgen.emulators.session import EmulatorError, Invocation, RestartError, Session
 from tflmgen.errors import TflmgenError
 from tflmgen.ir import Port, Signature
+from tflmgen.terminal import Progress, no_progress
 
 STATUS = {
     1: "TFLMGEN_ERROR_BOUND: a dimension became larger than its bound",
@@ -44,7 +45,7 @@ def run_sets(
     signatures: Sequence[Signature],
     sets: Sequence[VectorSet],
     stateful: bool = False,
-    progress: Callable[[str], None] = lambda _: None,
+    progress: Progress = no_progress,
 ) -> list[Result]:
     """Invokes the sets in order: in sequence if `stateful`, else each from the model's initial state.
 
@@ -54,7 +55,7 @@ def run_sets(
     results: list[Result] = []
     completed = restarts = 0
     while (number := len(results)) < len(sets):
-        progress(f"Running set {number + 1} of {len(sets)} {session.place}")
+        progress(f"Running set {number + 1} of {len(sets)} {session.place}", number, len(sets))
         try:
             if number == 0 or not stateful:
                 session.reset()

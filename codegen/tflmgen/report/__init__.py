@@ -9,9 +9,11 @@ from tflmgen.report.page import report_html
 from tflmgen.report.plan_notes import note_lines
 from tflmgen.report.quantization_page import quantization_html
 from tflmgen.report.removal_texts import dead_channel_lines
+from tflmgen.report.score_plot import ScoreSeries
 from tflmgen.report.sweep_page import sweep_html
 
 __all__ = [
+    "ScoreSeries",
     "dead_channel_lines",
     "note_lines",
     "notebook_html",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tflmgen.report.occupancy import Occupancy
@@ -64,7 +65,7 @@ class ArenaMap:
 def arena_map(steps: Steps, occupancy: Occupancy, timeline: Timeline, palette: Palette) -> ArenaMap:
     """Map of a plan whose arena is not empty."""
     size = max(1, steps.plan["arena"]["bytes"])
-    painter = _Painter(steps, timeline, palette, size)
+    painter = _Painter(steps, timeline, palette, size, _first_steps(occupancy))
     blocks = [block for buffer in occupancy.buffers for block in painter.blocks(buffer)]
     peak = timeline.columns[steps.plan["arena"]["peak_step"]]
     return ArenaMap(
@@ -74,6 +75,17 @@ def arena_map(steps: Steps, occupancy: Occupancy, timeline: Timeline, palette: P
         peak.x,
         peak.width,
     )
+
+
+def _first_steps(occupancy: Occupancy) -> Mapping[int, Sequence[tuple[int, int]]]:
+    """Step -> spans of bytes of the tensors and scratch buffers that begin there."""
+    spans = defaultdict(list)
+    for buffer in occupancy.buffers:
+        for part in buffer["tensors"] or [{**buffer, "offset": 0}]:
+            begin = buffer["offset"] + part["offset"]
+            for first, _ in part["ranges"]:
+                spans[first].append((begin, begin + part["bytes"]))
+    return spans
 
 
 def _ticks(size: int) -> Iterator[Tick]:
@@ -90,6 +102,7 @@ class _Painter:
     timeline: Timeline
     palette: Palette
     size: int
+    first_steps: Mapping[int, Sequence[tuple[int, int]]]
 
     def blocks(self, buffer: Json) -> Iterator[Block]:
         if not buffer["tensors"]:
@@ -145,7 +158,9 @@ class _Painter:
     def _block(self, offset: int, size: int, first: int, last: int, style: str, label: str, tip: str) -> Block:
         x, width = self.timeline.span(first, last)
         height = 100 * size / self.size
-        free = self.timeline.span(first, max(first, last - 1))[1]
+        begun = self.first_steps.get(last, ()) if last > first else ()
+        is_covered = any(begin < offset + size and offset < end for begin, end in begun)
+        free = self.timeline.span(first, last - 1)[1] if is_covered else width
         y = 100 - 100 * (offset + size) / self.size
         block = Block(x, y, width, height, style, free, "", "", False, tip, size)
         return _labelled(block, label, count(size), self.timeline.least_width)

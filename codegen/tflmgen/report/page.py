@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tflmgen.backend import render
@@ -14,6 +14,7 @@ from tflmgen.report.layer_texts import STREAM_COLUMNS, dead_rows, other_removals
 from tflmgen.report.memory import memory_bars
 from tflmgen.report.occupancy import Occupancy
 from tflmgen.report.palette import Palette
+from tflmgen.report.score_plot import ScoreSeries, score_plots
 from tflmgen.report.stage_rows import stage_table
 from tflmgen.report.steps import Plan, Steps, shape
 from tflmgen.report.tables import layer_parts, operator_columns, operator_rows, work_parts
@@ -22,16 +23,20 @@ from tflmgen.terminal import count, readable, share
 
 
 def report_html(
-    plan: Plan, board: Board, firmware: Mapping[str, Any] | None = None, bench: Mapping[str, Any] | None = None
+    plan: Plan,
+    board: Board,
+    firmware: Mapping[str, Any] | None = None,
+    bench: Mapping[str, Any] | None = None,
+    scores: Sequence[ScoreSeries] = (),
 ) -> str:
     """HTML text of the report on a plan (schema/plan.json) for a board.
 
     firmware  sizes of the compiled firmware, as in plan.json; without it, the report covers the model only
     bench     output of `tflmgen bench --json` (schema/bench.json)
+    scores    an application's scores on files of samples
     """
     steps, occupancy = Steps(plan), Occupancy(plan)
-    palette, timeline, peak = Palette(steps), Timeline(steps, occupancy.bytes), plan["arena"]["peak_step"]
-    has_arena = plan["arena"]["bytes"] > 0
+    palette, timeline = Palette(steps), Timeline(steps, occupancy.bytes)
     return render(
         "report/report.html.j2",
         plan=plan,
@@ -39,14 +44,7 @@ def report_html(
         tiles=_tiles(plan, board, steps, firmware, bench),
         legend=palette.legend,
         timeline=timeline,
-        map=arena_map(steps, occupancy, timeline, palette) if has_arena else None,
-        map_height=HEIGHT,
-        lane_height=LANE_HEIGHT,
-        names_height=NAMES_HEIGHT,
-        columns=[_column(column) for column in timeline.columns],
-        peak_title=steps.title(peak),
-        binding=[_bound(buffer, steps) for buffer in binding(occupancy, peak)] if has_arena else [],
-        occupied=occupancy.peak,
+        **_arena(plan, steps, occupancy, palette, timeline),
         advice=advice(steps, occupancy),
         bars=memory_bars(plan, board, firmware),
         charts=flow_charts(steps, palette),
@@ -60,7 +58,22 @@ def report_html(
         layers=layer_parts(steps, palette),
         work=work_parts(steps, palette, bench),
         bench=bench,
+        **score_plots(scores),
     )
+
+
+def _arena(plan: Plan, steps: Steps, occupancy: Occupancy, palette: Palette, timeline: Timeline) -> dict[str, object]:
+    peak, has_arena = plan["arena"]["peak_step"], plan["arena"]["bytes"] > 0
+    return {
+        "map": arena_map(steps, occupancy, timeline, palette) if has_arena else None,
+        "map_height": HEIGHT,
+        "lane_height": LANE_HEIGHT,
+        "names_height": NAMES_HEIGHT,
+        "columns": [_column(column) for column in timeline.columns],
+        "peak_title": steps.title(peak),
+        "binding": [_bound(buffer, steps) for buffer in binding(occupancy, peak)] if has_arena else [],
+        "occupied": occupancy.peak,
+    }
 
 
 def _operator_table(
@@ -93,7 +106,7 @@ def _tiles(
     moved = sum(steps.moved.values())
     tiles = [
         ("arena", "Arena", readable(arena["bytes"]), _share_text(arena["bytes"], ram, "RAM", bound)),
-        ("weights", "Weights", readable(weights), _share_text(weights, flash, "flash", f"{count(weights)} bytes")),
+        ("weights", "Weights", readable(weights), _weights_note(weights, flash)),
         ("macs", "MACs", _with_prefix(plan["macs"]["computed"]), _macs_note(plan, steps)),
         ("operators", "Operators", count(len(operators)), _control(steps)),
         ("copies", "Copies", readable(moved), "moved at boundaries"),
@@ -105,12 +118,21 @@ def _tiles(
         )
     if bench is not None:
         total = bench["total"]["instructions"]
-        tiles.append(("instructions", "Instructions", _with_prefix(total), f"{count(total)} in {bench['emulator']}"))
+        tiles.append(("instructions", "Instructions", _with_prefix(total), _counted_note(total, bench["emulator"])))
     return tiles
 
 
 def _share_text(size: int, limit: int, label: str, note: str) -> str:
     return f"{share(size, limit)} % of {label} · {note}" if limit else note
+
+
+def _weights_note(weights: int, flash: int) -> str:
+    return _share_text(weights, flash, "flash", f"{count(weights)} bytes") if weights else "the model has none"
+
+
+def _counted_note(total: int, emulator: str) -> str:
+    """The exact number, where the figure above is rounded, and who counted."""
+    return f"in {emulator}" if _with_prefix(total) == str(total) else f"{count(total)} in {emulator}"
 
 
 def _with_prefix(value: int) -> str:
@@ -123,6 +145,8 @@ def _with_prefix(value: int) -> str:
 
 def _macs_note(plan: Plan, steps: Steps) -> str:
     computed, file = plan["macs"]["computed"], plan["macs"]["file"]
+    if not file:
+        return "no operator has any"
     if computed < file:
         return f"{share(computed, file)} % of the file's {_with_prefix(file)}: dead channels are left out"
     kinds = {(step["kind"], step.get("trips") is None) for step in steps.by_index.values()}

@@ -13,16 +13,25 @@ from tflmgen.report import sweep_html
 from tflmgen.sweep.candidate_space import SILENT
 from tflmgen.sweep.row_evaluation import model_source
 from tflmgen.sweep.sweep_task import Row, Task, row_for_json
+from tflmgen.terminal import Progress, no_progress
 
 MAX_REPORTS = 40
 """Builds of the front that get a report, at even distances along it: each is compiled to C in about a second."""
 
 
-def write_reports(page: Path, rows: Sequence[Row], front: Sequence[Row], tasks: Mapping[str, Task]) -> None:
+def write_reports(
+    page: Path,
+    rows: Sequence[Row],
+    front: Sequence[Row],
+    tasks: Mapping[str, Task],
+    progress: Progress = no_progress,
+) -> None:
     """Writes the page, and beside it a folder with reports of builds on the Pareto front."""
     folder = page.with_name(f"{page.stem}-builds")
     links: dict[str, str] = {}
-    for row in front[:: max(1, -(-len(front) // MAX_REPORTS))]:
+    reported = front[:: max(1, -(-len(front) // MAX_REPORTS))]
+    for number, row in enumerate(reported):
+        progress(f"Writing report {number + 1} of {len(reported)}", number, len(reported))
         target = folder / f"{row['task']}.html"
         folder.mkdir(exist_ok=True)
         try:

@@ -4,7 +4,7 @@ In: rows, sentences and values. Out: text on standard output and standard error.
 Decided here: column widths, the columns that a narrow terminal hides, and the units of sizes.
 """
 
-from tflmgen.terminal.console import Console, Progress, error_line
+from tflmgen.terminal.console import Console, Progress, error_line, no_progress
 from tflmgen.terminal.text_table import Column, Table
 from tflmgen.terminal.units import count, readable, share, three_digits
 
@@ -15,6 +15,7 @@ __all__ = [
     "Table",
     "count",
     "error_line",
+    "no_progress",
     "readable",
     "share",
     "three_digits",

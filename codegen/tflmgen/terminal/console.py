@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tflmgen.errors import TflmgenError
 from tflmgen.options import OutputOptions
+from tflmgen.terminal.progress_lines import ProgressLines
 from tflmgen.terminal.text_table import Line, Table, printable_lines, printable_text, table_lines
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class WarningsError(TflmgenError):
 
 @dataclass(frozen=True)
 class Console:
-    """Standard output of one command: text unless --quiet or --json, JSON with --json, progress on a terminal."""
+    """Standard output of one command: text unless --quiet or --json, JSON with --json; progress on standard error."""
 
     options: OutputOptions
 
@@ -78,10 +79,15 @@ class Console:
     def progress(self, text: str) -> Iterator[Progress]:
         """Shows `text` and the elapsed time on a terminal while the body runs, and clears the line afterwards.
 
-        Yields a function that replaces the text, and shows a bar where it is told how much of all is done.
+        Yields a function that replaces the text, and shows a bar where it is told how much of all is done. Elsewhere
+        long work has a line on standard error every few seconds.
         """
-        if not self.shows_text or not sys.stderr.isatty():
-            yield _ignore
+        if not self.shows_text:
+            yield no_progress
+            return
+        if not sys.stderr.isatty():
+            with self._progress_lines.work(text) as work:
+                yield work
             return
         from rich.console import Console as RichConsole
         from rich.progress import Progress as Line
@@ -95,6 +101,10 @@ class Console:
                 line.update(task, description=(f"{bar(done, total)} " if total else "") + printable_text(text))
 
             yield update
+
+    @cached_property
+    def _progress_lines(self) -> ProgressLines:
+        return ProgressLines()
 
     @property
     def _width(self) -> int | None:
@@ -132,5 +142,6 @@ def bar(done: int, total: int) -> str:
     return "#" * filled + "-" * (_BAR - filled)
 
 
-def _ignore(text: str, done: int = 0, total: int = 0) -> None:
+def no_progress(text: str, done: int = 0, total: int = 0) -> None:
+    """A Progress that nobody sees."""
     del text, done, total

@@ -92,6 +92,13 @@ Expected = Annotated[
         help="Decisions of an application on --vectors, with their times: a .csv or .toml file.",
     ),
 ]
+Thresholds = Annotated[
+    bool,
+    typer.Option(
+        "--thresholds",
+        help="With --expect: decisions that smoothing stages miss, and unexpected ones, at other thresholds.",
+    ),
+]
 Current = Annotated[
     float | None,
     typer.Option(

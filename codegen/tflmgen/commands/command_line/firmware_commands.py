@@ -19,6 +19,7 @@ from tflmgen.commands.command_line.arguments import (
     OptionalInputs,
     OptionalOutputs,
     Report,
+    Thresholds,
     Vectors,
     Volts,
 )
@@ -53,6 +54,10 @@ def run(
     board: BoardName,
     inputs: Inputs,
     outputs: OptionalOutputs = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE.html", help="Also write an application's plan and scores as HTML."),
+    ] = None,
     options: BuildOptions,
     session: SessionOptions,
     output: OutputOptions,
@@ -64,7 +69,7 @@ def run(
     from tflmgen.commands.run import run_command
 
     model, options = prepared(models, options, output, board)
-    run_command(model, board, inputs, outputs, options, session, output)
+    run_command(model, board, inputs, outputs, report, options, session, output)
 
 
 @command("test", epilog="Example:  tflmgen test kws.tflite --board mps2_an386 --vectors golden.npz")
@@ -79,6 +84,7 @@ def compare(
         Path | None, typer.Option("--junit", metavar="FILE", help="Write the results as JUnit XML too.")
     ] = None,
     expect: Expected = None,
+    thresholds: Thresholds = False,
     layers: Annotated[
         bool,
         typer.Option(
@@ -101,8 +107,10 @@ def compare(
 
         if vectors is None or layers:
             raise UsageError("--expect needs --vectors with the application's inputs, and excludes --layers")
-        decisions_command(model, board, vectors, expect, junit, options, session, output)
+        decisions_command(model, board, vectors, expect, thresholds, junit, options, session, output)
         return
+    if thresholds:
+        raise UsageError("--thresholds needs --expect: decisions that should be made, and their times")
     run_comparison = layers_command if layers else test_command
     run_comparison(model, board, vectors, Tolerance(atol, rtol), junit, options, session, output)
 

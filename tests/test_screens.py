@@ -49,6 +49,7 @@ class Screen:
 
 
 WITHOUT_BOARD = {
+    "accuracy": Screen("accuracy gate.tflite --inputs gate.npz --labels-of classes.npy", tables=3, figures=True),
     "boards": Screen("boards", tables=1),
     "boards_new": Screen("boards new my_board --like nucleo_f446re"),
     "build_no_compile": Screen("build gate.tflite --board microbit --no-compile -o gate", tables=1, figures=True),
@@ -128,6 +129,7 @@ def folder(tmp_path: Path) -> Path:
     """A folder with all that the commands name."""
     for name in ("gate.tflite", "gate.npz"):
         shutil.copy(ROOT / "examples" / name, tmp_path)
+    np.save(tmp_path / "classes.npy", np.arange(12) % 5)
     write_long_names(tmp_path)
     write_onnx(tmp_path)
     for name, cost in (("before", 901_000), ("after", 1_044_669)):

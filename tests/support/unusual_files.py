@@ -12,6 +12,8 @@ from typing import Any
 import h5py
 import keras
 import tensorflow as tf
+from google.protobuf import text_format
+from tensorflow.core.protobuf import saved_model_pb2
 
 layers = keras.layers
 
@@ -79,7 +81,7 @@ def with_units(units: int) -> Callable[[Any], None]:
 
 
 def reaching(folder: Path) -> None:
-    """A SavedModel that writes a file when it runs, and a frozen graph that reads one."""
+    """SavedModels, binary and text, that write a file when they run, and a frozen graph that reads one."""
 
     class Writer(tf.Module):  # type: ignore[misc]
         @tf.function(  # type: ignore[untyped-decorator]
@@ -91,6 +93,19 @@ def reaching(folder: Path) -> None:
 
     writer = Writer()
     tf.saved_model.save(writer, str(folder / "writer"), signatures={"run": writer.run})
+    message = saved_model_pb2.SavedModel()
+    message.ParseFromString((folder / "writer" / "saved_model.pb").read_bytes())
+    (folder / "text").mkdir()
+    (folder / "text" / "saved_model.pbtxt").write_text(text_format.MessageToString(message))
+
+    class Printer(tf.Module):  # type: ignore[misc]
+        @tf.function(input_signature=[tf.TensorSpec([2], tf.float32)])  # type: ignore[untyped-decorator]
+        def run(self, x: Any) -> Any:
+            tf.print(x, output_stream=f"file://{folder / 'written'}")
+            return {"y": x + 1.0}
+
+    printer = Printer()
+    tf.saved_model.save(printer, str(folder / "printer"), signatures={"run": printer.run})
     with tf.Graph().as_default() as graph:
         x = tf.compat.v1.placeholder(tf.float32, [2], name="x")
         length = tf.strings.length(tf.io.read_file("/etc/hostname"))

@@ -81,7 +81,10 @@ def test_a_small_file_declares_no_gigabytes(tensorflow: TensorFlowProcess, writt
         converted(tensorflow, written / f"dense.{suffix}")
 
 
-@pytest.mark.parametrize(("source", "node"), [("writer", "WriteFile"), ("reader.pb", "ReadFile")])
+@pytest.mark.parametrize(
+    ("source", "node"),
+    [("writer", "WriteFile"), ("text", "WriteFile"), ("printer", "PrintV2"), ("reader.pb", "ReadFile")],
+)
 def test_a_graph_that_reaches_files(tensorflow: TensorFlowProcess, written: Path, source: str, node: str) -> None:
     with pytest.raises(ModelError, match=rf"\({node}\) reaches files"):
         converted(tensorflow, written / source)

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.silent_watcher import SilentWatcher
 from tflmgen.compare.oracle import tflm_outputs
 from tflmgen.emulators import Vectors, VectorSet
 from tflmgen.frontend import Model, ModelBuilder, read_model, write_model
 from tflmgen.ir import DType
-from tflmgen.options import QuantizeOptions
+from tflmgen.options import QuantizedIo, QuantizeOptions
 from tflmgen.quantize import QuantizedFile, observed_build, quantize_file, run_sets
+from tflmgen.quantize.evaluation import with_types
 
 SHAPE = (1, 8)
 
@@ -39,7 +41,9 @@ def masked_softmax(style: str, mask: float) -> Model:
     return builder.model()
 
 
-def quantised(model: Model, folder: Path, mask: float | None, deviation: float = 2) -> QuantizedFile:
+def quantised(
+    model: Model, folder: Path, mask: float | None, deviation: float = 2, io: QuantizedIo = QuantizedIo.FLOAT
+) -> QuantizedFile:
     """Quantised with 40 sets of scores; mask: the second input is 0 or this number, else 1 or 0."""
     rng = np.random.default_rng(4)
     keep = (np.arange(8) < rng.integers(3, 9, (40, 1))).astype(np.float32)
@@ -48,27 +52,31 @@ def quantised(model: Model, folder: Path, mask: float | None, deviation: float =
     path = folder / "model.tflite"
     path.write_bytes(write_model(model))
     np.savez(folder / "samples.npz", **{name: array.reshape(40, *SHAPE) for name, array in arrays.items()})  # type: ignore[arg-type]
-    return quantize_file(path, folder / "samples.npz", QuantizeOptions(), None, lambda *_: None)
+    return quantize_file(path, folder / "samples.npz", QuantizeOptions(io=io), None, lambda *_: None)
 
 
+@pytest.mark.parametrize("io", QuantizedIo)
 @pytest.mark.parametrize(("style", "mask"), [("add", -1e9), ("select", -1e9), ("select", -np.inf), ("input", -1e9)])
-def test_scores_keep_their_steps(style: str, mask: float, tmp_path: Path) -> None:
-    result = quantised(masked_softmax(style, mask), tmp_path, mask if style == "input" else None)
-    assert not result.quantized.assignment.notes
+def test_scores_keep_their_steps(style: str, mask: float, io: QuantizedIo, tmp_path: Path) -> None:
+    """In integers from the inputs on; with float inputs, masks are made and added in float32, at an exact end."""
+    result = quantised(masked_softmax(style, mask), tmp_path, mask if style == "input" else None, io=io)
+    notes = result.quantized.assignment.notes
+    assert all(note.is_choice for note in notes) if io is QuantizedIo.FLOAT else not notes
     assert result.evaluation.sqnr_db > 30
     file = tmp_path / "quantised.tflite"
     file.write_bytes(result.quantized.data)
     sets = result.data.held_out
     with observed_build(read_model(file)) as build:
-        ours = run_sets(build, sets)
-    for own, theirs in zip(ours.outputs, tflm_outputs(file, sets.sets, 1 << 20, 60), strict=True):
+        typed = [with_types(own, build.signatures[0]) for own in sets.sets]
+        ours = list(build.run(typed, False, SilentWatcher()))
+    for own, theirs in zip(ours, tflm_outputs(file, typed, 1 << 20, 60), strict=True):
         np.testing.assert_array_equal(own[0], theirs[0])
 
 
 @pytest.mark.parametrize("style", ["add", "input"])
 def test_masks_reach_below_scores_that_lie_far_apart(style: str, tmp_path: Path) -> None:
     """The mask is 0, or -0 as the product of a mask and 0 is, where a score counts."""
-    result = quantised(masked_softmax(style, -1e9), tmp_path, -1e9 if style == "input" else None, deviation=12)
+    result = quantised(masked_softmax(style, -1e9), tmp_path, -1e9 if style == "input" else None, 12, QuantizedIo.INT8)
     assert result.evaluation.sqnr_db > 25
 
 
@@ -86,7 +94,7 @@ def test_a_sensor_whose_values_are_0_or_large_has_no_masks(tmp_path: Path) -> No
     path = tmp_path / "model.tflite"
     path.write_bytes(write_model(builder.model()))
     np.savez(tmp_path / "samples.npz", x=distances.astype(np.float32))
-    result = quantize_file(path, tmp_path / "samples.npz", QuantizeOptions(), None, lambda *_: None)
+    result = quantize_file(path, tmp_path / "samples.npz", QuantizeOptions(io=QuantizedIo.INT8), None, lambda *_: None)
     assert result.evaluation.sqnr_db > 35
 
 
@@ -102,7 +110,7 @@ def test_large_values_that_are_no_masks_stay(tmp_path: Path) -> None:
     path.write_bytes(write_model(builder.model()))
     samples = np.random.default_rng(1).normal(0, 1, (40, *SHAPE)).astype(np.float32)
     np.savez(tmp_path / "samples.npz", x=samples)
-    result = quantize_file(path, tmp_path / "samples.npz", QuantizeOptions(), None, lambda *_: None)
+    result = quantize_file(path, tmp_path / "samples.npz", QuantizeOptions(io=QuantizedIo.INT8), None, lambda *_: None)
     sets = Vectors(tuple(VectorSet("", 0, (sample,)) for sample in samples[:4]))
     with observed_build(result.quantized.model) as build:
         outputs = run_sets(build, sets).outputs

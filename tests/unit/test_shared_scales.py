@@ -16,7 +16,7 @@ from tflmgen.compare.oracle import tflm_outputs
 from tflmgen.emulators import Vectors, VectorSet
 from tflmgen.frontend import Model, ModelBuilder, SubGraphBuilder, parse_model, write_model
 from tflmgen.ir import DType
-from tflmgen.options import QuantizeOptions
+from tflmgen.options import QuantizedIo, QuantizeOptions
 from tflmgen.quantize import observed_build, quantize_file, refinement
 from tflmgen.quantize.calibration import calibrate
 from tflmgen.quantize.file_quantization import QuantizedFile
@@ -109,7 +109,8 @@ def refined_file(folder: Path) -> QuantizedFile:
     path, data = folder / "model.tflite", folder / "samples.npz"
     path.write_bytes(write_model(model_with("CONCATENATION")))
     np.savez(data, x=np.concatenate([arrays.inputs[0] for arrays in samples().sets]))
-    return quantize_file(path, data, QuantizeOptions(), None, lambda *_: None)
+    # With float outputs the join is at an exact end, and demands no scale.
+    return quantize_file(path, data, QuantizeOptions(io=QuantizedIo.INT8), None, lambda *_: None)
 
 
 def requantised_used(result: QuantizedFile) -> list[bool]:

@@ -174,12 +174,14 @@ def _best(best: Refinement, data: CalibrationData, settings: QuantizeOptions, pr
     """The quantised model of least error; with types for the limits, or what costs little."""
     types, remedy, limits, narrow = None, None, _limits(settings), best.choice
     if settings.activations is Activations.AUTO:
-        sets = data.fit if limits is None else data.everything
-        types = TypeSearch(best, sets, progress).for_limits(limits or _AIM)
+        search = TypeSearch(best, data.fit if limits is None else data.everything, progress)
+        types = search.for_limits(limits or _AIM)
+        if limits is None and not _keeps_decisions(search, types.wanted, data):
+            types = TypeSearch(best, data.everything, progress).for_limits(_AIM)
         _take_types(best, data, types.wanted)
     elif settings.activations is Activations.INT8:
-        if not _DECISIONS.allow(best.evaluation):
-            _take_types(best, data, TypeSearch(best, data.fit, progress).for_limits(_DECISIONS).wanted)
+        if best.evaluation.decisions:
+            _take_types(best, data, TypeSearch(best, data.everything, progress).for_limits(_DECISIONS).wanted)
         if not _DEFAULT_AIM.allow(best.evaluation):
             search = TypeSearch(best, data.fit, progress)
             _take_types(best, data, search.affordable(_DEFAULT_AIM))
@@ -199,6 +201,14 @@ def _best(best: Refinement, data: CalibrationData, settings: QuantizeOptions, pr
         remedy=remedy,
         held_out=best.held_out,
     )
+
+
+def _keeps_decisions(search: TypeSearch, wanted: Wanted, data: CalibrationData) -> bool:
+    """Whether branches and trip counts are the float model's on all sets, on which those that differ are counted."""
+    if not search.best.evaluation.decisions:
+        return True
+    reference = run_sets(search.best.build, data.everything)
+    return _DECISIONS.allow(evaluate(search.best.build, reference, search.quantize(wanted), data.everything))
 
 
 def _errors_for_limits(best: Refinement, data: CalibrationData, settings: QuantizeOptions) -> Evaluation:

@@ -76,11 +76,11 @@ static __attribute__((noinline, unused)) float tflmgen_tanh_accurate_f32(float x
         const float square = x * x;
         const float tail =
             -0.333333313f +
-            square * (0.133332253f +
-                      square * (-0.0539533310f +
-                                square * (0.0217705796f +
-                                          square * (-0.00850489456f +
-                                                    square * (0.00284770318f + square * -0.000569641357f)))));
+            square *
+                (0.133332253f + square * (-0.0539533310f +
+                                          square * (0.0217705796f +
+                                                    square * (-0.00850489456f +
+                                                              square * (0.00284770318f + square * -0.000569641357f)))));
         return copysignf(magnitude + magnitude * (square * tail), x);
     }
     if (isnan(x)) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Copies whose places follow one another evenly but for some turns: MIRROR_PAD, and GATHER at constant places.
  *
  * `runs` holds, for each loop of the nest in turn, its runs: how many steps, the input's byte offset of the first, and

@@ -1,8 +1,13 @@
-"""The corpus's models as C on the host, under sanitizers, against their golden outputs."""
+"""The corpus's models as C on the host, under sanitizers, against their golden outputs.
+
+Where a loop of floats turns another number of times than recorded, rounding may have decided: the golden outputs must
+then come out of the reference when float operators round otherwise, and so must those of the C.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,9 +16,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from support.corpus import CORPUS
+from support.golden_outputs import rounding_decides, some_rounding_gives
 from support.native import Invocation, NativeError, build_native, run_native
 from support.pipeline import Stages, compile_bytes
 from tflmgen.errors import ModelError
+from tflmgen.frontend import read_model
 from tflmgen.proof.symbolic_memory import check_memory
 
 Array = NDArray[Any]
@@ -72,8 +79,12 @@ def test_golden_outputs(name: str) -> None:
     except NativeError as error:
         pytest.fail(str(error))
     for (k, _), arrays in zip(calls, outputs, strict=True):
-        for j, array in enumerate(arrays):
-            _compare(array, golden[f"s{k}_out_{j}"], name, f"set {k}, output {j}")
+        try:
+            for j, array in enumerate(arrays):
+                _compare(array, golden[f"s{k}_out_{j}"], name, f"set {k}, output {j}")
+        except AssertionError:
+            if not _rounding_decided(arrays, golden, k, name):
+                raise
 
 
 def _invocation(stages: Stages, golden: Any, k: int) -> tuple[int, tuple[Array, ...]]:
@@ -89,6 +100,15 @@ def _fits(stages: Stages, golden: Any, k: int) -> bool:
     index, inputs = _invocation(stages, golden, k)
     ports = stages.program.signatures[index].inputs
     return all(a.shape == p.type.max_shape for a, p in zip(inputs, ports, strict=True))
+
+
+def _rounding_decided(arrays: Sequence[Array], golden: Any, k: int, name: str) -> bool:
+    """Whether set k's outputs and the golden ones are both what a loop or branch of floats gives, rounded otherwise."""
+    entry = MODELS[name]
+    if name not in CONTROL_FLOW or not entry["tolerance"] or golden["stateful"]:
+        return False
+    model = read_model(CORPUS / entry["path"])
+    return rounding_decides(model, golden, k, entry) and some_rounding_gives(arrays, model, golden, k, entry)
 
 
 def _steps(name: str) -> int:

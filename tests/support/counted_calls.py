@@ -35,8 +35,8 @@ def counted_calls(path: Path, board: str, *options: str) -> list[CountedCall]:
     """The calls that an invoke of the model executes, with made inputs. Raises DoesNotFitError."""
     compilations = []
 
-    def compile_noted(*arguments: Any) -> Compilation:
-        compilations.append(plan_for(*arguments))
+    def compile_noted(*arguments: Any, **named: Any) -> Compilation:
+        compilations.append(plan_for(*arguments, **named))
         return compilations[-1]
 
     with mock.patch("tflmgen.api.planned_model.plan_for", compile_noted):

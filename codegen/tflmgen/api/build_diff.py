@@ -128,18 +128,13 @@ def read_build(path: Path) -> BuildFigures:
     except ValueError as error:
         raise BuildFileError(f"{file}: is not the JSON of a build: {error}") from error
     try:
-        return _of_bench(data) if "per_invoke" in data else _of_plan(data)
+        return _of_bench(data) if "per_invoke" in data else figures_of_plan(data)
     except _CountError as error:
         raise BuildFileError(f"{file}: is not the JSON of a build: {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BuildFileError(
             f"{file}: is neither a plan.json nor what `tflmgen build --json` or `tflmgen bench --json` prints"
         ) from error
-
-
-def figures_of_plan(plan: Mapping[str, Any]) -> BuildFigures:
-    """The figures of a plan that was made just now: no firmware was compiled of it."""
-    return _of_plan(plan)
 
 
 def _count(value: object, name: str) -> int:
@@ -151,7 +146,8 @@ def _count(value: object, name: str) -> int:
     return int(value)
 
 
-def _of_plan(plan: Mapping[str, Any]) -> BuildFigures:
+def figures_of_plan(plan: Mapping[str, Any]) -> BuildFigures:
+    """The figures of a plan.json; of its firmware only where it was compiled."""
     state = state_bytes(plan)
     figures = {
         "arena": _count(plan["arena"]["bytes"], "arena"),

@@ -43,7 +43,7 @@ def plan_for(
     *,
     must_fit: bool = False,
 ) -> Compilation:
-    """`model` compiled for the processor of `board`, however much memory it needs, with room for the rows `given`.
+    """`model` compiled for the processor of `board`, however much memory it needs, with room for `input_shapes`.
 
     must_fit  raise BudgetError at once where the weights alone exceed their memory: check_plan() finds all the rest
     """
